@@ -1,0 +1,1 @@
+"""Architecture diagrams of PyTorch models that never go stale."""

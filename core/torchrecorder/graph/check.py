@@ -1,0 +1,79 @@
+"""The invariants of a Graph, as a list of what breaks them.
+
+Used where a Graph comes from outside (a cache that others wrote) and by the tests of everything that makes one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import get_args
+
+from torchrecorder.graph.model import CallKind, Executed, Graph, Mode, OpKind, ValueKind
+
+
+def problems(graph: Graph) -> list[str]:
+    """What is wrong with the Graph; nothing, if it is as `graph.model` promises."""
+    return [*_ids(graph), *_kinds(graph), *_calls(graph), *_ops(graph), *_values(graph), *_ends(graph)]
+
+
+def _ids(graph: Graph) -> Iterator[str]:
+    for name, rows in (("call", graph.calls), ("op", graph.ops), ("value", graph.values)):
+        for position, row in enumerate(rows):
+            if row.id != position:
+                yield f"{name} {row.id} stands at position {position}"
+
+
+def _kinds(graph: Graph) -> Iterator[str]:
+    info = graph.info
+    if info.executed not in get_args(Executed) or info.mode not in get_args(Mode):
+        yield f"unknown way of recording {info.executed!r}, {info.mode!r}"
+    for rows, kinds in ((graph.calls, CallKind), (graph.ops, OpKind), (graph.values, ValueKind)):
+        for kind in sorted({row.kind for row in rows} - set(get_args(kinds))):
+            yield f"unknown kind {kind!r}"
+
+
+def _calls(graph: Graph) -> Iterator[str]:
+    if not graph.calls or graph.calls[0].module or graph.calls[0].parent is not None:
+        yield "the first call is not the model's own"
+    for call in graph.calls[1:]:
+        if call.parent is None or not 0 <= call.parent < call.id:
+            yield f"call {call.id} has parent {call.parent}"
+    for call in graph.calls:
+        if call.kind == "module" and call.module not in graph.modules:
+            yield f"call {call.id} is of the unknown module {call.module!r}"
+        yield from _known(graph, [*call.inputs.values(), *call.outputs.values()], f"call {call.id}")
+
+
+def _ops(graph: Graph) -> Iterator[str]:
+    for op in graph.ops:
+        where = f"op {op.id} ({op.name})"
+        if not 0 <= op.call < len(graph.calls):
+            yield f"{where} happened in the unknown call {op.call}"
+        yield from _known(graph, [*op.inputs, *op.outputs], where)
+        if op.inputs and op.outputs and max(op.inputs) >= min(op.outputs):
+            yield f"{where} reads a value newer than one it makes"
+        if not set(op.mutates) <= set(op.outputs):
+            yield f"{where} overwrites what it does not give"
+
+
+def _values(graph: Graph) -> Iterator[str]:
+    made = {value: op.id for op in graph.ops for value in op.outputs}
+    if len(made) != sum(len(op.outputs) for op in graph.ops):
+        yield "a value has two producers"
+    for value in graph.values:
+        if value.producer != made.get(value.id) or (value.kind == "op") != (value.producer is not None):
+            yield f"value {value.id} ({value.kind}) claims op {value.producer} made it"
+
+
+def _ends(graph: Graph) -> Iterator[str]:
+    yield from _known(graph, graph.inputs.values(), "the inputs")
+    yield from _known(graph, [v for values in graph.outputs.values() for v in values], "the outputs")
+    for path, value in graph.inputs.items():
+        if 0 <= value < len(graph.values) and graph.values[value].kind != "input":
+            yield f"input {path!r} is a value of kind {graph.values[value].kind!r}"
+
+
+def _known(graph: Graph, ids: Iterable[int], where: str) -> Iterator[str]:
+    for id_ in ids:
+        if not 0 <= id_ < len(graph.values):
+            yield f"{where} names the unknown value {id_}"

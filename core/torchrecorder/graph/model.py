@@ -1,0 +1,186 @@
+"""What a model did in one forward, as plain data.
+
+This is the meeting point of the project: recording ends here, drawing starts here, and neither knows the other.
+Nothing in it holds a tensor, a module or a Python object of the user's, so it can be pickled, stored as JSON and
+read on a machine without torch.
+
+Invariants, each tested:
+
+- `calls[i].id == i`, likewise for `ops` and `values`; ids count up in the order in which things happened, and the
+  same model with the same input gives the same Graph, byte for byte.
+- A Value has one producer. An op that writes in place makes new Values and lists them in `mutates`.
+- An op's inputs have smaller ids than its outputs, so ops and values are in topological order.
+- A call's parent has a smaller id; calls nest.
+- Edges are derived (`value.producer -> op`), never stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+ValueKind = Literal["input", "param", "buffer", "const", "op"]
+OpKind = Literal["op", "pass", "kernel", "function"]
+CallKind = Literal["module", "function"]
+Executed = Literal["real", "fake", "meta"]
+Mode = Literal["eval", "train"]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMeta:
+    """What is known of a tensor without its numbers."""
+
+    shape: tuple[int | str, ...]
+    """Sizes of the axes; a str where the size is symbolic."""
+    dtype: str
+    """As in torch, without the prefix: `float32`, `int64`."""
+    device: str
+    """Its type: `cpu`, `cuda`, `meta`."""
+    nbytes: int | None
+    """Bytes of its elements; None where they cannot be counted (sparse, nested)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One tensor at one moment: a write in place makes another Value."""
+
+    id: int
+    kind: ValueKind
+    """Where it comes from. `const`: from somewhere the recording does not see, such as a closure or numpy."""
+    producer: int | None = None
+    """Id of the op that made it; None unless `kind` is `op`."""
+    index: int = 0
+    """Position among the outputs of its producer."""
+    meta: TensorMeta | None = None
+    name: str | None = None
+    """Path of an input (`ids`, `batch.mask`), qualified name of a parameter or buffer; else None."""
+    storage_group: int | None = None
+    """Values with the same number share memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation of the public API, with the kernels it ran."""
+
+    id: int
+    name: str
+    """As users write it: `cat`, `linear`, `add_`."""
+    target: str
+    """Its full name: `torch.cat`, `torch.Tensor.add_`."""
+    call: int
+    """Id of the innermost call it happened in."""
+    inputs: tuple[int, ...] = ()
+    """Ids of the values it read, each once, in the order of its arguments."""
+    outputs: tuple[int, ...] = ()
+    mutates: tuple[int, ...] = ()
+    """Those of `outputs` that overwrote one of its arguments."""
+    kernels: tuple[str, ...] = ()
+    """Names of the kernels that ran, `aten.addmm.default`, in order."""
+    flops: int | None = None
+    """Floating-point operations, 2 per multiply-add; None where no rule is known."""
+    attrs: Mapping[str, str] = field(default_factory=dict)
+    """Its arguments that are no tensors, as source text, by name or position."""
+    source: str | None = None
+    """`file:line` of the statement that called it; None where that is inside torch."""
+    kind: OpKind = "op"
+    """`pass`: a module that returns its argument; `kernel`: no API call covers it; `function`: a custom autograd one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParamCount:
+    """Numbers of parameters (elements, not tensors); tied ones are counted once."""
+
+    own: int = 0
+    """In the module itself, without its children."""
+    total: int = 0
+    trainable: int = 0
+    """Those of `total` that require grad."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One `nn.Module` object that was called, or holds one that was."""
+
+    fqn: str
+    """Its dotted path from the model, `layer1.0.conv1`; empty for the model. `~Class` if it is not registered."""
+    cls: str
+    """Its class with its module, `torch.nn.modules.conv.Conv2d`."""
+    native: bool
+    """Whether torch itself defines the class."""
+    params: ParamCount = ParamCount()
+    extra_repr: str = ""
+    """What the module says of itself: `8, 16, kernel_size=(3, 3), stride=(2, 2)`."""
+    aliases: tuple[str, ...] = ()
+    """Further paths of the same object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One run of a module's forward, or of a custom autograd function."""
+
+    id: int
+    parent: int | None
+    """Id of the call it happened in; None for the model's own."""
+    module: str
+    """The `fqn` of its module; for a function, the name of its class."""
+    index: int = 1
+    """1 for the first call of this module, 2 for the second, …."""
+    inputs: Mapping[str, int] = field(default_factory=dict)
+    """Value id by path in the arguments, `x`, `states.0`."""
+    outputs: Mapping[str, int] = field(default_factory=dict)
+    """Value id by path in the result; the path of a single tensor is empty."""
+    ok: bool = True
+    """False if it raised."""
+    kind: CallKind = "module"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Where and how the forward of a partial Graph ended."""
+
+    call: int | None
+    """Id of the innermost call that raised."""
+    error: str
+    """The exception as `Type: message`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """How a Graph was recorded."""
+
+    executed: Executed
+    """Whether the forward ran on numbers, on fake tensors or on the meta device."""
+    torch: str
+    """Version of torch."""
+    mode: Mode
+    guessed: str = ""
+    """How the inputs were chosen, if the user gave none."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the picture should know, such as data that left PyTorch."""
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """One forward of one model."""
+
+    modules: Mapping[str, Module]
+    """By fqn, in registration order; the model itself is `""`."""
+    calls: tuple[Call, ...]
+    """In the order they began; `calls[0]` is the model's."""
+    ops: tuple[Op, ...]
+    values: tuple[Value, ...]
+    inputs: Mapping[str, int]
+    """Value id by path in the arguments of the model."""
+    outputs: Mapping[str, tuple[int, ...]]
+    """Value ids by path in the result (`""` for a single tensor): more than one if a view's base was written later."""
+    info: Info
+    tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """All the names of a parameter or buffer that has several, by its first."""
+
+    def edges(self) -> Iterator[tuple[Value, Op]]:
+        """Each read of a value by an op, in the order of the ops."""
+        for op in self.ops:
+            for value in op.inputs:
+                yield self.values[value], op
