@@ -1,0 +1,49 @@
+"""What is asked of the process that records: everything that decides the Graph, and nothing that decides its picture."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from torchrecorder.request.target import parse_target
+
+REVISION = 1
+"""Raised when the same model and request give another Graph than before."""
+
+Run = Literal["auto", "real", "fake", "meta"]
+Mode = Literal["eval", "train"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingRequest:
+    """One model and how it is called. Texts are in the one spelling their grammar gives back."""
+
+    target: str
+    shape: str = ""
+    """As `request.shapes` writes it; empty: the inputs are found."""
+    inputs: str = ""
+    """Dotted name of the inputs, or of a function that makes them; empty: `shape` says them."""
+    mode: Mode = "eval"
+    run: Run = "auto"
+    seed: int = 0
+
+    def key(self) -> str:
+        """Names the request in the cache: the SHA-256 of its JSON, in hexadecimal digits."""
+        facts = {"torchrecorder_request": REVISION, **self.to_json()}
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    def root_module(self) -> str:
+        """The top-level package or module the target lies in."""
+        return parse_target(self.target).dotted.split(".")[0]
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields as plain data."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> RecordingRequest:
+        """The request that `to_json` wrote."""
+        return RecordingRequest(**data)

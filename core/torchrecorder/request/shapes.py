@@ -1,0 +1,159 @@
+"""The text that says what a model is called with: `1,3` · `1,3; 1,8` · `x=1,3; ids=int64[1,16]<100`.
+
+    inputs := input (";" input)*
+    input  := [name "="] [dtype] ( sizes | "[" [sizes] "]" ) ["<" bound]
+    sizes  := size ("," size)*
+
+Python's own spelling of the same, `(1, 3)` for one input and `[(1, 3), (1, 8)]` for several, is read too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+DTYPES = (
+    *("float32", "float64", "float16", "bfloat16", "complex64", "complex128"),
+    *("int64", "int32", "int16", "int8", "uint8", "bool"),
+)
+ALIASES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
+"""torch's own second names."""
+
+_INPUT = re.compile(
+    r"""(?: (?P<name>[^\W\d]\w*) \s* = \s* )?
+        (?P<dtype>(?:torch\.)?[a-zA-Z]\w*)?  \s*
+        (?: \[ (?P<boxed>[^\[\]]*) \] | \( (?P<round>[^()]*) \) | (?P<bare>[^\[\]()<]*) ) \s*
+        (?: < \s* (?P<high>\d+) )?""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class InputSpec:
+    """One tensor to make."""
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    name: str | None = None
+    """The parameter of the forward it is passed as; None: by position."""
+    high: int | None = None
+    """Integers are drawn from 0 up to, not including, this; None: all are 1."""
+
+    def __str__(self) -> str:
+        sizes = ",".join(map(str, self.shape))
+        text = sizes if self.dtype == "float32" and sizes else f"{self.dtype}[{sizes}]"
+        name = f"{self.name}=" if self.name else ""
+        return f"{name}{text}" + (f"<{self.high}" if self.high is not None else "")
+
+
+def parse_shapes(text: str) -> tuple[InputSpec, ...]:
+    """The inputs that the text describes.
+
+    Raises:
+        ValueError: It does not follow the grammar; the message says where.
+    """
+    text = text.strip()
+    if not text:
+        raise ValueError("no shape is given")
+    found = _python_literal(text)
+    if found is None:
+        parts = text.removesuffix(";").split(";")
+        found = tuple(_parse_input(part.strip()) for part in parts)
+    _check_names(found)
+    return found
+
+
+def shapes_from(value: str | Sequence[int] | Sequence[Sequence[int]]) -> tuple[InputSpec, ...]:
+    """The inputs for a `shape` given in Python: `(1, 3)`, `[(1, 3), (1, 8)]`, or the text that `parse_shapes` reads.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if isinstance(value, str):
+        return parse_shapes(value)
+    found = _from_python(value)
+    if found is None:
+        raise ValueError(f"{value!r} is no shape: write (1, 3), or [(1, 3), (1, 8)] for two inputs")
+    return found
+
+
+def format_shapes(specs: Sequence[InputSpec]) -> str:
+    """The one spelling of these inputs that `parse_shapes` gives back."""
+    return "; ".join(map(str, specs))
+
+
+def _python_literal(text: str) -> tuple[InputSpec, ...] | None:
+    if text[0] not in "([":
+        return None
+    try:
+        return _from_python(ast.literal_eval(text))
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _from_python(value: object) -> tuple[InputSpec, ...] | None:
+    if not isinstance(value, (tuple, list)):
+        return None
+    if all(_is_size(size) for size in value):
+        return (InputSpec(tuple(value)),)
+    if all(isinstance(shape, (tuple, list)) and all(map(_is_size, shape)) for shape in value):
+        return tuple(InputSpec(tuple(shape)) for shape in value)
+    return None
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _parse_input(text: str) -> InputSpec:
+    found = _INPUT.fullmatch(text)
+    if not text or found is None:
+        raise ValueError(f"{text!r} is no input: write sizes as 1,3,224,224 or ids=int64[1,16]<100")
+    boxed = found["boxed"] if found["boxed"] is not None else found["round"]
+    sizes = boxed if boxed is not None else found["bare"]
+    if boxed is None and not sizes.strip():
+        raise ValueError(f"{text!r} has no sizes: write {found['dtype'] or 'float32'}[1,3], or […[]] for a scalar")
+    dtype = _dtype(found["dtype"])
+    high = int(found["high"]) if found["high"] else None
+    if high is not None and not dtype.startswith(("int", "uint")):
+        raise ValueError(f"{text!r} bounds {dtype} numbers: `<` is for integers, as in int64[1,16]<{high}")
+    if high == 0:
+        raise ValueError(f"{text!r} leaves no integer below 0 to draw")
+    return InputSpec(tuple(_size(size, text) for size in _split(sizes)), dtype, found["name"], high)
+
+
+def _split(sizes: str) -> list[str]:
+    sizes = sizes.strip().removesuffix(",")
+    return sizes.split(",") if sizes else []
+
+
+def _size(text: str, whole: str) -> int:
+    if re.fullmatch(r"\s*\d+\s*", text, re.ASCII):
+        return int(text)
+    advice = f": write {','.join(re.split('[x×*]', text.strip()))}" if re.fullmatch(r"[\d\sx×*]+", text.strip()) else ""
+    raise ValueError(f"{text.strip()!r} in {whole!r} is no size{advice}")
+
+
+def _dtype(name: str | None) -> str:
+    if name is None:
+        return "float32"
+    bare = name.removeprefix("torch.")
+    bare = ALIASES.get(bare, bare)
+    if bare in DTYPES:
+        return bare
+    near = get_close_matches(bare, [*DTYPES, *ALIASES], 1)
+    raise ValueError(f"unknown dtype {name!r}" + (f", did you mean {near[0]}?" if near else f": one of {', '.join(DTYPES)}"))
+
+
+def _check_names(specs: Sequence[InputSpec]) -> None:
+    seen: set[str] = set()
+    for spec in specs:
+        if spec.name is None and seen:
+            raise ValueError(f"the input {spec} without a name follows a named one")
+        if spec.name in seen:
+            raise ValueError(f"the input {spec.name} is given twice")
+        if spec.name:
+            seen.add(spec.name)

@@ -1,0 +1,75 @@
+"""The text that names a model: `pkg.Net` · `pkg.mod:Net` · `pkg.make_net` · `pkg.Net(width=64)`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+_NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_TARGET = re.compile(rf"(?P<first>{_NAME})(?::(?P<second>{_NAME}))?\s*(?P<call>\(.*\))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A dotted name, and the literal arguments to call it with."""
+
+    dotted: str
+    """The whole name with dots only, `pkg.mod.Net`."""
+    module: str | None
+    """The part before the colon, if there is one; else the module is found by trying."""
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    called: bool = False
+    """Whether arguments were written, if only `()`."""
+
+    def __str__(self) -> str:
+        name = self.dotted if self.module is None else f"{self.module}:{self.dotted[len(self.module) + 1 :]}"
+        if not self.called:
+            return name
+        arguments = [*map(repr, self.args), *(f"{key}={value!r}" for key, value in self.kwargs.items())]
+        return f"{name}({', '.join(arguments)})"
+
+
+def parse_target(text: str) -> Target:
+    """The target that the text names.
+
+    Raises:
+        ValueError: It is no dotted name, or its arguments are no literals.
+    """
+    found = _TARGET.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text.strip()!r} names no model: write pkg.Net, pkg.mod:Net or pkg.Net(width=64)")
+    module = found["first"] if found["second"] else None
+    dotted = f"{module}.{found['second']}" if module else found["first"]
+    if "." not in dotted:
+        raise ValueError(f"{dotted!r} names no module: write it with its module, as in pkg.{dotted}")
+    if found["call"] is None:
+        return Target(dotted, module)
+    args, kwargs = _arguments(found["call"])
+    return Target(dotted, module, args, kwargs, called=True)
+
+
+def _arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    try:
+        call = ast.parse(f"f{text}", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ValueError(f"the arguments {text} are no Python: {error}") from error
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise ValueError(f"{text} is no list of arguments")
+    return tuple(_literal(arg) for arg in call.args), {_keyword(arg): _literal(arg.value) for arg in call.keywords}
+
+
+def _keyword(argument: ast.keyword) -> str:
+    if argument.arg is None:
+        raise ValueError("`**` cannot be used in the arguments of a target")
+    return argument.arg
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError, MemoryError) as error:
+        advice = "only numbers, texts, tuples, lists and dicts are allowed; for more, name a function that builds the model"
+        raise ValueError(f"the argument {ast.unparse(node)} is no literal: {advice}") from error
