@@ -13,7 +13,14 @@ from torchrecorder.graph.model import CallKind, Executed, Graph, Mode, OpKind, V
 
 def problems(graph: Graph) -> list[str]:
     """What is wrong with the Graph; nothing, if it is as `graph.model` promises."""
-    return [*_ids(graph), *_kinds(graph), *_calls(graph), *_ops(graph), *_values(graph), *_ends(graph)]
+    return [
+        *_ids(graph),
+        *_kinds(graph),
+        *_calls(graph),
+        *_ops(graph),
+        *_values(graph),
+        *_ends(graph),
+    ]
 
 
 def _ids(graph: Graph) -> Iterator[str]:

@@ -13,7 +13,17 @@ from typing import Any
 
 from torchrecorder.errors import FormatError
 from torchrecorder.graph.check import problems
-from torchrecorder.graph.model import Call, Failure, Graph, Info, Module, Op, ParamCount, TensorMeta, Value
+from torchrecorder.graph.model import (
+    Call,
+    Failure,
+    Graph,
+    Info,
+    Module,
+    Op,
+    ParamCount,
+    TensorMeta,
+    Value,
+)
 
 VERSION = 1
 """Raised with every change of the format or of the meaning of a field; a text of another version is not read."""
@@ -80,7 +90,12 @@ def _value_row(v: Value, metas: dict[TensorMeta, int]) -> list[Any]:
 
 def _info_row(i: Info) -> dict[str, Any]:
     failure = None if i.failure is None else [i.failure.call, i.failure.error]
-    facts: dict[str, Any] = {"executed": i.executed, "torch": i.torch, "mode": i.mode, "guessed": i.guessed}
+    facts: dict[str, Any] = {
+        "executed": i.executed,
+        "torch": i.torch,
+        "mode": i.mode,
+        "guessed": i.guessed,
+    }
     return {**facts, "notes": i.notes, "failure": failure}
 
 
@@ -106,7 +121,17 @@ def _module(row: list[Any]) -> Module:
 
 def _op(id_: int, row: list[Any]) -> Op:
     name, target, call, inputs, outputs, mutates, kernels, *rest = row
-    return Op(id_, name, target, call, tuple(inputs), tuple(outputs), tuple(mutates), tuple(kernels), *rest)
+    return Op(
+        id_,
+        name,
+        target,
+        call,
+        tuple(inputs),
+        tuple(outputs),
+        tuple(mutates),
+        tuple(kernels),
+        *rest,
+    )
 
 
 def _value(id_: int, row: list[Any], metas: list[TensorMeta]) -> Value:

@@ -84,7 +84,7 @@ class Op:
     source: str | None = None
     """`file:line` of the statement that called it; None where that is inside torch."""
     kind: OpKind = "op"
-    """`pass`: a module that returns its argument; `kernel`: no API call covers it; `function`: a custom autograd one."""
+    """`pass`: a module returns its argument; `kernel`: no API call covers it; `function`: a custom autograd one."""
 
 
 @dataclass(frozen=True, slots=True)

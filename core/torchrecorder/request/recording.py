@@ -1,4 +1,4 @@
-"""What is asked of the process that records: everything that decides the Graph, and nothing that decides its picture."""
+"""What is asked of the process that records: all that decides the Graph, and nothing that decides its picture."""
 
 from __future__ import annotations
 

@@ -19,7 +19,13 @@ DTYPES = (
     *("float32", "float64", "float16", "bfloat16", "complex64", "complex128"),
     *("int64", "int32", "int16", "int8", "uint8", "bool"),
 )
-ALIASES = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
+ALIASES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "long": "int64",
+    "int": "int32",
+}
 """torch's own second names."""
 
 _INPUT = re.compile(
@@ -145,7 +151,9 @@ def _dtype(name: str | None) -> str:
     if bare in DTYPES:
         return bare
     near = get_close_matches(bare, [*DTYPES, *ALIASES], 1)
-    raise ValueError(f"unknown dtype {name!r}" + (f", did you mean {near[0]}?" if near else f": one of {', '.join(DTYPES)}"))
+    raise ValueError(
+        f"unknown dtype {name!r}" + (f", did you mean {near[0]}?" if near else f": one of {', '.join(DTYPES)}")
+    )
 
 
 def _check_names(specs: Sequence[InputSpec]) -> None:

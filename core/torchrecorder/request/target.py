@@ -28,7 +28,10 @@ class Target:
         name = self.dotted if self.module is None else f"{self.module}:{self.dotted[len(self.module) + 1 :]}"
         if not self.called:
             return name
-        arguments = [*map(repr, self.args), *(f"{key}={value!r}" for key, value in self.kwargs.items())]
+        arguments = [
+            *map(repr, self.args),
+            *(f"{key}={value!r}" for key, value in self.kwargs.items()),
+        ]
         return f"{name}({', '.join(arguments)})"
 
 
@@ -71,5 +74,7 @@ def _literal(node: ast.expr) -> Any:
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, RecursionError, MemoryError) as error:
-        advice = "only numbers, texts, tuples, lists and dicts are allowed; for more, name a function that builds the model"
+        advice = (
+            "only numbers, texts, tuples, lists and dicts are allowed; for more, name a function that builds the model"
+        )
         raise ValueError(f"the argument {ast.unparse(node)} is no literal: {advice}") from error

@@ -1,0 +1,34 @@
+"""Everything between the text a user writes and the finished diagram; the one door for front ends.
+
+Loads neither torch nor Graphviz: models are recorded in a process of their own, and pictures are drawn on a miss.
+"""
+
+from torchrecorder.diagram.model import Diagram
+from torchrecorder.diagram.options import (
+    OPTIONS,
+    DiagramRequest,
+    DrawingOptions,
+    FigureOptions,
+    Option,
+    read_drawing,
+    read_request,
+    site_options,
+)
+from torchrecorder.diagram.pipeline import Outcome, Pipeline, Progress
+from torchrecorder.diagram.settings import Settings
+
+__all__ = [
+    "OPTIONS",
+    "Diagram",
+    "DiagramRequest",
+    "DrawingOptions",
+    "FigureOptions",
+    "Option",
+    "Outcome",
+    "Pipeline",
+    "Progress",
+    "Settings",
+    "read_drawing",
+    "read_request",
+    "site_options",
+]

@@ -1,0 +1,67 @@
+"""From Graphs to finished pictures. The only part of `diagram` that loads Graphviz, so it is imported on a miss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torchrecorder.diagram.facts import facts_of
+from torchrecorder.diagram.model import Drawing
+from torchrecorder.diagram.options import DrawingOptions
+from torchrecorder.errors import EngineError, TorchRecorderError
+from torchrecorder.graph import Graph
+from torchrecorder.graph.views import View, make_view
+from torchrecorder.renderer import describe
+from torchrecorder.renderer.dot import to_dot
+from torchrecorder.renderer.layout import Engine
+from torchrecorder.renderer.svg import finish
+from torchrecorder.renderer.text import tree
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One picture to draw."""
+
+    graph: Graph
+    digest: str
+    """Names the picture in its page: the ids of the SVG begin with it."""
+    options: DrawingOptions
+
+
+def draw(orders: Sequence[Order], engine: Engine) -> list[Drawing | TorchRecorderError]:
+    """The pictures in the order they were asked for, laid out in one go; an error in place of one that failed."""
+    views = [_view(order) for order in orders]
+    sources = [
+        to_dot(view, direction=order.options.direction).source for view, order in zip(views, orders, strict=True)
+    ]
+    layouts = engine.layout(sources)
+    return [
+        layout if isinstance(layout, EngineError) else _finish(layout, view, order)
+        for layout, view, order in zip(layouts, views, orders, strict=True)
+    ]
+
+
+def _view(order: Order) -> View:
+    options = order.options
+    return make_view(
+        order.graph,
+        depth=options.depth,
+        fold=options.fold,
+        focus=options.focus,
+        expand=options.expand,
+        collapse=options.collapse,
+    )
+
+
+def _finish(layout: str, view: View, order: Order) -> Drawing:
+    title, description = describe(order.graph)
+    picture = finish(layout, uid=f"tr-{order.digest[:12]}", title=title, desc=description)
+    return Drawing(
+        svg=picture.svg,
+        width=picture.width,
+        height=picture.height,
+        text=tree(order.graph, depth=view.depth),
+        alt=f"{title}. {description}" if description else title,
+        facts=facts_of(order.graph),
+        notes=(*order.graph.info.notes, *view.notes),
+    )

@@ -1,0 +1,121 @@
+"""A finished diagram: what a page shows of one model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torchrecorder.errors import OptionError
+from torchrecorder.graph import Graph, to_json
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The picture of a Graph, with what is said about it; plain data, kept in the cache."""
+
+    svg: str
+    """For inline use in HTML: it takes the page's colours. Its only ids begin with `tr-`."""
+    width: float
+    """In points, of the SVG at its natural size."""
+    height: float
+    text: str
+    """The tree of modules, for output without pictures."""
+    alt: str
+    """What the picture shows, in a sentence or two."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What is known of the model, by a short name: `parameters`, `input`, …."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know besides, such as a guessed input or a part that is not drawn."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields as plain data, with the version of the format."""
+        return {"torchrecorder_drawing": VERSION, **asdict(self)}
+
+    @staticmethod
+    def from_json(data: Any) -> Drawing | None:
+        """The drawing that `to_json` wrote; None for anything else."""
+        if not isinstance(data, dict) or data.pop("torchrecorder_drawing", None) != VERSION:
+            return None
+        try:
+            return Drawing(**{**data, "notes": tuple(data["notes"])})
+        except (TypeError, KeyError):
+            return None
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A drawing with the Graph it shows and the files that decide it."""
+
+    drawing: Drawing
+    sources: tuple[Path, ...] = ()
+    """Files of the model's code; when one changes, the diagram may."""
+    load_graph: Callable[[], Graph] = field(kw_only=True, repr=False)
+    """Gives the Graph, which is read from the cache only if somebody asks."""
+
+    @property
+    def svg(self) -> str:
+        """The picture for inline use in HTML: it takes the page's colours."""
+        return self.drawing.svg
+
+    @property
+    def text(self) -> str:
+        """The tree of modules as text."""
+        return self.drawing.text
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows, in a sentence or two."""
+        return self.drawing.alt
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in points."""
+        return self.drawing.width, self.drawing.height
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What is known of the model, by a short name."""
+        return self.drawing.facts
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know besides."""
+        return self.drawing.notes
+
+    @cached_property
+    def graph(self) -> Graph:
+        """What the model did, as plain data."""
+        return self.load_graph()
+
+    def standalone_svg(self) -> str:
+        """The picture with colours of its own, for files and `<img>`."""
+        from torchrecorder.renderer.svg import fixed
+
+        return fixed(self.svg)
+
+    def save(self, path: str | Path) -> None:
+        """Write the diagram to a file; its ending says how: `.svg`, `.txt` (module tree) or `.json` (Graph).
+
+        Raises:
+            OptionError: The ending is another.
+        """
+        path = Path(path)
+        if (write := _WRITERS.get(path.suffix.lower())) is None:
+            raise OptionError((f"cannot write {path.name!r}: its name must end with {', '.join(_WRITERS)}",))
+        path.write_text(write(self), encoding="utf-8", newline="\n")
+
+    def _repr_svg_(self) -> str:
+        """The picture for a notebook, which shows it apart from the page's own colours."""
+        return self.standalone_svg()
+
+
+_WRITERS: dict[str, Callable[[Diagram], str]] = {
+    ".svg": lambda diagram: diagram.standalone_svg() + "\n",
+    ".txt": lambda diagram: diagram.text + "\n",
+    ".json": lambda diagram: to_json(diagram.graph) + "\n",
+}

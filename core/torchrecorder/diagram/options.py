@@ -1,0 +1,331 @@
+"""Every option, declared once: directive options, fence options, site settings and command-line flags come from here.
+
+A value is always written as text and read by the option's own reader, so that `:depth: 2`, `depth: 2` and `--depth 2`
+mean the same and fail with the same words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from torchrecorder.errors import OptionError
+from torchrecorder.request import RecordingRequest, format_shapes, parse_shapes, parse_target
+
+Stage = Literal["recording", "drawing", "figure"]
+Depth = int | Literal["auto", "all"]
+
+TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: how it is written, read and explained."""
+
+    name: str
+    stage: Stage
+    """What it changes: the recording, its drawing, or only the figure around it."""
+    read: Callable[[str], Any]
+    """From text to value; raises ValueError with what is wrong."""
+    default: Any
+    help: str
+    site: bool = True
+    """Whether it can be set for a whole site."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawingOptions:
+    """What decides the picture of a Graph."""
+
+    depth: Depth = "auto"
+    fold: bool = True
+    focus: str = ""
+    expand: tuple[str, ...] = ()
+    collapse: tuple[str, ...] = ()
+    direction: Literal["TB", "LR"] = "TB"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureOptions:
+    """What decides the figure around the picture; front ends turn it into their own markup."""
+
+    caption: str = ""
+    alt: str = ""
+    name: str = ""
+    align: Literal["", "left", "center", "right"] = ""
+    width: str = ""
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DiagramRequest:
+    """One diagram to draw."""
+
+    recording: RecordingRequest
+    drawing: DrawingOptions = field(default_factory=DrawingOptions)
+    figure: FigureOptions = field(default_factory=FigureOptions)
+    timeout_s: float = TIMEOUT_S
+
+
+def read_request(
+    target: str | None, written: Mapping[str, str | None], site: Mapping[str, str] | None = None
+) -> DiagramRequest:
+    """The request that a directive, a fence or a command asks for.
+
+    Args:
+        target: The name of the model; None or empty if none was given.
+        written: The options as text by name; None for an option without a value.
+        site: Options of the whole site, used where `written` says nothing.
+
+    Raises:
+        OptionError: With every problem there is.
+    """
+    problems: list[str] = []
+    name = _read_target(target, problems)
+    values = read_options({**(site or {}), **written}, problems)
+    if values.get("shape") and values.get("inputs"):
+        problems.append("shape and inputs both say what the model is called with; give one of them")
+    if problems:
+        raise OptionError(tuple(problems))
+    recording = {key: values[key] for key in ("shape", "inputs", "mode", "run", "seed")}
+    figure = {key: values[key] for key in ("caption", "alt", "name", "align", "width")}
+    return DiagramRequest(
+        RecordingRequest(name, **recording),
+        _drawing(values),
+        FigureOptions(**figure, classes=values["class"]),
+        values["timeout"],
+    )
+
+
+def read_drawing(written: Mapping[str, str]) -> DrawingOptions:
+    """The drawing options alone.
+
+    Raises:
+        OptionError: With every problem there is.
+    """
+    problems: list[str] = []
+    values = read_options(written, problems)
+    if problems:
+        raise OptionError(tuple(problems))
+    return _drawing(values)
+
+
+def read_options(written: Mapping[str, str | None], problems: list[str]) -> dict[str, Any]:
+    """The value of every option, its default where nothing usable was written; problems are added to the list."""
+    values = {option.name: option.default for option in OPTIONS}
+    for name, text in written.items():
+        option = _BY_NAME.get(name)
+        if option is None:
+            problems.append(_unknown(name))
+            continue
+        try:
+            values[name] = option.read("" if text is None else text.strip())
+        except ValueError as error:
+            problems.append(f"{name}: {error}")
+    return values
+
+
+def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
+    """Options for a whole site as `read_request` takes them, and what is wrong with the others.
+
+    A wrong value for the site is reported once and left out, so that it does not break each diagram.
+    """
+    good: dict[str, str] = {}
+    wrong: list[str] = []
+    for name, value in written.items():
+        problems: list[str] = []
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if name in _BY_NAME and not _BY_NAME[name].site:
+            problems.append(f"{name}: cannot be set for a whole site")
+        else:
+            read_options({name: text}, problems)
+        wrong += problems
+        if not problems:
+            good[name] = text
+    return good, wrong
+
+
+def _drawing(values: Mapping[str, Any]) -> DrawingOptions:
+    return DrawingOptions(**{option.name: values[option.name] for option in OPTIONS if option.stage == "drawing"})
+
+
+def _read_target(target: str | None, problems: list[str]) -> str:
+    if not target or not target.strip():
+        problems.append("no model is named: write its dotted name, as in pkg.Net")
+        return ""
+    try:
+        return str(parse_target(target))
+    except ValueError as error:
+        problems.append(str(error))
+        return ""
+
+
+def _unknown(name: str) -> str:
+    near = get_close_matches(name, _BY_NAME, 1)
+    advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(_BY_NAME))}"
+    return f"unknown option {name!r}, {advice}"
+
+
+def _shape(text: str) -> str:
+    return format_shapes(parse_shapes(text))
+
+
+def _dotted(text: str) -> str:
+    return str(parse_target(text))
+
+
+def _depth(text: str) -> Depth:
+    if text in ("auto", "all"):
+        return "auto" if text == "auto" else "all"
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise ValueError(f"{text!r} is no depth: write 0 for the model as one box, 1 for its children, …, or auto or all")
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text in words:
+            return text
+        near = get_close_matches(text.lower(), words, 1)
+        raise ValueError(f"{text!r} is none of {', '.join(words)}" + (f"; did you mean {near[0]}?" if near else ""))
+
+    return read
+
+
+def _yes_no(text: str) -> bool:
+    if text.lower() in ("", "true", "yes", "on", "1"):
+        return True
+    if text.lower() in ("false", "no", "off", "0"):
+        return False
+    raise ValueError(f"{text!r} is neither yes nor no")
+
+
+def _whole(text: str) -> int:
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise ValueError(f"{text!r} is no whole number")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text.removesuffix("s").strip())
+    except ValueError:
+        seconds = 0.0
+    if 0 < seconds <= 86400:
+        return seconds
+    raise ValueError(f"{text!r} is no number of seconds")
+
+
+def _direction(text: str) -> str:
+    return _one_of("TB", "LR")(text.upper())
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
+
+
+def _length(text: str) -> str:
+    if re.fullmatch(r"\d+(\.\d+)?(px|em|rem|ex|ch|pt|cm|mm|in|vw|%)?", text, re.ASCII):
+        return text if not text[-1].isdigit() else f"{text}px"
+    raise ValueError(f"{text!r} is no width: write 400px or 80%")
+
+
+def _required(text: str) -> str:
+    if not text:
+        raise ValueError("a text is expected")
+    return text
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        "shape",
+        "recording",
+        _shape,
+        "",
+        "What the model is called with: `1,3`, `1,3; 1,8`, `ids=int64[1,16]<100`.",
+    ),
+    Option(
+        "inputs",
+        "recording",
+        _dotted,
+        "",
+        "Dotted name of its inputs, or of a function that makes them.",
+    ),
+    Option(
+        "mode",
+        "recording",
+        _one_of("eval", "train"),
+        "eval",
+        "Whether the model runs in `eval` or `train` mode.",
+    ),
+    Option(
+        "run",
+        "recording",
+        _one_of("auto", "real", "fake", "meta"),
+        "auto",
+        "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size.",
+    ),
+    Option("seed", "recording", _whole, 0, "Where random weights and inputs start."),
+    Option("timeout", "recording", _seconds, TIMEOUT_S, "Seconds a recording may take."),
+    Option(
+        "depth",
+        "drawing",
+        _depth,
+        "auto",
+        "0 the model as one box, 1 its children, …, `all`, or `auto`: what stays readable.",
+    ),
+    Option(
+        "fold",
+        "drawing",
+        _yes_no,
+        True,
+        "Whether equal neighbours are drawn once, with their number.",
+    ),
+    Option(
+        "focus",
+        "drawing",
+        str,
+        "",
+        "Path of the module to draw instead of the whole model.",
+        site=False,
+    ),
+    Option(
+        "expand",
+        "drawing",
+        _paths,
+        (),
+        "Paths of modules to open beyond the depth; `*` stands for any part.",
+    ),
+    Option(
+        "collapse",
+        "drawing",
+        _paths,
+        (),
+        "Paths of modules to keep closed; `*` stands for any part.",
+    ),
+    Option("direction", "drawing", _direction, "TB", "`TB` draws downwards, `LR` to the right."),
+    Option("caption", "figure", _required, "", "Text under the diagram.", site=False),
+    Option(
+        "alt",
+        "figure",
+        _required,
+        "",
+        "Text for readers who cannot see it; made from the model if not given.",
+        site=False,
+    ),
+    Option("name", "figure", _required, "", "A name to refer to the diagram by.", site=False),
+    Option(
+        "align",
+        "figure",
+        _one_of("left", "center", "right"),
+        "",
+        "Where it stands: `left`, `center` or `right`.",
+    ),
+    Option("width", "figure", _length, "", "Its width, as in CSS: `400px`, `80%`."),
+    Option("class", "figure", _paths, (), "Further CSS classes of the figure."),
+)
+
+_BY_NAME = {option.name: option for option in OPTIONS}

@@ -1,0 +1,97 @@
+"""The cache on disk: small entries that are found by what was asked, pointing to objects that are named by their hash.
+
+    rec/ab/<request key>.json     what a recording depended on, and the hash of its Graph
+    ren/ab/<render key>.json      which picture was drawn from a Graph
+    obj/ab/<sha256>               Graphs and pictures
+
+Nothing is ever changed in place: a file is written beside its final name and moved there, so a reader sees all of it or
+none, and two builds at once cannot harm each other. What cannot be read, or does not hash to its name, is a miss.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+Shelf = Literal["rec", "ren"]
+
+_README = "Written by torchrecorder. Safe to delete: what is needed is made again.\n"
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache directory tag by torchrecorder, see https://bford.info/cachedir/\n"
+
+
+class Store:
+    """A cache folder; it is made when the first thing is put into it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.problem = ""
+        """Why something could not be written; a build goes on without, and says so once."""
+
+    def entry(self, shelf: Shelf, key: str) -> dict[str, Any] | None:
+        """The entry of that key; None if there is none or it cannot be read."""
+        try:
+            found = json.loads(self._entry_file(shelf, key).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def put_entry(self, shelf: Shelf, key: str, entry: Mapping[str, Any]) -> None:
+        """Keep an entry under a key, in place of what was there."""
+        text = json.dumps(entry, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+        self._write(self._entry_file(shelf, key), text.encode())
+
+    def object(self, digest: str) -> bytes | None:
+        """The object of that hash; None if there is none or it is damaged."""
+        try:
+            data = self._object_file(digest).read_bytes()
+        except OSError:
+            return None
+        return data if hashlib.sha256(data).hexdigest() == digest else None
+
+    def put_object(self, data: bytes) -> str:
+        """Keep an object and give its hash."""
+        digest = hashlib.sha256(data).hexdigest()
+        if self.object(digest) is None:
+            self._write(self._object_file(digest), data)
+        return digest
+
+    def _entry_file(self, shelf: Shelf, key: str) -> Path:
+        return self.folder / shelf / key[:2] / f"{key}.json"
+
+    def _object_file(self, digest: str) -> Path:
+        return self.folder / "obj" / digest[:2] / digest
+
+    def _write(self, file: Path, data: bytes) -> None:
+        try:
+            self._replace(file, data)
+        except OSError as error:
+            self.problem = self.problem or f"cannot write to the cache {self.folder}: {error.strerror or error}"
+
+    def _replace(self, file: Path, data: bytes) -> None:
+        self._make_folder()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=file.parent, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as new:
+                new.write(data)
+                new.flush()
+                os.fsync(new.fileno())
+            os.replace(name, file)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+
+    def _make_folder(self) -> None:
+        """The folder, told apart from the user's own work for people, git and backup programs."""
+        if self.folder.is_dir():
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG), ("README", _README)):
+            (self.folder / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,93 @@
+"""A live model in, a diagram out: for notebooks and scripts, which have torch at hand and want no cache."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from torchrecorder.diagram import Diagram, read_drawing
+from torchrecorder.diagram.drawing import Order
+from torchrecorder.diagram.drawing import draw as draw_graphs
+from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.graph import Graph, to_json
+from torchrecorder.recording import capture
+from torchrecorder.recording.arguments import Arguments, as_arguments
+from torchrecorder.recording.inputs import make_inputs
+from torchrecorder.renderer.layout import find_engine
+from torchrecorder.request import shapes_from
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Shape = str | Sequence[int] | Sequence[Sequence[int]]
+
+
+def draw(
+    net: nn.Module,
+    *,
+    shape: Shape | None = None,
+    inputs: Any = None,
+    mode: Literal["eval", "train"] = "eval",
+    run: Literal["auto", "real", "fake", "meta"] = "auto",
+    seed: int = 0,
+    depth: int | Literal["auto", "all"] = "auto",
+    fold: bool = True,
+    focus: str = "",
+    expand: Sequence[str] = (),
+    collapse: Sequence[str] = (),
+    direction: Literal["TB", "LR"] = "TB",
+    engine: str = "auto",
+) -> Diagram:
+    """Record one forward of a model and draw it.
+
+    Args:
+        net: The model; it is left as it was.
+        shape: The shapes of its inputs: `(1, 3)` for one, `[(1, 3), (1, 8)]` for two, or the text of the `shape`
+            option, `"ids=int64[1,16]<100"`.
+        inputs: The inputs themselves, instead of `shape`: `(args, kwargs)`, a tuple of arguments, a dict of keyword
+            arguments, or the one argument.
+        mode: Whether the model runs in `eval` or `train` mode.
+        run: How it runs; see the option of that name.
+        seed: Where random inputs start.
+        depth: 0 the model as one box, 1 its children, …; `"all"`, or `"auto"`: what stays readable.
+        fold: Whether equal neighbours are drawn once, with their number.
+        focus: Path of the module to draw instead of the whole model.
+        expand: Paths of modules to open beyond the depth; `*` stands for any part.
+        collapse: Paths of modules to keep closed; `*` stands for any part.
+        direction: `"TB"` draws downwards, `"LR"` to the right.
+        engine: `auto`, `pure`, `dot`, or the path of a Graphviz program.
+
+    Raises:
+        OptionError: An option is unknown or has a bad value.
+        InputError: The inputs cannot be made.
+        ForwardError: The forward raised; its `graph` holds what ran before.
+        EngineError: The picture could not be laid out.
+    """
+    written = {"depth": str(depth), "fold": str(fold), "focus": focus, "direction": direction}
+    lists = {"expand": " ".join(expand), "collapse": " ".join(collapse)}
+    options = read_drawing({**written, **lists})
+    args, kwargs, guessed = _arguments(net, shape, inputs, seed)
+    graph = capture(net, args, kwargs, mode=mode, run=run, seed=seed, guessed=guessed)
+    digest = hashlib.sha256(f"{to_json(graph)}{options}".encode()).hexdigest()
+    (result,) = draw_graphs([Order(graph, digest, options)], find_engine(engine))
+    if isinstance(result, TorchRecorderError):
+        raise result
+    return Diagram(result, load_graph=_given(graph))
+
+
+def _arguments(net: nn.Module, shape: Shape | None, inputs: Any, seed: int) -> tuple[*Arguments, str]:
+    if shape is not None and inputs is not None:
+        raise OptionError(("shape and inputs both say what the model is called with; give one of them",))
+    if inputs is not None:
+        return *as_arguments(inputs), ""
+    try:
+        specs = None if shape is None else shapes_from(shape)
+    except ValueError as error:
+        raise OptionError((f"shape: {error}",)) from error
+    made = make_inputs(net, specs, seed=seed)
+    return made.args, made.kwargs, made.guessed
+
+
+def _given(graph: Graph) -> Callable[[], Graph]:
+    return lambda: graph
