@@ -1,0 +1,76 @@
+"""All duties of the project, one session each: `python -m nox -l` lists them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "virtualenv"
+nox.options.sessions = ["tests", "lint", "types", "contracts"]
+nox.options.reuse_existing_virtualenvs = True
+
+ROOT = Path(__file__).parent
+DEMO = ROOT / "docs" / "demo"
+BUILT = DEMO / "_build"
+
+
+def install(session: nox.Session, *packages: str) -> None:
+    """Install packages beside the pinned torch.
+
+    torch goes first and alone: asked for by another package, pip may choose a build with gigabytes of CUDA libraries.
+    """
+    session.install(f"torch=={pinned('torch')}")
+    session.install("-c", "constraints.txt", *packages)
+
+
+def pinned(name: str) -> str:
+    """The version that constraints.txt gives a distribution."""
+    found = re.search(rf"^{name}==(\S+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    assert found is not None, f"constraints.txt does not pin {name}"
+    return found[1]
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Build the demo with Sphinx and with MkDocs; `-- fresh` forgets what was drawn before."""
+    if "fresh" in session.posargs:
+        shutil.rmtree(BUILT, ignore_errors=True)
+    install(session, "-e", ".[docs]", "transformers")
+    quiet = {"NO_MKDOCS_2_WARNING": "1"}
+    session.run("sphinx-build", "-W", "--keep-going", "-b", "html", str(DEMO / "sphinx"), str(BUILT / "sphinx"))
+    session.run("mkdocs", "build", "--strict", "-f", str(DEMO / "mkdocs" / "mkdocs.yml"), env=quiet)
+    session.log("Sphinx: %s", BUILT / "sphinx" / "index.html")
+    session.log("MkDocs: %s", BUILT / "mkdocs" / "index.html")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the tests; arguments go to pytest."""
+    install(session, "-e", ".[test]", "transformers")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check the style of the code."""
+    session.install("ruff")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the types with mypy and pyright."""
+    install(session, "-e", ".[test]", "mypy", "nox", "pyright[nodejs]", "types-Markdown", "types-docutils")
+    session.run("mypy")
+    session.run("pyright")
+
+
+@nox.session
+def contracts(session: nox.Session) -> None:
+    """Check that imports point the way the house is built."""
+    session.install("import-linter", "-e", ".[sphinx,mkdocs]")
+    session.run("lint-imports")
