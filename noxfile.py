@@ -56,7 +56,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check the style of the code."""
-    session.install("ruff")
+    session.install("-c", "constraints.txt", "ruff")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
 
@@ -72,5 +72,5 @@ def types(session: nox.Session) -> None:
 @nox.session
 def contracts(session: nox.Session) -> None:
     """Check that imports point the way the house is built."""
-    session.install("import-linter", "-e", ".[sphinx,mkdocs]")
+    session.install("-c", "constraints.txt", "import-linter", "-e", ".[sphinx,mkdocs]")
     session.run("lint-imports")

@@ -1,0 +1,76 @@
+"""What the house promises: cheap imports, and names that lead where they say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LIGHT = [
+    "torchrecorder",
+    "torchrecorder.cli",
+    "torchrecorder.diagram",
+    "torchrecorder.errors",
+    "torchrecorder.graph",
+    "torchrecorder.renderer",
+    "torchrecorder.request",
+    "sphinx_torchrecorder",
+    "mkdocs_torchrecorder",
+]
+HEAVY = ("torch", "numpy", "graphviz")
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level modules that a fresh interpreter has loaded after the statement."""
+    path = os.pathsep.join([str(ROOT / "core"), str(ROOT)])
+    script = f"{statement}\nimport sys; print(' '.join(sorted({{name.partition('.')[0] for name in sys.modules}})))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_importing_loads_nothing_heavy(module: str) -> None:
+    assert loaded_by(f"import {module}").isdisjoint(HEAVY)
+
+
+def test_using_plain_data_loads_nothing_heavy() -> None:
+    statement = (
+        "import torchrecorder; torchrecorder.Graph; torchrecorder.Diagram; dir(torchrecorder);"
+        "from torchrecorder.diagram import Pipeline, Settings, read_request; from pathlib import Path;"
+        "Pipeline(Settings.for_project(Path('nowhere'))).run([])"
+    )
+    assert loaded_by(statement).isdisjoint(HEAVY)
+
+
+def test_the_tests_above_can_fail() -> None:
+    assert {"torch", "numpy"} <= loaded_by("import torchrecorder; torchrecorder.capture")
+    assert "graphviz" in loaded_by("import torchrecorder.renderer.dot")
+
+
+def test_every_public_name_is_there() -> None:
+    import torchrecorder
+
+    for name in torchrecorder.__all__:
+        assert getattr(torchrecorder, name) is not None
+        assert name in dir(torchrecorder)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = torchrecorder.nothing  # type: ignore[attr-defined]
+
+
+def test_public_functions_stay_functions_whatever_is_imported_first() -> None:
+    statement = (
+        "import torchrecorder.recording.child, torchrecorder.live; from torchrecorder import capture, draw;"
+        "assert callable(capture) and callable(draw) and callable(torchrecorder.capture)"
+    )
+    assert "torch" in loaded_by(statement)
