@@ -1,58 +1,52 @@
-"""What the arguments of a call are called."""
+"""Inputs as users give them in Python, and the ones that the option `inputs` names."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from torch import Tensor, nn
+from torchrecorder.errors import InputError, TargetError
+from torchrecorder.recording.origin import innermost_origin
+from torchrecorder.recording.target import load_object
+from torchrecorder.request import parse_target
 
-from torchrecorder.recording.nested import named_tensors
-
-_Names = tuple[tuple[str, ...], str]
-
-
-class Signatures:
-    """Parameter names of forwards, each looked up once."""
-
-    def __init__(self) -> None:
-        self._known: dict[Any, _Names] = {}
-
-    def tensors(
-        self,
-        module: nn.Module,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        *,
-        objects: bool = False,
-    ) -> Iterator[tuple[str, Tensor]]:
-        """The tensors among the arguments of `module`, with their paths: `x`, `states.0`."""
-        names, rest = self._names(module)
-        for position, arg in enumerate(args):
-            name = names[position] if position < len(names) else _join(rest, position - len(names))
-            yield from named_tensors(arg, name, objects=objects)
-        for name, arg in kwargs.items():
-            yield from named_tensors(arg, name, objects=objects)
-
-    def _names(self, module: nn.Module) -> _Names:
-        forward = getattr(module.forward, "__func__", module.forward)
-        try:
-            return self._known[forward]
-        except KeyError:
-            found = self._known[forward] = _parameter_names(module.forward)
-            return found
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and keyword arguments of a forward."""
 
 
-def _parameter_names(forward: Any) -> _Names:
-    """The names that positions have, and the name of what is left over (`args` in `*args`)."""
+def as_arguments(inputs: Any) -> Arguments:
+    """The arguments that a user means by `inputs`.
+
+    `(args, kwargs)` if it is a pair of a tuple or list and a dict with names for keys; else a tuple holds the
+    positional arguments, a dict of names the keyword arguments, and anything else is the one argument.
+    """
+    if isinstance(inputs, tuple) and len(inputs) == 2 and isinstance(inputs[0], (tuple, list)) and _is_named(inputs[1]):
+        return tuple(inputs[0]), dict(inputs[1])
+    if isinstance(inputs, tuple):
+        return inputs, {}
+    return ((), dict(inputs)) if _is_named(inputs) else ((inputs,), {})
+
+
+def load_arguments(dotted: str) -> Arguments:
+    """The arguments that a dotted name stands for; if it is a function or class, what calling it gives.
+
+    Raises:
+        InputError: There is nothing of that name, or calling it raised.
+    """
     try:
-        parameters = inspect.signature(forward).parameters.values()
-    except (ValueError, TypeError):
-        return (), ""
-    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
-    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)), rest
+        target = parse_target(dotted)
+        found = load_object(dotted, target)
+    except (TargetError, ValueError) as error:
+        raise InputError(f"the inputs {dotted} cannot be had: {error}") from error
+    if not callable(found):
+        return as_arguments(found)
+    try:
+        return as_arguments(found(*target.args, **target.kwargs))
+    except Exception as error:
+        where = innermost_origin(error)
+        cause = f"{type(error).__name__}: {error}" + (f" ({where})" if where else "")
+        raise InputError(f"calling {dotted} for the inputs failed: {cause}") from error
 
 
-def _join(prefix: str, position: int) -> str:
-    return f"{prefix}.{position}" if prefix else str(position)
+def _is_named(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)

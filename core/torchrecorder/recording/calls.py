@@ -1,0 +1,148 @@
+"""What the module hooks do: begin and end calls, and tell a module that returns its argument from no module at all."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+from torchrecorder.graph.model import Failure
+from torchrecorder.recording.modules import is_native
+from torchrecorder.recording.nested import map_tensors, named_tensors
+from torchrecorder.recording.ops import OpLog
+from torchrecorder.recording.scopes import Running, Scopes
+from torchrecorder.recording.signatures import Signatures
+from torchrecorder.recording.values import Values
+
+
+class Calls:
+    """The module calls of one recording. Calls of other threads are not seen."""
+
+    def __init__(self, model: nn.Module, values: Values, scopes: Scopes, ops: OpLog) -> None:
+        self._values = values
+        self._scopes = scopes
+        self._ops = ops
+        self._thread = threading.get_ident()
+        self._signatures = Signatures()
+        self._failed: tuple[BaseException, int] | None = None
+        self._root = scopes.enter(model, values.moment, 0)
+        self._root_began = False
+
+    @contextmanager
+    def hooked(self) -> Iterator[None]:
+        """Watch every module of the process, also those that do not exist yet. Nothing is left on any module."""
+        before = register_module_forward_pre_hook(self._before)
+        try:
+            after = register_module_forward_hook(self._after, with_kwargs=True, always_call=True)
+            try:
+                yield
+            finally:
+                after.remove()
+        finally:
+            before.remove()
+
+    def failure(self, error: BaseException) -> Failure:
+        """Where the exception that ended the forward came from."""
+        call = self._root.row.id
+        if self._failed is not None and self._failed[0] in _chain(error):
+            call = self._failed[1]
+        self._root.row.ok = False
+        for running in self._scopes.stack:
+            running.row.ok = False
+        return Failure(call, f"{type(error).__name__}: {error}")
+
+    def _before(self, module: nn.Module, args: Any) -> None:
+        if self._is_elsewhere():
+            return
+        # The model's own call began before its hooks, so that what an overridden `__call__` does lies inside it.
+        if module is self._root.module and not self._root_began:
+            self._root_began = True
+            return
+        self._scopes.enter(module, self._values.moment, len(self._ops.rows))
+
+    def _after(self, module: nn.Module, args: Any, *rest: Any) -> Any:
+        # torch gives the keyword arguments only if the forward came to its end: (kwargs, output), else (output,).
+        if self._is_elsewhere():
+            return None
+        running = self._scopes.leave(module)
+        if running is None:
+            return None
+        if running is self._root:
+            self._scopes.stack.append(running)
+        kwargs = rest[0] if len(rest) == 2 else {}
+        with torch._C.DisableTorchFunction():
+            inputs = self._signatures.tensors(module, args, kwargs)
+            running.row.inputs = {path: self._values.at(t, running.moment) for path, t in inputs}
+            if len(rest) == 1:
+                self._fail(running)
+                return None
+            self._failed = None
+            result = self._passed_through(running, rest[1])
+            running.row.outputs = {path: self._values.read(t)[0] for path, t in named_tensors(result)}
+        return result if result is not rest[1] else None
+
+    def _is_elsewhere(self) -> bool:
+        return threading.get_ident() != self._thread or self._ops.paused
+
+    def _fail(self, running: Running) -> None:
+        running.row.ok = False
+        error = sys.exc_info()[1]
+        if error is not None and (self._failed is None or self._failed[0] not in _chain(error)):
+            self._failed = (error, running.row.id)
+
+    def _passed_through(self, running: Running, out: Any) -> Any:
+        """The result, with new names for the tensors that a torch layer without layers inside gave back unchanged.
+
+        `x + identity(x)` reads the same tensor twice; only another tensor object can tell the two reads apart.
+        """
+        if running.children or not is_native(type(running.module)):
+            return out
+        renamed: dict[int, Tensor] = {}
+
+        def rename(tensor: Tensor) -> Tensor:
+            if id(tensor) not in renamed:
+                renamed[id(tensor)] = self._renamed(running, tensor)
+            return renamed[id(tensor)]
+
+        return map_tensors(out, rename)
+
+    def _renamed(self, running: Running, tensor: Tensor) -> Tensor:
+        if any(self._made_in(running, value) for value in self._values.read(tensor)):
+            return tensor
+        fresh = self._alias(tensor)
+        self._ops.passed(tensor, running.row.id, fresh)
+        return fresh
+
+    def _made_in(self, running: Running, value: int) -> bool:
+        producer = self._values.rows[value].producer
+        return producer is not None and producer >= running.first_op
+
+    def _alias(self, tensor: Tensor) -> Tensor:
+        self._ops.paused = True
+        try:
+            alias: Tensor = torch.ops.aten.alias.default(tensor)
+        except (RuntimeError, NotImplementedError):  # a kind of tensor without aliases: one name must do for both
+            return tensor
+        finally:
+            self._ops.paused = False
+        return alias
+
+
+def _chain(error: BaseException | None) -> Sequence[BaseException]:
+    """An exception, what it was raised from, and so on."""
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def bind(signatures: Signatures, model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The tensors that a model is called with, by path."""
+    return dict(signatures.tensors(model, args, kwargs, objects=True))

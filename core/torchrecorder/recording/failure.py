@@ -1,0 +1,51 @@
+"""From an exception in a forward to an error that names the layer."""
+
+from __future__ import annotations
+
+import traceback
+from types import TracebackType
+
+from torchrecorder.errors import ForwardError
+from torchrecorder.graph import Call, Graph
+from torchrecorder.recording.origin import innermost_origin, is_users
+
+
+def forward_error(error: Exception, graph: Graph) -> ForwardError:
+    """The error for a forward that raised, with what had been recorded."""
+    model = _class(graph, "")
+    failure = graph.info.failure
+    call = graph.calls[failure.call] if failure is not None and failure.call is not None else graph.calls[0]
+    start = _first_of_user(error.__traceback__)
+    found = ForwardError(
+        model=model,
+        cause=f"{type(error).__name__}: {error}",
+        layer=_layer(graph, call),
+        shapes=_shapes(graph, call),
+        origin=innermost_origin(error),
+        traceback="".join(traceback.format_exception(type(error), error, start)),
+    )
+    found.graph = graph
+    return found
+
+
+def _layer(graph: Graph, call: Call) -> str:
+    return f"{call.module} ({_class(graph, call.module)})" if call.module else ""
+
+
+def _class(graph: Graph, path: str) -> str:
+    return graph.modules[path].cls.rpartition(".")[2]
+
+
+def _shapes(graph: Graph, call: Call) -> str:
+    """The shapes of the call's arguments, named if there are several."""
+    metas = [(path, graph.values[value].meta) for path, value in call.inputs.items()]
+    shapes = [(path, "(" + ", ".join(map(str, m.shape)) + ("," * (len(m.shape) == 1)) + ")") for path, m in metas if m]
+    return shapes[0][1] if len(shapes) == 1 else ", ".join(f"{path} {shape}" for path, shape in shapes)
+
+
+def _first_of_user(tb: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of the recorder and of torch at its top; whole, if there are no others."""
+    start = tb
+    while start is not None and not is_users(start.tb_frame.f_code.co_filename):
+        start = start.tb_next
+    return start or tb

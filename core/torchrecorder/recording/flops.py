@@ -1,0 +1,52 @@
+"""Floating-point operations of a kernel, 2 per multiply-add, where the formula is known.
+
+torch has rules for the matrix products and convolutions; here are those it lacks. The rest is unknown, which is not
+the same as nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import flop_registry, sdpa_flop_count
+
+Rule = Callable[..., int]
+
+
+def rule_for(kernel: Any) -> Rule | None:
+    """How to count the operations of a kernel from its arguments and (as `out_val`) its result."""
+    packet = getattr(kernel, "_overloadpacket", None)
+    return _own_rules().get(kernel) or flop_registry.get(packet)
+
+
+def count(rule: Rule, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> int | None:
+    """What the rule gives; None if it does not fit the arguments, as with a version of torch it was not made for."""
+    try:
+        flops = rule(*args, **kwargs, out_val=out)
+    except Exception:  # a failed count must not fail the recording
+        return None
+    return flops if type(flops) is int else None
+
+
+@functools.cache
+def _own_rules() -> dict[Any, Rule]:
+    rules: dict[str, Rule] = {
+        "_scaled_dot_product_flash_attention_for_cpu": _attention,
+        "mkldnn_rnn_layer": _recurrent,
+    }
+    present = {name: rule for name, rule in rules.items() if hasattr(torch.ops.aten, name)}
+    return {getattr(torch.ops.aten, name).default: rule for name, rule in present.items()}
+
+
+def _attention(query: Tensor, key: Tensor, value: Tensor, *_: Any, out_val: Any, **__: Any) -> int:
+    return int(sdpa_flop_count(query.shape, key.shape, value.shape))  # type: ignore[no-untyped-call]
+
+
+def _recurrent(x: Tensor, w_input: Tensor, w_hidden: Tensor, *_: Any, out_val: Any, **__: Any) -> int:
+    """`x` is (time, batch, features); each step multiplies with both weights."""
+    time, batch = x.shape[:2]
+    return 2 * time * batch * (w_input.numel() + w_hidden.numel())

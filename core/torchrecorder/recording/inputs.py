@@ -1,0 +1,58 @@
+"""What a model is called with: the tensors that its user described."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from torchrecorder.errors import InputError
+from torchrecorder.request import InputSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Arguments for a forward."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    guessed: str = ""
+    """How they were chosen, if the user gave none."""
+
+
+def make_inputs(model: nn.Module, specs: Sequence[InputSpec] | None, *, seed: int) -> Inputs:
+    """Random tensors as described: the named ones as keyword arguments, the others by position.
+
+    They are drawn from a generator of their own, so torch's random numbers do not move.
+
+    Raises:
+        InputError: Nothing is described, or a tensor cannot be made.
+    """
+    if specs is None:
+        raise InputError(
+            f"{type(model).__name__} is called with tensors of unknown shape", "say it: `shape: 1,3,224,224`"
+        )
+    generator = torch.Generator().manual_seed(seed)
+    made = [(spec.name, make_tensor(spec, generator)) for spec in specs]
+    return Inputs(
+        tuple(tensor for name, tensor in made if name is None),
+        {name: tensor for name, tensor in made if name is not None},
+    )
+
+
+def make_tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:
+    """One tensor as described: normal numbers, coin flips, integers below the bound or, without one, ones."""
+    dtype: torch.dtype = getattr(torch, spec.dtype)
+    try:
+        if dtype.is_floating_point or dtype.is_complex:
+            return torch.randn(spec.shape, generator=generator, dtype=dtype)
+        if dtype is torch.bool:
+            return torch.randint(2, spec.shape, generator=generator, dtype=dtype)
+        if spec.high is None:
+            return torch.ones(spec.shape, dtype=dtype)
+        return torch.randint(spec.high, spec.shape, generator=generator, dtype=dtype)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise InputError(f"the input {spec} cannot be made: {error}") from error

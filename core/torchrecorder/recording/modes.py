@@ -1,0 +1,57 @@
+"""The two layers of torch that an operation passes: the public API, and the kernels below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from torchrecorder.recording.ops import OpLog
+
+
+class ApiMode(TorchFunctionMode):
+    """Shows the log each call of a public function, outermost only: what a reader of the model's code sees.
+
+    While it is active, torch does not take the fused path of `nn.TransformerEncoderLayer`, which would hide the layers.
+    """
+
+    def __init__(self, log: OpLog) -> None:
+        super().__init__()
+        self._log = log
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return self._log.run(func, args, kwargs or {})
+
+
+class KernelMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Shows the log each kernel: floating-point operations, writes in place, and what no public function covers.
+
+    It leaves `ignore_compile_internals` at False, so that code that is compiled inside the forward
+    runs eagerly.
+    """
+
+    supports_higher_order_operators = True
+
+    def __init__(self, log: OpLog) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._log = log
+
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        self._log.kernel(func, args, kwargs, out)
+        return out

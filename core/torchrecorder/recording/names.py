@@ -1,0 +1,146 @@
+"""What an operation is called.
+
+torch hands out its functions under many names: `torch.relu`, `torch._C._nn.gelu`, `Tensor.add`, `_sparse_mm`. The
+name a user would write is found by looking for the same function object in the public namespaces.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import MethodDescriptorType, WrapperDescriptorType
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - everyone's name for it
+from torch import Tensor
+from torch._ops import OpOverload, OpOverloadPacket
+
+
+class OpName(NamedTuple):
+    """The short and the full name of an operation."""
+
+    name: str
+    target: str
+
+
+_NAMESPACES = (torch, F, torch.nested, torch.sparse, torch.fft, torch.linalg, torch.special)
+"""The first that has the function gives the name."""
+
+_PROPERTIES = {"T", "mT", "H", "mH", "real", "imag", "data"}
+"""Attributes of a tensor that compute a tensor; the others are questions."""
+
+_QUESTIONS = {
+    "size",
+    "dim",
+    "ndimension",
+    "stride",
+    "numel",
+    "nelement",
+    "is_floating_point",
+    "is_complex",
+    "is_signed",
+    "is_contiguous",
+    "is_inference",
+    "is_same_size",
+    "is_set_to",
+    "data_ptr",
+    "storage_offset",
+    "element_size",
+    "untyped_storage",
+    "storage",
+    "get_device",
+    "requires_grad_",
+    "register_hook",
+    "register_post_accumulate_grad_hook",
+    "retain_grad",
+    "is_tensor",
+    "equal",
+    "allclose",
+    "__len__",
+    "__format__",
+    "__repr__",
+    "__bool__",
+    "__hash__",
+    "__dir__",
+    "__contains__",
+    "result_type",
+    "can_cast",
+    "is_nonzero",
+}
+"""Functions that give no tensor (or, `requires_grad_`, their argument): they are no operations."""
+
+EXITS = {"numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__int__", "__index__", "__complex__"}
+"""Functions that hand numbers to code which the recording does not see."""
+
+_DUNDERS = {
+    "truediv": "div",
+    "itruediv": "div_",
+    "rtruediv": "div",
+    "rdiv": "div",
+    "idiv": "div_",
+    "invert": "bitwise_not",
+}
+_HIDDEN = {
+    "_nested_tensor_from_tensor_list": "torch.nested.as_nested_tensor",
+    "rsub": "torch.sub",
+}
+"""Functions of torch that stand for another one."""
+
+_OPERATORS = {"add", "sub", "mul", "matmul", "pow", "mod", "floordiv", "and", "or", "xor", "lshift", "rshift"}
+
+
+def op_name(func: Callable[..., Any]) -> OpName | None:
+    """The name of a function of torch's API; None if it is a question and no operation."""
+    if isinstance(func, (OpOverload, OpOverloadPacket)):
+        return kernel_name(func)
+    name = getattr(func, "__name__", "")
+    owner = getattr(func, "__self__", None)
+    if name in ("__get__", "__set__", "__delete__"):
+        return _property(name, getattr(owner, "__name__", ""))
+    if name in _QUESTIONS or name in EXITS:
+        return None
+    home = _public_functions().get(func)
+    if home is not None:
+        return home
+    if isinstance(func, (MethodDescriptorType, WrapperDescriptorType)) or vars(Tensor).get(name) is func:
+        return OpName(_plain(name), f"torch.Tensor.{name}")
+    return OpName(_plain(name), f"{getattr(func, '__module__', None) or 'torch'}.{name}")
+
+
+def kernel_name(func: Any) -> OpName:
+    """The name of a kernel, `aten.add_.Tensor`."""
+    name = getattr(func, "_schema", None)
+    qualified = name.name if name is not None else getattr(func, "_qualified_op_name", str(func))
+    return OpName(qualified.rpartition("::")[2], f"torch.ops.{func}")
+
+
+def _property(accessor: str, name: str) -> OpName | None:
+    if accessor == "__set__" and name == "data":
+        return OpName("set_data", "torch.Tensor.data")
+    return OpName(name, f"torch.Tensor.{name}") if accessor == "__get__" and name in _PROPERTIES else None
+
+
+@functools.cache
+def _public_functions() -> dict[Any, OpName]:
+    found: dict[Any, OpName] = {}
+    for namespace in _NAMESPACES:
+        for name, item in vars(namespace).items():
+            if callable(item) and not name.startswith("_") and not isinstance(item, type):
+                found.setdefault(item, OpName(name, f"{namespace.__name__}.{name}"))
+    for hidden, public in _HIDDEN.items():
+        if hasattr(torch, hidden):
+            found[getattr(torch, hidden)] = OpName(public.rpartition(".")[2], public)
+    return found
+
+
+def _plain(name: str) -> str:
+    """`__iadd__` is `add_`, `__rsub__` is `sub`, `__getitem__` is `getitem`, `_weight_norm` is `weight_norm`."""
+    if not (name.startswith("__") and name.endswith("__")):
+        return name.lstrip("_")
+    name = name[2:-2]
+    if name in _DUNDERS:
+        return _DUNDERS[name]
+    if name[1:] in _OPERATORS and name[0] in "ir":
+        return name[1:] + ("_" if name[0] == "i" else "")
+    return name

@@ -1,0 +1,106 @@
+"""The one walk over nested values: arguments, results and attributes that hold tensors somewhere inside.
+
+Containers are followed by type (mappings, sequences, dataclasses). Other objects are opened only on request, because
+an attribute of some object may lead anywhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_DEPTH = 8
+"""Levels that are followed; also what ends a walk through a structure that contains itself."""
+
+_PLAIN = (str, bytes, int, float, complex, type, type(None), nn.Module, torch.dtype, torch.device)
+
+
+def tensors_in(obj: Any, found: list[Tensor]) -> list[Tensor]:
+    """Append the tensors among the arguments of an operation to `found`, and give it back.
+
+    Operations take tensors, lists of them and slices only. It runs for each of them, hence the order of the tests.
+    """
+    if isinstance(obj, Tensor):
+        found.append(obj)
+        return found
+    kind = type(obj)
+    if kind is int or kind is float or kind is str or kind is bool or obj is None:
+        return found
+    if isinstance(obj, (tuple, list)):
+        for item in obj:
+            tensors_in(item, found)
+    elif isinstance(obj, dict):
+        for item in obj.values():
+            tensors_in(item, found)
+    elif kind is slice:
+        tensors_in((obj.start, obj.stop, obj.step), found)
+    return found
+
+
+def named_tensors(
+    obj: Any, path: str = "", *, objects: bool = False, depth: int = _DEPTH
+) -> Iterator[tuple[str, Tensor]]:
+    """Each tensor in `obj` with its path, `states.0`; the path of `obj` itself is `path`.
+
+    Args:
+        obj: What to walk.
+        path: What to call it.
+        objects: Also look into the attributes of objects that are no containers, such as transformers' caches.
+        depth: Levels to go down.
+    """
+    if isinstance(obj, Tensor):
+        yield path, obj
+    elif depth and not isinstance(obj, _PLAIN):
+        for key, item in _items(obj, objects):
+            inner = f"{path}.{key}" if path else str(key)
+            yield from named_tensors(item, inner, objects=objects, depth=depth - 1)
+
+
+def _items(obj: Any, objects: bool) -> Iterator[tuple[Any, Any]]:
+    if isinstance(obj, Mapping):
+        yield from obj.items()
+    elif isinstance(obj, tuple) and hasattr(obj, "_fields"):
+        yield from zip(obj._fields, obj, strict=True)
+    elif isinstance(obj, (list, tuple)):
+        yield from enumerate(obj)
+    elif dataclasses.is_dataclass(obj):
+        yield from ((f.name, getattr(obj, f.name, None)) for f in dataclasses.fields(obj))
+    elif objects and not callable(obj) and type(obj).__module__ != "builtins":
+        yield from getattr(obj, "__dict__", {}).items()
+
+
+def map_tensors(obj: Any, change: Callable[[Tensor], Tensor], *, depth: int = _DEPTH) -> Any:
+    """`obj` with each tensor replaced by `change` of it; containers in which nothing changed stay the same object."""
+    if isinstance(obj, Tensor):
+        return change(obj)
+    if not depth or isinstance(obj, _PLAIN):
+        return obj
+    changed = {}
+    for key, item in _items(obj, objects=False):
+        new = map_tensors(item, change, depth=depth - 1)
+        if new is not item:
+            changed[key] = new
+    return _rebuilt(obj, changed) if changed else obj
+
+
+def _rebuilt(obj: Any, changed: dict[Any, Any]) -> Any:
+    if isinstance(obj, Mapping):
+        return _with_items(obj, changed)
+    if isinstance(obj, tuple) and hasattr(obj, "_replace"):
+        return obj._replace(**changed)
+    if isinstance(obj, (list, tuple)):
+        items = [changed.get(i, item) for i, item in enumerate(obj)]
+        return items if type(obj) is list else type(obj)(items)
+    return dataclasses.replace(obj, **changed)
+
+
+def _with_items(obj: Mapping[Any, Any], changed: dict[Any, Any]) -> Any:
+    copy = getattr(obj, "copy", dict)
+    new = obj.__copy__() if hasattr(obj, "__copy__") else copy() if copy is not dict else dict(obj)
+    for key, item in changed.items():
+        new[key] = item
+    return new

@@ -1,0 +1,198 @@
+"""The log of operations: what each call of torch's API read, made and overwrote, and which kernels it ran."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from torchrecorder.graph import Op
+from torchrecorder.graph.model import OpKind
+from torchrecorder.recording import flops
+from torchrecorder.recording.attributes import attributes
+from torchrecorder.recording.names import EXITS, OpName, kernel_name, op_name
+from torchrecorder.recording.nested import tensors_in
+from torchrecorder.recording.scopes import Scopes
+from torchrecorder.recording.values import Values, innermost, storage_address
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The static facts of a kernel."""
+
+    name: OpName
+    label: str
+    writes: tuple[tuple[int, str], ...]
+    """Position and name of the arguments that its schema says it overwrites."""
+    rule: flops.Rule | None
+
+
+@dataclass(slots=True)
+class Running:
+    """What has been seen of an operation that is running."""
+
+    kernels: list[str] = field(default_factory=list)
+    flops: int | None = None
+    written: list[tuple[int, int | None]] = field(default_factory=list)
+    """Identity and storage address of the tensors that its kernels overwrote."""
+    results: list[weakref.ref[Tensor]] = field(default_factory=list)
+    """What its kernels gave; usually gone, or among its outputs, when it ends."""
+
+
+class OpLog:
+    """The operations of one recording, in the order in which they ended. Used by one thread."""
+
+    def __init__(self, values: Values, scopes: Scopes) -> None:
+        self.rows: list[Op] = []
+        self.notes: dict[str, None] = {}
+        self.paused = False
+        self._values = values
+        self._scopes = scopes
+        self._running: Running | None = None
+        self._names: dict[Any, OpName | None] = {}
+        self._kernels: dict[Any, Kernel] = {}
+
+    def run(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call a function of torch's API and log it, if it is an operation."""
+        if self.paused or self._running is not None:
+            return func(*args, **kwargs)
+        name = self._name(func)
+        if name is None:
+            return self._question(func, args, kwargs)
+        running = self._running = Running()
+        try:
+            out = func(*args, **kwargs)
+        finally:
+            self._running = None
+        self._log(name, "op", running, args, kwargs, out)
+        return out
+
+    def kernel(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
+        """A kernel ran. If no operation is running, it came from code without Python, and is an op by itself."""
+        if self.paused:
+            return
+        kernel = self._kernel(func)
+        running = self._running
+        if running is not None:
+            _note_kernel(running, kernel, args, kwargs, out)
+            return
+        alone = Running()
+        _note_kernel(alone, kernel, args, kwargs, out)
+        self._log(kernel.name, "kernel", alone, args, kwargs, out)
+
+    def passed(self, tensor: Tensor, call: int, fresh: Tensor) -> None:
+        """Log that a call gave its argument back; `fresh` stands for the result from now on."""
+        inputs = self._values.read(tensor)
+        op = len(self.rows)
+        value = self._values.made(fresh, op, 0)
+        self.rows.append(Op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
+
+    def _question(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        name = getattr(func, "__name__", "")
+        if name in EXITS:
+            source = self._scopes.locate()[1]
+            self.notes[f"numbers left PyTorch through {name.strip('_')}() at {source or 'a line inside torch'}"] = None
+        self._running = Running()
+        try:
+            return func(*args, **kwargs)
+        finally:
+            self._running = None
+
+    def _log(
+        self, name: OpName, kind: OpKind, running: Running, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any
+    ) -> None:
+        given = tensors_in(args, [])
+        if kwargs:
+            tensors_in(kwargs, given)
+        given = innermost(given)
+        overwritten = _overwritten(name, given, running.written)
+        fresh = self._fresh(given, out)
+        if not fresh and not overwritten:
+            return
+        read = self._values.read
+        inputs = tuple(dict.fromkeys(value for tensor in given for value in read(tensor)))
+        op = len(self.rows)
+        mutates = tuple(self._values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten))
+        made = tuple(self._values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates)))
+        call, source = self._scopes.locate()
+        outputs = mutates + made
+        self._adopt(running.results, outputs[0])
+        facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind)
+        self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *facts))
+
+    def _fresh(self, given: Sequence[Tensor], out: Any) -> Iterable[Tensor]:
+        """The tensors of a result that are new, each once."""
+        if out is None:
+            return ()
+        old = {id(tensor) for tensor in given}
+        is_known = self._values.is_known
+        found = {id(t): t for t in innermost(tensors_in(out, [])) if id(t) not in old and not is_known(t)}
+        return found.values()
+
+    def _adopt(self, results: Sequence[weakref.ref[Tensor]], value: int) -> None:
+        """Tensors that outlive their kernel without being outputs (wrapped by one, cached in C++) stand for the op."""
+        for ref in results:
+            tensor = ref()
+            if tensor is not None and not self._values.is_known(tensor):
+                self._values.alias(tensor, value)
+
+    def _name(self, func: Any) -> OpName | None:
+        try:
+            return self._names[func]
+        except KeyError:
+            name = self._names[func] = op_name(func)
+            return name
+        except TypeError:
+            return op_name(func)
+
+    def _kernel(self, func: Any) -> Kernel:
+        try:
+            return self._kernels[func]
+        except KeyError:
+            kernel = self._kernels[func] = _describe(func)
+            return kernel
+
+
+def _describe(func: Any) -> Kernel:
+    schema = getattr(func, "_schema", None)
+    arguments = enumerate(schema.arguments) if schema is not None and schema.is_mutable else ()
+    writes = tuple((i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write)
+    return Kernel(kernel_name(func), str(func), writes, flops.rule_for(func))
+
+
+def _note_kernel(running: Running, kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
+    running.kernels.append(kernel.label)
+    if kernel.rule is not None:
+        counted = flops.count(kernel.rule, args, kwargs, out)
+        if counted is not None:
+            running.flops = (running.flops or 0) + counted
+    for position, name in kernel.writes:
+        target = args[position] if position < len(args) else kwargs.get(name)
+        running.written += [(id(t), storage_address(t)) for t in tensors_in(target, [])]
+    if isinstance(out, Tensor):
+        running.results.append(weakref.ref(out))
+    elif out is not None:
+        running.results += [weakref.ref(t) for t in tensors_in(out, [])]
+
+
+def _overwritten(name: OpName, given: Sequence[Tensor], written: Sequence[tuple[int, int | None]]) -> Sequence[Tensor]:
+    """The arguments that were overwritten, each once.
+
+    Where a kernel wrote to a view that the operation made for itself (`x[0] = y`), it is the first argument that shares
+    the view's memory.
+    """
+    if name.name == "set_data":
+        return given[:1]
+    if not written:
+        return ()
+    found: dict[int, Tensor] = {}
+    for identity, address in written:
+        target = next((t for t in given if id(t) == identity), None)
+        if target is None and address is not None:
+            target = next((t for t in given if storage_address(t) == address), None)
+        if target is not None:
+            found[id(target)] = target
+    return list(found.values())

@@ -1,0 +1,79 @@
+"""What a recording sets in the process, and puts back: random numbers, grad mode, default dtype, the compiler."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+
+
+@contextmanager
+def undisturbed(seed: int) -> Iterator[None]:
+    """Run code that draws the random numbers of `seed` and leaves the process as it was, also if it raises."""
+    with ExitStack() as stack:
+        for part in (_torch_numbers(seed), _python_numbers(seed), _numpy_numbers(seed), _modes(), _eager()):
+            stack.enter_context(part)
+        yield
+
+
+@contextmanager
+def _torch_numbers(seed: int) -> Iterator[None]:
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
+    with torch.random.fork_rng(devices=devices):
+        # Not torch.manual_seed: it would queue a seed for devices that are not in use yet.
+        torch.default_generator.manual_seed(seed)
+        if devices:
+            torch.cuda.manual_seed_all(seed)
+        yield
+
+
+@contextmanager
+def _python_numbers(seed: int) -> Iterator[None]:
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(state)
+
+
+@contextmanager
+def _numpy_numbers(seed: int) -> Iterator[None]:
+    """The global generator of numpy, if that is loaded; torch works without it."""
+    numpy: Any = sys.modules.get("numpy")
+    if numpy is None:
+        yield
+        return
+    state = numpy.random.get_state()
+    numpy.random.seed(seed % 2**32)
+    try:
+        yield
+    finally:
+        numpy.random.set_state(state)
+
+
+@contextmanager
+def _modes() -> Iterator[None]:
+    grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
+
+
+@contextmanager
+def _eager() -> Iterator[None]:
+    """Let compiled functions run as they are written.
+
+    Only if the compiler is loaded: loading it takes seconds, and without it nothing can have been compiled before.
+    """
+    if "torch._dynamo" not in sys.modules:
+        yield
+        return
+    with torch.compiler.set_stance("force_eager"):
+        yield

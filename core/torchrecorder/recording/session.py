@@ -1,0 +1,84 @@
+"""One recording: the parts joined, run once, read out as a Graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchrecorder.graph import Call, Failure, Graph, Info
+from torchrecorder.recording.calls import Calls
+from torchrecorder.recording.modes import ApiMode, KernelMode
+from torchrecorder.recording.modules import ModuleNames, describe, tied
+from torchrecorder.recording.nested import named_tensors
+from torchrecorder.recording.ops import OpLog
+from torchrecorder.recording.scopes import CallRow, Scopes
+from torchrecorder.recording.signatures import Signatures
+from torchrecorder.recording.values import Values
+
+
+class Session:
+    """Runs a model once and keeps what it did. `model` may be changed by it; see `skeleton`."""
+
+    def __init__(self, model: nn.Module, originals: Sequence[tuple[nn.Module, str]] = ()) -> None:
+        self._model = model
+        self._values = Values()
+        self._names = ModuleNames(self._values.declare)
+        self._names.register(model)
+        for original, path in originals:
+            self._names.stands_for(original, path)
+        self._scopes = Scopes(self._names)
+        self._ops = OpLog(self._values, self._scopes)
+        self._calls = Calls(model, self._values, self._scopes, self._ops)
+        self._inputs: dict[str, int] = {}
+        self._outputs: dict[str, tuple[int, ...]] = {}
+        self._failure: Failure | None = None
+
+    def run(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call the model and give its result. After an exception, which goes on, `graph` ends where it was raised."""
+        for path, tensor in Signatures().tensors(self._model, args, kwargs, objects=True):
+            self._inputs[path] = self._values.start(tensor, "input", path)
+        try:
+            with self._recording():
+                result = self._model(*args, **kwargs)
+        except Exception as error:
+            self._failure = self._calls.failure(error)
+            raise
+        for path, tensor in named_tensors(result, objects=True):
+            self._outputs[path] = self._values.read(tensor)
+        return result
+
+    def graph(self, info: Info) -> Graph:
+        """What was recorded; `info` says how."""
+        called = [row.module for row in self._scopes.rows if row.kind == "module"]
+        return Graph(
+            modules=describe(self._model, called, self._names.met),
+            calls=tuple(_call(row) for row in self._scopes.rows),
+            ops=tuple(self._ops.rows),
+            values=tuple(self._values.rows),
+            inputs=self._inputs,
+            outputs=self._outputs,
+            info=self._complete(info),
+            tied=tied(self._model),
+        )
+
+    @contextmanager
+    def _recording(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            stack.enter_context(self._calls.hooked())
+            stack.enter_context(KernelMode(self._ops))
+            stack.enter_context(ApiMode(self._ops))
+            yield
+
+    def _complete(self, info: Info) -> Info:
+        notes = (*info.notes, *self._ops.notes)
+        if not self._outputs and self._failure is None:
+            notes = (*notes, "the forward returned no tensor")
+        return Info(info.executed, torch.__version__, info.mode, info.guessed, notes, self._failure)
+
+
+def _call(row: CallRow) -> Call:
+    return Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind)

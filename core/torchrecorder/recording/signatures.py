@@ -1,0 +1,58 @@
+"""What the arguments of a call are called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from torchrecorder.recording.nested import named_tensors
+
+_Names = tuple[tuple[str, ...], str]
+
+
+class Signatures:
+    """Parameter names of forwards, each looked up once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, _Names] = {}
+
+    def tensors(
+        self,
+        module: nn.Module,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        objects: bool = False,
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The tensors among the arguments of `module`, with their paths: `x`, `states.0`."""
+        names, rest = self._names(module)
+        for position, arg in enumerate(args):
+            name = names[position] if position < len(names) else _join(rest, position - len(names))
+            yield from named_tensors(arg, name, objects=objects)
+        for name, arg in kwargs.items():
+            yield from named_tensors(arg, name, objects=objects)
+
+    def _names(self, module: nn.Module) -> _Names:
+        forward = getattr(module.forward, "__func__", module.forward)
+        try:
+            return self._known[forward]
+        except KeyError:
+            found = self._known[forward] = _parameter_names(module.forward)
+            return found
+
+
+def _parameter_names(forward: Any) -> _Names:
+    """The names that positions have, and the name of what is left over (`args` in `*args`)."""
+    try:
+        parameters = inspect.signature(forward).parameters.values()
+    except (ValueError, TypeError):
+        return (), ""
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
+    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)), rest
+
+
+def _join(prefix: str, position: int) -> str:
+    return f"{prefix}.{position}" if prefix else str(position)

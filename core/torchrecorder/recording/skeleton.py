@@ -1,0 +1,204 @@
+"""A stand-in for the user's model: new module objects that share its parameters' memory.
+
+What a forward does to its module (counters, caches, running statistics, lazy parameters) happens to the stand-in and is
+forgotten with it. Recording on the model itself once left fake tensors in a cache of a real model.
+"""
+
+from __future__ import annotations
+
+import collections
+import copy
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+from torch.utils.hooks import RemovableHandle
+
+from torchrecorder.recording.values import storage_address
+
+Substitute = Callable[[Tensor], Tensor]
+
+
+class Skeleton:
+    """Copies modules and plain containers; tensors are what `substitute` makes of them, other objects are shared."""
+
+    def __init__(self, substitute: Substitute) -> None:
+        self._substitute = substitute
+        self._done: dict[int, Any] = {}
+        self._originals: list[Any] = []
+        self.modules: list[tuple[nn.Module, nn.Module]] = []
+        """Each module with its stand-in."""
+
+    def of(self, obj: Any) -> Any:
+        """The stand-in of an object."""
+        if obj is None or isinstance(obj, (str, int, float, bytes, type)):
+            return obj
+        try:
+            return self._done[id(obj)]
+        except KeyError:
+            new = self._copy(obj)
+            self._keep(obj, new)
+            return new
+
+    def _keep(self, obj: Any, new: Any) -> None:
+        self._done[id(obj)] = new
+        self._originals.append(obj)  # else its address might be used again for another object
+
+    def _copy(self, obj: Any) -> Any:
+        if isinstance(obj, nn.Module):
+            return self._module(obj)
+        if isinstance(obj, Tensor):
+            return self._substitute(obj)
+        copier = _COPIERS.get(type(obj))
+        if copier is not None:
+            return copier(self, obj)
+        if isinstance(obj, tuple) and hasattr(obj, "_replace"):
+            return type(obj)(*map(self.of, obj))
+        return obj
+
+    def _module(self, module: nn.Module) -> nn.Module:
+        if isinstance(module, torch.jit.ScriptModule):
+            return self._scripted(module)
+        try:
+            new: nn.Module = object.__new__(_eager_class(type(module)))
+        except TypeError:  # a class with a base in C: it has to serve as it is
+            return module
+        self._keep(module, new)
+        self.modules.append((module, new))
+        new.__dict__.update({name: self.of(value) for name, value in module.__dict__.items()})
+        for name in _slots(type(module)):
+            if hasattr(module, name):
+                object.__setattr__(new, name, self.of(getattr(module, name)))
+        _make_eager(new)
+        return new
+
+    def _scripted(self, module: torch.jit.ScriptModule) -> nn.Module:
+        """A script module lives in C++ and can only be copied whole, tensors and all."""
+        try:
+            new: nn.Module = copy.deepcopy(module)
+        except Exception:  # a class in C++ without a copy
+            return module
+        self.modules += zip(module.modules(), new.modules(), strict=True)
+        return new
+
+    def _dict(self, obj: dict[Any, Any]) -> dict[Any, Any]:
+        new = copy.copy(obj)
+        self._keep(obj, new)
+        for key, value in obj.items():
+            new[key] = self.of(value)
+        return new
+
+    def _list(self, obj: Any) -> Any:
+        new = copy.copy(obj)
+        self._keep(obj, new)
+        for position, item in enumerate(obj):
+            new[position] = self.of(item)
+        return new
+
+    def _items(self, obj: Any) -> Any:
+        return type(obj)(map(self.of, obj))
+
+    def _method(self, obj: MethodType) -> Any:
+        return MethodType(obj.__func__, self.of(obj.__self__))
+
+    def _partial(self, obj: functools.partial[Any]) -> Any:
+        return functools.partial(self.of(obj.func), *map(self.of, obj.args), **self._dict(obj.keywords))
+
+    def _reference(self, obj: weakref.ref[Any]) -> Any:
+        """A weak reference to what has a stand-in by now (a parent, a parameter); others stay as they are."""
+        target = self._done.get(id(obj()))
+        return obj if target is None else weakref.ref(target)
+
+    def _handle(self, obj: RemovableHandle) -> RemovableHandle:
+        """The handle of a hook removes it from the copy; with the original's it would undress the user's model."""
+        new = object.__new__(RemovableHandle)
+        new.__setstate__(tuple(map(self.of, obj.__getstate__())))  # type: ignore[no-untyped-call]
+        return new
+
+
+_COPIERS: dict[type, Callable[[Skeleton, Any], Any]] = {
+    dict: Skeleton._dict,
+    collections.OrderedDict: Skeleton._dict,
+    collections.defaultdict: Skeleton._dict,
+    list: Skeleton._list,
+    collections.deque: Skeleton._list,
+    tuple: Skeleton._items,
+    set: Skeleton._items,
+    frozenset: Skeleton._items,
+    MethodType: Skeleton._method,
+    functools.partial: Skeleton._partial,
+    RemovableHandle: Skeleton._handle,
+    weakref.ref: Skeleton._reference,
+}
+
+
+def _slots(cls: type) -> list[str]:
+    found: list[str] = []
+    for base in cls.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        found += [slots] if isinstance(slots, str) else slots
+    return [name for name in found if name not in ("__dict__", "__weakref__")]
+
+
+def _compiled_class() -> type[nn.Module] | None:
+    """The class of `torch.compile(module)`, unless nobody has loaded the compiler (which takes seconds)."""
+    loaded = sys.modules.get("torch._dynamo.eval_frame")
+    return getattr(loaded, "OptimizedModule", None)
+
+
+def _eager_class(cls: type[nn.Module]) -> type[nn.Module]:
+    """The class itself; for a compiled module one that looks the same and does not warn about hooks."""
+    if cls is not _compiled_class():
+        return cls
+    facts = {"__call__": nn.Module.__call__, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    return type(cls.__name__, (cls,), facts)
+
+
+def _make_eager(module: nn.Module) -> None:
+    """Let a compiled module call the stand-in of the one it compiles: its own `forward` holds the original."""
+    if "_compiled_call_impl" in module.__dict__:
+        module.__dict__["_compiled_call_impl"] = None
+    compiled = _compiled_class()
+    if compiled is not None and isinstance(module, compiled):
+        module.__dict__["forward"] = module.get_submodule("_orig_mod").__call__
+
+
+def shared_parameters(model: nn.Module) -> Substitute:
+    """Parameters become others on the same memory, so that `requires_grad_` or `.grad` set in forward is lost again.
+
+    Buffers and other tensors are copied, keeping who shares memory with whom: a forward may write to them.
+    """
+    parameters = {id(p): p for p in model.parameters()}
+    memories: dict[int | None, torch.UntypedStorage] = {}
+    for parameter in parameters.values():
+        if not is_lazy(parameter) and (address := storage_address(parameter)) is not None:
+            memories[address] = parameter.untyped_storage()
+
+    def substitute(tensor: Tensor) -> Tensor:
+        if is_lazy(tensor):
+            return copy.deepcopy(tensor)
+        address = storage_address(tensor)
+        if type(tensor) not in (Tensor, nn.Parameter, nn.Buffer) or address is None:
+            return tensor if isinstance(tensor, nn.Parameter) else _copied(tensor)
+        if address not in memories:
+            memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
+        place = (tensor.storage_offset(), tensor.size(), tensor.stride())
+        new = tensor.detach().new_empty(0).set_(memories[address], *place)
+        if isinstance(tensor, nn.Parameter):
+            return nn.Parameter(new, tensor.requires_grad)
+        return new.requires_grad_(tensor.requires_grad)
+
+    return substitute
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    try:
+        return tensor.detach().clone()
+    except (RuntimeError, NotImplementedError):
+        return tensor

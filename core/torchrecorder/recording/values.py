@@ -1,0 +1,229 @@
+"""Which tensor is which value: identity, aliases and writes in place.
+
+A tensor is known by its address together with a weak reference, since addresses are used again. Memory is known by its
+storage: a weak reference to the storage keeps its address from being used again (it does not keep the data), so
+equal addresses mean equal memory for the whole recording. No tensor is kept alive by any of this.
+"""
+
+from __future__ import annotations
+
+import weakref
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from torchrecorder.graph import TensorMeta, Value
+from torchrecorder.graph.model import ValueKind
+
+Moment = int
+"""Counts up whenever a tensor gets a value, so that \"written later\" can be told."""
+
+
+@dataclass(slots=True)
+class Storage:
+    """Memory that tensors share."""
+
+    group: int
+    pin: Any
+    owner: int = -1
+    """The first value it held."""
+    writes: list[tuple[Moment, int]] = field(default_factory=list)
+    """When it was written, and the value that was written."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is known of a live tensor."""
+
+    ref: weakref.ref[Tensor]
+    value: int
+    moment: Moment
+    storage: Storage | None
+    is_view: bool
+    past: tuple[tuple[Moment, int], ...] = ()
+    """The values it had before it was written to."""
+
+
+class Values:
+    """The values of one recording, and the live tensors that hold them. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self.rows: list[Value] = []
+        self.moment: Moment = 0
+        self._entries: dict[int, Entry] = {}
+        self._storages: dict[int, Storage] = {}
+        self._metas: dict[Any, TensorMeta] = {}
+        self._names: dict[int, tuple[weakref.ref[Tensor], ValueKind, str]] = {}
+        self._named: dict[tuple[ValueKind, str], int] = {}
+
+    def declare(self, tensor: Tensor, kind: ValueKind, name: str) -> None:
+        """Say what a tensor is, should it ever be read. Two tensors of one name are one value."""
+        self._names.setdefault(id(tensor), (weakref.ref(tensor), kind, name))
+
+    def is_known(self, tensor: Tensor) -> bool:
+        """Whether the tensor has a value already."""
+        entry = self._entries.get(id(tensor))
+        return entry is not None and entry.ref() is tensor
+
+    def read(self, tensor: Tensor) -> tuple[int, ...]:
+        """The values that a read of the tensor depends on: its own, the last write to its memory, or both.
+
+        Both, if it is a view taken before that write: the numbers come from the write, their arrangement from the view.
+        """
+        (tensor,) = innermost([tensor])
+        entry = self._entries.get(id(tensor))
+        if entry is None or entry.ref() is not tensor:
+            entry = self._first_seen(tensor)
+        storage = entry.storage
+        if storage is not None and storage.writes:
+            moment, written = storage.writes[-1]
+            if moment > entry.moment and written != entry.value:
+                return (entry.value, written) if entry.is_view else (written,)
+        return (entry.value,)
+
+    def at(self, tensor: Tensor, moment: Moment) -> int:
+        """The value that a read gave at a moment of the past; its first one if it was not known then."""
+        (tensor,) = innermost([tensor])
+        now = self.read(tensor)[0]
+        entry = self._entries[id(tensor)]
+        writes = entry.storage.writes if entry.storage else []
+        if not writes:
+            return now
+        own = [*entry.past, (entry.moment, entry.value)]
+        since, value = own[max(0, bisect_right(own, moment, key=_when) - 1)]
+        last = bisect_right(writes, moment, key=_when) - 1
+        return writes[last][1] if last >= 0 and writes[last][0] > since else value
+
+    def start(self, tensor: Tensor, kind: ValueKind, name: str | None = None) -> int:
+        """A new value that no op made."""
+        return self._add(tensor, kind, name=name)
+
+    def made(self, tensor: Tensor, op: int, index: int) -> int:
+        """A new value: an output of the op."""
+        return self._add(tensor, "op", op, index)
+
+    def wrote(self, tensor: Tensor, op: int, index: int) -> int:
+        """A new value: what the op wrote into the tensor."""
+        old = self._entries.get(id(tensor))
+        value = self._add(tensor, "op", op, index)
+        entry = self._entries[id(tensor)]
+        if old is not None and old.ref() is tensor:
+            entry.past = (*old.past, (old.moment, old.value))
+        entry.is_view = False
+        if entry.storage is not None:
+            entry.storage.writes.append((self.moment, value))
+        return value
+
+    def alias(self, tensor: Tensor, value: int) -> None:
+        """Let a tensor stand for a value that exists."""
+        storage, _ = self._storage(tensor)
+        self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, False)
+
+    def _add(
+        self,
+        tensor: Tensor,
+        kind: ValueKind,
+        producer: int | None = None,
+        index: int = 0,
+        name: str | None = None,
+    ) -> int:
+        self.moment += 1
+        storage, is_old = self._storage(tensor)
+        value = len(self.rows)
+        group = None if storage is None else storage.group
+        self.rows.append(Value(value, kind, producer, index, self._meta(tensor), name, group))
+        if storage is not None and not is_old:
+            storage.owner = value
+        self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, is_old)
+        return value
+
+    def _first_seen(self, tensor: Tensor) -> Entry:
+        named = self._names.get(id(tensor))
+        if named is None or named[0]() is not tensor:
+            return self._unnamed(tensor)
+        _, kind, name = named
+        value = self._named.get((kind, name))
+        if value is None:
+            self._named[kind, name] = self._add(tensor, kind, name=name)
+        else:
+            self.alias(tensor, value)
+        return self._entries[id(tensor)]
+
+    def _unnamed(self, tensor: Tensor) -> Entry:
+        """A tensor from nowhere: another face of memory that is known (`x._base`, `weight.data`), else a constant."""
+        storage = self._known_memory(tensor)
+        if storage is None:
+            self._add(tensor, "const")
+        else:
+            self.alias(tensor, storage.writes[-1][1] if storage.writes else storage.owner)
+        return self._entries[id(tensor)]
+
+    def _known_memory(self, tensor: Tensor) -> Storage | None:
+        address = storage_address(tensor)
+        if address is None or address in self._storages:
+            return self._storages.get(address or 0)
+        declared = [ref() for ref, _, _ in self._names.values()]
+        for other in declared:
+            if other is not None and other is not tensor and storage_address(other) == address:
+                self.read(other)
+                return self._storages[address]
+        return None
+
+    def _storage(self, tensor: Tensor) -> tuple[Storage | None, bool]:
+        """The memory of a tensor (None for sparse, nested, …), and whether it was known before."""
+        try:
+            raw = tensor.untyped_storage()
+        except (NotImplementedError, RuntimeError):
+            return None, False
+        address: int = raw._cdata
+        storage = self._storages.get(address)
+        if storage is not None:
+            return storage, True
+        storage = self._storages[address] = Storage(len(self._storages), StorageWeakRef(raw))  # type: ignore[no-untyped-call]
+        return storage, False
+
+    def _meta(self, tensor: Tensor) -> TensorMeta:
+        try:
+            key = (tensor.shape, tensor.dtype, tensor.device.type, tensor.layout)
+        except RuntimeError:
+            return TensorMeta(("?",) * tensor.dim(), str(tensor.dtype)[6:], tensor.device.type, None)
+        meta = self._metas.get(key)
+        if meta is None:
+            meta = self._metas[key] = _describe(tensor)
+        return meta
+
+
+def _when(event: tuple[Moment, int]) -> Moment:
+    return event[0]
+
+
+def storage_address(tensor: Tensor) -> int | None:
+    """What tells the memory of one live tensor from that of another; None where there is none to speak of."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
+def _describe(tensor: Tensor) -> TensorMeta:
+    shape = tuple(n if type(n) is int else str(n) for n in tensor.shape)
+    countable = tensor.layout is torch.strided and all(type(n) is int for n in tensor.shape)
+    nbytes = tensor.numel() * tensor.element_size() if countable else None
+    return TensorMeta(shape, str(tensor.dtype)[6:], tensor.device.type, nbytes)
+
+
+def innermost(tensors: list[Tensor]) -> list[Tensor]:
+    """The tensors inside the wrappers that `torch.func` transforms (vmap, grad) put around them."""
+    if torch._C._functorch.peek_interpreter_stack() is None:
+        return tensors
+    return [_unwrapped(tensor) for tensor in tensors]
+
+
+def _unwrapped(tensor: Tensor) -> Tensor:
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+import torch
+
+from tests.truth.case import Case
+from tests.truth.cases import CASES
+from tests.truth.neutral import to_neutral
+from torchrecorder.graph import from_json, to_json
+from torchrecorder.graph.check import problems
+from torchrecorder.recording import capture
+
+GRAD_MODES = {"grad": nullcontext, "no_grad": torch.no_grad, "inference_mode": torch.inference_mode}
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def record(case: Case, **options: Any) -> Any:
+    torch.manual_seed(0)
+    model = case.build()
+    args, kwargs = case.inputs()
+    return capture(model, args, kwargs, mode="train" if case.train else "eval", **options)
+
+
+@every_case
+@pytest.mark.parametrize("grad_mode", GRAD_MODES)
+def test_graph_is_exact(case: Case, grad_mode: str) -> None:
+    with GRAD_MODES[grad_mode]():
+        graph = record(case)
+    assert problems(graph) == []
+    assert graph.info.notes == ()
+    nodes, edges = to_neutral(graph)
+    assert edges == case.edges
+    assert nodes == case.nodes
+
+
+@every_case
+def test_graph_survives_json(case: Case) -> None:
+    graph = record(case)
+    assert from_json(to_json(graph)) == graph
+
+
+def test_graphs_are_the_same_in_every_process() -> None:
+    program = "from tests.truth.test_truth import *\nfor case in CASES: print(to_json(record(case)))"
+    texts = [
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(("core", "."))},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert texts[0].count(b"torchrecorder_graph") == len(CASES)
+    assert texts[0] == texts[1]
