@@ -1,0 +1,145 @@
+"""Finding neighbours that are the same thing again: the 80 layers of a language model, drawn once with `×80`.
+
+Two calls are equal if the same modules, parameters and ops stand at the same places in them and are wired in the same
+way. What lies outside may differ (each layer reads the one before), but must have the same shapes and be used at the
+same places. Modules with parameters of their own are never equal to a module that shares its parameters with another:
+a picture that folds tied layers into untied ones would state a wrong number of parameters.
+
+Pairs are compared, not hashed: nearly all unequal pairs differ in their first fact, and equal ones are walked once, so
+the cost is linear in the ops of the folded calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from torchrecorder.graph.model import Op
+from torchrecorder.graph.tree import CallTree
+
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(eq=False)
+class Comparer:
+    """Tells whether two calls are equal, and remembers it, because views of several depths ask again."""
+
+    tree: CallTree
+    known: dict[tuple[int, int], bool] = field(default_factory=dict)
+
+    def run(self, calls: Sequence[int], start: int) -> int:
+        """How many of `calls`, from position `start` on, are one thing repeated; at least 1."""
+        first = calls[start]
+        stop = start + 1
+        while stop < len(calls) and self.equal(first, calls[stop]):
+            stop += 1
+        if stop - start > 2:
+            stop = start + self._same_sharing([*calls[start:stop]])
+        return stop - start
+
+    def equal(self, a: int, b: int) -> bool:
+        """Whether call `b` is call `a` again."""
+        key = (a, b)
+        if key not in self.known:
+            self.known[key] = _equal(self.tree, a, b)
+        return self.known[key]
+
+    def _same_sharing(self, calls: list[int]) -> int:
+        """Length of the longest start in which all modules are one or all differ."""
+        names = [self.tree.graph.calls[call].module for call in calls]
+        if names[0] == names[1]:
+            return next((i for i, name in enumerate(names) if name != names[0]), len(names))
+        seen: set[str] = set()
+        for i, name in enumerate(names):
+            if name in seen:
+                return i
+            seen.add(name)
+        return len(names)
+
+
+def _equal(tree: CallTree, a: int, b: int) -> bool:
+    calls = tree.graph.calls
+    if _DIGITS.sub("#", calls[a].module) != _DIGITS.sub("#", calls[b].module):
+        return False
+    sizes_differ = tree.end[a] - a != tree.end[b] - b or tree.n_ops[a] != tree.n_ops[b]
+    if sizes_differ or not (tree.is_solid(a) and tree.is_solid(b)):
+        return False
+    return _same_calls(tree, a, b) and _Wiring(tree, a, b).same()
+
+
+def _same_calls(tree: CallTree, a: int, b: int) -> bool:
+    rows = tree.graph.calls
+    for x, y in zip(range(a, tree.end[a]), range(b, tree.end[b]), strict=True):
+        if rows[x].kind != rows[y].kind or rows[x].ok != rows[y].ok or not _same_module(tree, x, y):
+            return False
+        if x != a and rows[x].parent != _shifted(rows[y].parent, a - b):
+            return False
+        if _relative(rows[x].module, rows[a].module) != _relative(rows[y].module, rows[b].module):
+            return False
+    return True
+
+
+def _shifted(id_: int | None, by: int) -> int | None:
+    return None if id_ is None else id_ + by
+
+
+def _same_module(tree: CallTree, x: int, y: int) -> bool:
+    one, two = tree.module(x), tree.module(y)
+    if one is None or two is None:
+        return one is two
+    same_settings = not one.native or one.extra_repr == two.extra_repr
+    return one.cls == two.cls and one.params == two.params and same_settings
+
+
+def _relative(path: str, base: str) -> str:
+    """The path from `base` on, with a sign that tells it from a path outside `base`."""
+    return "/" + path[len(base) :] if path == base or path.startswith(base + ".") else path
+
+
+class _Wiring:
+    """Compares the ops of two calls; remembers which outside value of one stands for which of the other."""
+
+    def __init__(self, tree: CallTree, a: int, b: int) -> None:
+        self.graph = tree.graph
+        self.a, self.b = tree.ops_of(a), tree.ops_of(b)
+        self.base_a, self.base_b = self.graph.calls[a].module, self.graph.calls[b].module
+        self.shift_calls = b - a
+        self.there: dict[int, int] = {}
+        self.back: dict[int, int] = {}
+
+    def same(self) -> bool:
+        ops = self.graph.ops
+        return all(self._same_op(ops[x], ops[y]) for x, y in zip(self.a, self.b, strict=True))
+
+    def _same_op(self, x: Op, y: Op) -> bool:
+        if x.name != y.name or x.call != y.call - self.shift_calls or x.kind != y.kind:
+            return False
+        if x.attrs != y.attrs or len(x.inputs) != len(y.inputs) or len(x.outputs) != len(y.outputs):
+            return False
+        outputs = all(map(self._same_shape, x.outputs, y.outputs))
+        return outputs and all(map(self._same_input, x.inputs, y.inputs))
+
+    def _same_shape(self, v: int, w: int) -> bool:
+        one, two = self.graph.values[v].meta, self.graph.values[w].meta
+        return one is two or one == two
+
+    def _same_input(self, v: int, w: int) -> bool:
+        one, two = self.graph.values[v], self.graph.values[w]
+        if one.kind != two.kind and "op" not in (one.kind, two.kind):
+            return False
+        in_a, in_b = one.producer in self.a, two.producer in self.b
+        if in_a or in_b:
+            return in_a and in_b and self._same_place(v, w)
+        if one.kind in ("param", "buffer") or two.kind in ("param", "buffer"):
+            return self._same_name(one.name or "", two.name or "") and self._same_shape(v, w)
+        return self._same_shape(v, w) and self.there.setdefault(v, w) == w and self.back.setdefault(w, v) == v
+
+    def _same_place(self, v: int, w: int) -> bool:
+        one, two = self.graph.values[v], self.graph.values[w]
+        if one.producer is None or two.producer is None or one.index != two.index:
+            return False
+        return one.producer - self.a.start == two.producer - self.b.start
+
+    def _same_name(self, one: str, two: str) -> bool:
+        return _relative(one, self.base_a) == _relative(two, self.base_b)

@@ -1,0 +1,39 @@
+"""Families of ops by name, where a picture treats them alike."""
+
+from __future__ import annotations
+
+
+def names(text: str) -> frozenset[str]:
+    """The names in a text, so that a family reads as a sentence."""
+    return frozenset(text.split())
+
+
+SHAPING = names(
+    """
+    view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze expand expand_as broadcast_to
+    transpose permute t T mT H mH adjoint swapaxes swapdims movedim moveaxis
+    to type type_as float half double bfloat16 long int cpu cuda contiguous clone alias
+    """
+)
+"""Ops that give the data of their first argument another shape, type or place."""
+
+WEIGHTED = names(
+    """
+    linear bilinear embedding embedding_bag prelu batch_norm layer_norm group_norm instance_norm rms_norm
+    lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell multi_head_attention_forward
+    native_layer_norm native_batch_norm native_group_norm addmm baddbmm conv1d conv2d conv3d
+    conv_transpose1d conv_transpose2d conv_transpose3d convolution
+    """
+)
+"""Ops whose further arguments are weights, not data."""
+
+RANDOM = ("rand", "normal", "bernoulli", "multinomial", "poisson", "dropout")
+"""How ops begin that draw random numbers."""
+
+POINTWISE = names(
+    """
+    add sub mul div pow exp sqrt rsqrt reciprocal tanh sigmoid erf neg abs square log log1p clamp clip
+    relu gelu silu softplus mean var std sum norm where maximum minimum
+    """
+)
+"""Ops that formulas for activations and normalisations consist of."""

@@ -1,0 +1,101 @@
+"""Which calls of a Graph are boxes, which are nodes, and which are not drawn at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from torchrecorder.graph.contract import does_nothing, hands_on
+from torchrecorder.graph.tree import CallTree
+
+State = Literal["box", "node", "gone"]
+
+
+def atomic_calls(tree: CallTree, *, contract: bool) -> list[bool]:
+    """For each call whether it is one node at every depth.
+
+    That is so for custom autograd functions, for calls of torch's own modules that call no other module (the leaf
+    view), and for calls that hold one op at most: a box around a single op says nothing that a node does not.
+    """
+    return [_is_atomic(tree, call, contract) for call in range(len(tree.level))]
+
+
+def states(
+    tree: CallTree,
+    atomic: Sequence[bool],
+    *,
+    root: int = 0,
+    depth: int,
+    contract: bool = True,
+    expand: Sequence[str] = (),
+    collapse: Sequence[str] = (),
+) -> list[State]:
+    """How each call is drawn if every call around it is a box.
+
+    Args:
+        tree: The nesting of the calls.
+        atomic: The calls that are never boxes.
+        root: The call that the picture shows.
+        depth: How many levels of calls are boxes; the root is the first.
+        contract: Whether calls that do nothing are left out.
+        expand: Patterns of paths that are boxes in spite of `depth`, with everything around them.
+        collapse: Patterns of paths that are nodes in spite of everything.
+    """
+    opened = _with_parents(tree, matching(tree, expand))
+    closed = set(matching(tree, collapse))
+    limit = depth + tree.level[root]
+    found: list[State] = ["node"] * len(tree.level)
+    for call in range(len(tree.level) - 1, -1, -1):
+        is_box = (tree.level[call] < limit or call in opened) and call not in closed
+        if call != root and _is_gone(tree, call, found, contract):
+            found[call] = "gone"
+        elif is_box and not atomic[call]:
+            found[call] = "box"
+    return found
+
+
+def matching(tree: CallTree, patterns: Iterable[str]) -> list[int]:
+    """The calls of modules whose path matches one of the patterns.
+
+    In a pattern `*` stands for anything without a dot and `**` for anything.
+    """
+    regexes = [_regex(pattern) for pattern in patterns]
+    if not regexes:
+        return []
+    rows = (row for row in tree.graph.calls if row.kind == "module")
+    return [row.id for row in rows if any(regex.fullmatch(row.module) for regex in regexes)]
+
+
+def _regex(pattern: str) -> re.Pattern[str]:
+    signs = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
+    parts = re.split(r"(\*\*|\*|\?)", pattern)
+    return re.compile("".join(signs.get(part) or re.escape(part) for part in parts))
+
+
+def _is_atomic(tree: CallTree, call: int, contract: bool) -> bool:
+    module = tree.module(call)
+    if module is None:
+        return True
+    if any(tree.n_ops[child] or not tree.graph.calls[child].ok for child in tree.children[call]):
+        return False
+    ops = (tree.graph.ops[item.id] for item in tree.items[call])
+    return module.native or sum(not (contract and hands_on(op)) for op in ops) <= 1
+
+
+def _is_gone(tree: CallTree, call: int, found: Sequence[State], contract: bool) -> bool:
+    if not tree.graph.calls[call].ok:
+        return False
+    if not tree.n_ops[call] or (contract and does_nothing(tree, call)):
+        return True
+    return all(item.is_call and found[item.id] == "gone" for item in tree.items[call])
+
+
+def _with_parents(tree: CallTree, calls: Iterable[int]) -> set[int]:
+    found: set[int] = set()
+    for call in calls:
+        at: int | None = call
+        while at is not None and at not in found:
+            found.add(at)
+            at = tree.graph.calls[at].parent
+    return found

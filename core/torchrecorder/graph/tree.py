@@ -1,0 +1,95 @@
+"""The nesting of a Graph's calls, worked out once.
+
+A Graph says of each call only who its parent is and of each op only in which call it ran. Everything that draws or
+folds needs the other direction: what happened in a call, in order. The answers are lists by call id, made in one pass
+and without recursion, because a call may hold 20,000 ops and calls may nest deeply.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from torchrecorder.graph.model import Graph, Module
+
+
+class Item(NamedTuple):
+    """One thing that happened directly in a call."""
+
+    is_call: bool
+    id: int
+    """Id of the call or of the op."""
+
+
+@dataclass(frozen=True, eq=False)
+class CallTree:
+    """Who called whom, and which ops ran where; each list is by call id."""
+
+    graph: Graph
+    children: list[list[int]] = field(default_factory=list)
+    """The calls made directly in the call, also those that ran no op."""
+    items: list[list[Item]] = field(default_factory=list)
+    """Ops and calls directly in the call, in the order of their first op; calls that ran no op are not in it."""
+    level: list[int] = field(default_factory=list)
+    """0 for the model's call, 1 for its children, …."""
+    end: list[int] = field(default_factory=list)
+    """The calls within call `c`, itself included, are `range(c, end[c])`."""
+    first_op: list[int] = field(default_factory=list)
+    n_ops: list[int] = field(default_factory=list)
+    """Ops in the call and in the calls within it: ids from `first_op`, if `is_solid`."""
+    last_op: list[int] = field(default_factory=list)
+
+    def is_solid(self, call: int) -> bool:
+        """Whether its ops have consecutive ids, which only a forward with threads or generators breaks."""
+        return not self.n_ops[call] or self.n_ops[call] == self.last_op[call] - self.first_op[call] + 1
+
+    def ops_of(self, call: int) -> range:
+        """Ids of all ops of a solid call."""
+        return range(self.first_op[call], self.first_op[call] + self.n_ops[call])
+
+    def module(self, call: int) -> Module | None:
+        """The module that was called; None for a custom autograd function."""
+        row = self.graph.calls[call]
+        return self.graph.modules.get(row.module) if row.kind == "module" else None
+
+
+def call_tree(graph: Graph) -> CallTree:
+    """The nesting of the Graph's calls, in time linear in its size."""
+    n = len(graph.calls)
+    tree = CallTree(graph, [[] for _ in range(n)], [[] for _ in range(n)], [0] * n, [0] * n)
+    tree.first_op.extend([-1] * n)
+    tree.last_op.extend([-1] * n)
+    tree.n_ops.extend([0] * n)
+    _nest(tree)
+    _place_ops(tree)
+    return tree
+
+
+def _nest(tree: CallTree) -> None:
+    for call in tree.graph.calls:
+        tree.end[call.id] = call.id + 1
+        if call.parent is not None:
+            tree.children[call.parent].append(call.id)
+            tree.level[call.id] = tree.level[call.parent] + 1
+    for call in reversed(tree.graph.calls):
+        if call.parent is not None:
+            tree.end[call.parent] = max(tree.end[call.parent], tree.end[call.id])
+
+
+def _place_ops(tree: CallTree) -> None:
+    calls, ops = tree.graph.calls, tree.graph.ops
+    for op in ops:
+        tree.items[op.call].append(Item(False, op.id))
+        call: int | None = op.call
+        tree.n_ops[op.call] += 1
+        while call is not None and tree.first_op[call] < 0:
+            tree.first_op[call] = op.id
+            parent = calls[call].parent
+            if parent is not None:
+                tree.items[parent].append(Item(True, call))
+            call = parent
+        tree.last_op[op.call] = op.id
+    for row in reversed(calls):
+        if row.parent is not None:
+            tree.n_ops[row.parent] += tree.n_ops[row.id]
+            tree.last_op[row.parent] = max(tree.last_op[row.parent], tree.last_op[row.id])

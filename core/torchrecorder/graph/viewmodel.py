@@ -1,0 +1,79 @@
+"""What a picture shows of a Graph, as plain data: boxes, nodes in them, edges between nodes.
+
+A View names things by their ids in its Graph, so a renderer finds every fact there and a View repeats none. Node ids
+and box ids are positions, in the order in which things happened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torchrecorder.graph.model import Graph
+
+NodeKind = Literal["input", "output", "call", "op", "param", "buffer", "const"]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A call whose inside is drawn; several if they are the same again and drawn once."""
+
+    id: int
+    parent: int | None
+    """Id of the box around it; a parent has a smaller id."""
+    calls: tuple[int, ...]
+    """Ids of the calls it stands for, in order; its nodes are those of the first."""
+
+    @property
+    def repeat(self) -> int:
+        """The N of `×N`."""
+        return len(self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One thing without visible inside."""
+
+    id: int
+    kind: NodeKind
+    box: int | None
+    """Id of the innermost box it stands in; None for inputs and outputs."""
+    calls: tuple[int, ...] = ()
+    """For a call: the ids of the calls it stands for, in order."""
+    op: int | None = None
+    """For an op: its id. For a constant that ops made: the last of them."""
+    values: tuple[int, ...] = ()
+    """For an input, output, parameter, buffer or constant: the ids of its values."""
+    name: str = ""
+    """For those: its path or qualified name, as in the code."""
+
+    @property
+    def repeat(self) -> int:
+        """The N of `×N`."""
+        return max(len(self.calls), len(self.values), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Data that one node gives to another, drawn once however many values it is."""
+
+    tail: int
+    head: int
+    value: int
+    """Id of the value as the head reads it, after contracted changes of shape."""
+    skip: bool = False
+    """Whether it leads past at least one node: a residual, or a part of a side branch that ends in a sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a picture shows."""
+
+    graph: Graph
+    boxes: tuple[Box, ...]
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    notes: tuple[str, ...]
+    """What a reader should know of the choice, such as a pattern that matches nothing."""
+    depth: int
+    """How many levels of calls are boxes; 0 if the whole is one node."""

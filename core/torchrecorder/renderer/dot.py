@@ -1,0 +1,141 @@
+"""From a View to the text that a layout engine reads.
+
+The text carries no colours: each thing says what it is in its class, and `svg` paints it. Nodes stand in clusters and
+all edges at the root, where an edge cannot pull its end into the wrong cluster. Names are n0, n1, …, so nothing of the
+user's is ever a name, and every label is escaped and without HTML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import graphviz
+
+from torchrecorder.graph import Box, Edge, Node, View
+from torchrecorder.renderer.labels import Labels
+from torchrecorder.renderer.ranks import same_rank
+from torchrecorder.renderer.shapes import edge_shapes
+
+FONT_SIZE, LINE_SIZE, EDGE_SIZE = 10.5, 9.5, 9.0
+_MANY = 300
+"""Above this many nodes layout is told to take less care, and edges carry no text: text doubles the ranks."""
+_GRAPH = {
+    "fontname": "Helvetica",
+    "fontsize": "10.5",
+    "ranksep": "0.28",
+    "nodesep": "0.28",
+    "newrank": "true",
+    "labeljust": "l",
+    "labelloc": "t",
+    "bgcolor": "transparent",
+    "margin": "0",
+    "pad": "0.06",
+}
+_NODE = {"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize": "10.5"}
+_NODE |= {"margin": "0.13,0.06", "height": "0.3", "width": "0.8"}
+_EDGE = {"fontname": "Helvetica", "fontsize": "9", "arrowsize": "0.6"}
+_SIGN = {"shape": "circle", "width": "0.26", "height": "0.26", "fixedsize": "true", "margin": "0"}
+_SMALL = {"width": "0.3", "height": "0.24", "margin": "0.1,0.03", "fontsize": "9"}
+
+
+def to_dot(
+    view: View, *, name: str = "", direction: str = "TB", shapes: bool = True, params: bool = True
+) -> graphviz.Digraph:
+    """The picture of a View, without positions and colours.
+
+    Args:
+        view: What to show.
+        name: What the model is called; its class if empty.
+        direction: Where the data flows: `TB`, `LR`, `BT` or `RL`.
+        shapes: Whether edges carry the shape of their tensor where it changes.
+        params: Whether titles say numbers of parameters.
+    """
+    return _Drawing(view, Labels(view, name=name, params=params), shapes).draw(direction)
+
+
+class _Drawing:
+    def __init__(self, view: View, labels: Labels, shapes: bool) -> None:
+        self.view, self.labels = view, labels
+        is_large = len(view.nodes) > _MANY
+        self.effort = {"nslimit": "2", "mclimit": "0.3"} if is_large else {}
+        self.shapes = edge_shapes(view) if shapes and not is_large else {}
+        self.nodes_in: dict[int | None, list[Node]] = {}
+        self.boxes_in: dict[int | None, list[Box]] = {}
+        for node in view.nodes:
+            self.nodes_in.setdefault(node.box, []).append(node)
+        for box in view.boxes:
+            self.boxes_in.setdefault(box.parent, []).append(box)
+
+    def draw(self, direction: str) -> graphviz.Digraph:
+        dot: graphviz.Digraph = graphviz.Digraph("g")
+        dot.attr("graph", rankdir=direction, **_GRAPH, **self.effort)
+        dot.attr("node", **_NODE)
+        dot.attr("edge", **_EDGE)
+        self._fill(dot, None)
+        for nodes in same_rank(self.view):
+            dot.body.append("\t{rank=same; " + "; ".join(f"n{node}" for node in nodes) + "}\n")
+        for edge in self.view.edges:
+            self._edge(dot, edge)
+        return dot
+
+    def _fill(self, dot: graphviz.Digraph, root: int | None) -> None:
+        """Writes the nodes and boxes in a box, without recursion: boxes may nest deeply."""
+        for line in self._lines(root):
+            dot.body.append(line)
+
+    def _lines(self, root: int | None) -> Iterator[str]:
+        pending: list[Box | Node | str] = [*self._content(root)]
+        while pending:
+            thing = pending.pop()
+            if isinstance(thing, str):
+                yield thing
+            elif isinstance(thing, Node):
+                yield self._node(thing)
+            else:
+                yield self._open(thing)
+                pending.append("\t}\n")
+                pending.extend(self._content(thing.id))
+
+    def _content(self, box: int | None) -> list[Box | Node]:
+        """What is directly in a box, last first."""
+        return [*reversed(self.boxes_in.get(box, [])), *reversed(self.nodes_in.get(box, []))]
+
+    def _open(self, box: Box) -> str:
+        kind = "box repeat" if box.repeat > 1 else "box"
+        kind += "" if self._is_ok(box.calls) else " error"
+        attributes = {"label": self.labels.box(box), "class": kind, "margin": "10", "style": "rounded"}
+        inner = "".join(f"\t\t{key}={_quoted(value)}\n" for key, value in attributes.items())
+        return f"\tsubgraph cluster_{box.id} {{\n{inner}"
+
+    def _node(self, node: Node) -> str:
+        label = self.labels.node(node)
+        kind = self.labels.kind(node)
+        words = [kind, *(["repeat"] if node.kind == "call" and node.repeat > 1 else [])]
+        words += [] if self._is_ok(node.calls) else ["error"]
+        style = _SIGN if label.is_sign else _SMALL if kind == "data" else {}
+        attributes = {"label": _lines(label.name, label.line), "class": " ".join(words), **style}
+        inner = " ".join(f"{key}={value if key == 'label' else _quoted(value)}" for key, value in attributes.items())
+        return f"\tn{node.id} [{inner}]\n"
+
+    def _edge(self, dot: graphviz.Digraph, edge: Edge) -> None:
+        shape = self.shapes.get((edge.tail, edge.head), "")
+        is_loose = self.view.nodes[edge.tail].kind in ("param", "buffer", "const")
+        weight = "0" if edge.skip else "1" if is_loose else "4"
+        attributes = {"weight": weight, **({"label": f" {shape} "} if shape else {})}
+        attributes |= {"class": "skip"} if edge.skip else {}
+        inner = " ".join(f"{key}={_quoted(value)}" for key, value in attributes.items())
+        dot.body.append(f"\tn{edge.tail} -> n{edge.head} [{inner}]\n")
+
+    def _is_ok(self, calls: tuple[int, ...]) -> bool:
+        failure = self.view.graph.info.failure
+        return all(self.view.graph.calls[call].ok for call in calls) or failure is None
+
+
+def _quoted(text: str) -> str:
+    return str(graphviz.quoting.quote(graphviz.escape(text)))
+
+
+def _lines(*lines: str) -> str:
+    """Lines of a label, quoted; a line break is the only thing in it that is not meant literally."""
+    escaped = "\\n".join(graphviz.escape(line) for line in lines if line)
+    return str(graphviz.quoting.quote(graphviz.nohtml(escaped)))

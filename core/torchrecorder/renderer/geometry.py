@@ -1,0 +1,127 @@
+"""Points, rectangles and the curves of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+Point = tuple[float, float]
+Curve = list[Point]
+"""A start, then three points for each cubic Bézier segment."""
+
+
+class Rect(NamedTuple):
+    """A rectangle; y grows downwards."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def width(self) -> float:
+        """From left to right."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        """From top to bottom."""
+        return self.bottom - self.top
+
+    def contains(self, point: Point) -> bool:
+        """Whether the point lies in it."""
+        return self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom
+
+    def meets(self, other: Rect) -> bool:
+        """Whether the two have a point in common."""
+        is_beside = self.right < other.left or other.right < self.left
+        return not (is_beside or self.bottom < other.top or other.bottom < self.top)
+
+
+def around(points: Sequence[Point]) -> Rect:
+    """The smallest rectangle around the points."""
+    xs, ys = [p[0] for p in points], [p[1] for p in points]
+    return Rect(min(xs), min(ys), max(xs), max(ys))
+
+
+def segments(curve: Curve) -> Iterator[tuple[Point, Point, Point, Point]]:
+    """The Bézier segments of a curve."""
+    for i in range(0, len(curve) - 3, 3):
+        yield curve[i], curve[i + 1], curve[i + 2], curve[i + 3]
+
+
+def crossing(curve: Curve, rect: Rect) -> bool:
+    """Whether the curve passes through the rectangle."""
+    for segment in segments(curve):
+        if around(segment).meets(rect) and any(rect.contains(_at(segment, i / _STEPS)) for i in range(_STEPS + 1)):
+            return True
+    return False
+
+
+def without(curve: Curve, rects: Sequence[Rect]) -> list[Curve]:
+    """The parts of the curve that lie outside the rectangles."""
+    parts: list[Curve] = []
+    open_end = False
+    for segment in segments(curve):
+        near = [rect for rect in rects if around(segment).meets(rect)]
+        for start, end in _outside(segment, near):
+            piece = _cut(segment, start, end)
+            if start == 0 and open_end:
+                parts[-1].extend(piece[1:])
+            else:
+                parts.append([*piece])
+            open_end = end == 1
+        if not near:
+            continue
+        open_end = open_end and not any(rect.contains(segment[3]) for rect in near)
+    return parts
+
+
+_STEPS = 32
+
+
+def _outside(segment: Sequence[Point], rects: Sequence[Rect]) -> list[tuple[float, float]]:
+    """The intervals of the parameter in which the segment is in no rectangle."""
+    if not rects:
+        return [(0.0, 1.0)]
+    free = [not any(rect.contains(_at(segment, i / _STEPS)) for rect in rects) for i in range(_STEPS + 1)]
+    found, start = [], None
+    for i, is_free in enumerate([*free, False]):
+        if is_free and start is None:
+            start = i
+        elif not is_free and start is not None:
+            if i - 1 > start:
+                found.append((start / _STEPS, (i - 1) / _STEPS))
+            start = None
+    return found
+
+
+def _at(segment: Sequence[Point], t: float) -> Point:
+    a, b, c, d = segment
+    u = 1 - t
+    k = (u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t)
+    return (
+        k[0] * a[0] + k[1] * b[0] + k[2] * c[0] + k[3] * d[0],
+        k[0] * a[1] + k[1] * b[1] + k[2] * c[1] + k[3] * d[1],
+    )
+
+
+def _cut(segment: Sequence[Point], start: float, end: float) -> list[Point]:
+    """The part of a segment between two parameters."""
+    if (start, end) == (0, 1):
+        return [*segment]
+    _, right = _halves(segment, start)
+    left, _ = _halves(right, (end - start) / (1 - start) if start < 1 else 1)
+    return left
+
+
+def _halves(segment: Sequence[Point], t: float) -> tuple[list[Point], list[Point]]:
+    a, b, c, d = segment
+    ab, bc, cd = _between(a, b, t), _between(b, c, t), _between(c, d, t)
+    abc, bcd = _between(ab, bc, t), _between(bc, cd, t)
+    middle = _between(abc, bcd, t)
+    return [a, ab, abc, middle], [middle, bcd, cd, d]
+
+
+def _between(p: Point, q: Point, t: float) -> Point:
+    return p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t

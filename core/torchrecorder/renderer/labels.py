@@ -1,0 +1,148 @@
+"""The words on boxes and nodes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from torchrecorder.graph import Box, Graph, Module, Node, Op, View
+from torchrecorder.renderer.kinds import SYMBOLS, Kind, Kinds, plain
+from torchrecorder.renderer.names import class_name, clean, relative, run_name
+from torchrecorder.renderer.summaries import summary
+from torchrecorder.renderer.units import parameters, shape
+
+MAX_NAME, MAX_LINE = 44, 60
+"""Caps on the first and the second line; a node wider than that breaks the picture."""
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The lines of a node; a single one if the second would repeat it."""
+
+    name: str
+    line: str = ""
+    is_sign: bool = False
+    """Whether it is a sign to be drawn in a circle."""
+
+
+class Labels:
+    """Words for the boxes and nodes of a View."""
+
+    def __init__(self, view: View, *, name: str = "", params: bool = True) -> None:
+        self.view, self.graph = view, view.graph
+        self.name = name
+        self.params = params
+        self.kinds = Kinds(view.graph)
+
+    def box(self, box: Box) -> str:
+        """Title of a box: `name · Class ×N · params each`."""
+        module = self._module(box.calls[0])
+        name = self._run_name(box.calls, box.parent)
+        cls = self.graph.calls[box.calls[0]].module if module is None else class_name(module)
+        times = f" ×{box.repeat}" if box.repeat > 1 else ""
+        parts = [name if name != cls else "", cls + times, self._params(module, box.calls)]
+        return clean(" · ".join(filter(None, parts)), MAX_NAME + MAX_LINE)
+
+    def node(self, node: Node) -> Label:
+        """The lines of a node."""
+        if node.kind == "call":
+            return self._call(node)
+        if node.kind == "op" and node.op is not None:
+            return op_label(self.graph, self.graph.ops[node.op])
+        return self._end(node)
+
+    def kind(self, node: Node) -> Kind:
+        """The kind of a node."""
+        return self.kinds.of(node)
+
+    def _call(self, node: Node) -> Label:
+        call = self.graph.calls[node.calls[0]]
+        module = self._module(call.id)
+        times = f" ×{node.repeat}" if node.repeat > 1 else ""
+        if module is None:
+            return Label(clean(call.module + times, MAX_NAME), "function")
+        name = self._run_name(node.calls, node.box)
+        line = self._layer(node, module, times)
+        if not name or line.lower() == name.lower().rstrip("0123456789_"):
+            return Label(clean(line, MAX_NAME))
+        return Label(clean(name, MAX_NAME), clean(line, MAX_LINE))
+
+    def _layer(self, node: Node, module: Module, times: str) -> str:
+        """What the layer is, and its parameters if that does not say their number."""
+        cls = class_name(module)
+        if module.native and self.kind(node) != "block":
+            heads = self._heads(node) if cls == "MultiheadAttention" else ""
+            return (heads or summary(cls, module.extra_repr)) + times
+        return " · ".join(filter(None, (cls + times, self._params(module, node.calls))))
+
+    def _heads(self, node: Node) -> str:
+        """`MultiheadAttention 8 heads`: its number of heads stands in the op it ran, not in its `extra_repr`."""
+        for op in self.graph.ops:
+            if op.call == node.calls[0] and op.name == "multi_head_attention_forward":
+                heads = op.attrs.get("num_heads") or op.attrs.get("4", "")
+                return f"MultiheadAttention {heads} heads" if heads.isdigit() else ""
+        return ""
+
+    def _params(self, module: Module | None, calls: tuple[int, ...]) -> str:
+        if not self.params or module is None or not module.params.total:
+            return ""
+        modules = {self.graph.calls[call].module for call in calls}
+        text = parameters(module.params.total, each=len(modules) > 1)
+        return text if len(modules) > 1 or len(calls) == 1 else f"{text} shared"
+
+    def _end(self, node: Node) -> Label:
+        default = {"input": "input", "output": "output", "const": "constant"}.get(node.kind, "")
+        name = node.name
+        if node.kind in ("param", "buffer", "const") and node.box is not None:
+            name = relative(name, self._path(node.box))
+        if node.kind == "output" and (not name or name.isdigit()):
+            name = f"output {name}".strip()
+        if len(node.values) > 1:
+            return Label(clean(name or default + "s", MAX_NAME), f"{len(node.values)} tensors")
+        return Label(clean(name or default, MAX_NAME), self._shape(node.values[0]) if node.values else "")
+
+    def _shape(self, value: int) -> str:
+        meta = self.graph.values[value].meta
+        return "" if meta is None else clean(shape(meta.shape), MAX_LINE)
+
+    def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
+        """The name of what is called, from the box on."""
+        paths = [self.graph.calls[call].module for call in calls]
+        return run_name(self.graph, paths, "" if box is None else self._path(box)) if paths[0] else self.name
+
+    def _path(self, box: int) -> str:
+        return self.graph.calls[self.view.boxes[box].calls[0]].module
+
+    def _module(self, call: int) -> Module | None:
+        row = self.graph.calls[call]
+        return self.graph.modules.get(row.module) if row.kind == "module" else None
+
+
+def op_label(graph: Graph, op: Op) -> Label:
+    """The lines of an op: a sign, or its name with what distinguishes it."""
+    name = plain(op.name)
+    sign = SYMBOLS.get(name)
+    if sign and len(op.inputs) > 1:
+        return Label(sign, is_sign=True)
+    if sign:
+        number = next((value for value in op.attrs.values() if _NUMBER.fullmatch(value)), "")
+        return Label(f"{sign} {_short(number)}") if number else Label(sign, is_sign=True)
+    if name == "scaled_dot_product_attention":
+        return Label("attention", "scaled dot-product")
+    if name == "getitem":
+        index = next(iter(op.attrs.values()), "")
+        return Label(f"[{index}]") if 0 < len(index) <= 16 else Label("[…]")
+    return Label(clean(name, MAX_NAME), clean(_weights(graph, op), MAX_LINE))
+
+
+def _weights(graph: Graph, op: Op) -> str:
+    """`16→32` for a linear map whose weight is no module's."""
+    if plain(op.name) != "linear" or len(op.inputs) < 2:
+        return ""
+    meta = graph.values[op.inputs[1]].meta
+    return "" if meta is None or len(meta.shape) != 2 else f"{meta.shape[1]}→{meta.shape[0]}"
+
+
+def _short(number: str) -> str:
+    return f"{float(number):.4g}"

@@ -1,0 +1,43 @@
+"""On which edges a picture says the shape: where it is news."""
+
+from __future__ import annotations
+
+from torchrecorder.graph import View
+from torchrecorder.renderer import units
+
+
+def edge_shapes(view: View) -> dict[tuple[int, int], str]:
+    """The text of each edge that has one, by tail and head.
+
+    An edge says the shape if it differs from the shape that its tail got, once for each end and shape. Inputs, outputs
+    and constants say their shape themselves.
+    """
+    got: dict[int, str] = {}
+    said: set[tuple[int, str]] = set()
+    found: dict[tuple[int, int], str] = {}
+    for edge in sorted(view.edges, key=lambda edge: (edge.head, edge.tail)):
+        got.setdefault(edge.head, _shape(view, edge.value))
+    for edge in sorted(view.edges, key=lambda edge: (edge.tail, edge.skip, edge.head)):
+        shape = _shape(view, edge.value)
+        is_known = shape == (_own(view, edge.tail) or got.get(edge.tail))
+        if (
+            is_known
+            or not shape
+            or view.nodes[edge.head].kind == "output"
+            or {(edge.tail, shape), (-edge.head, shape)} & said
+        ):
+            continue
+        said |= {(edge.tail, shape), (-edge.head, shape)}
+        found[edge.tail, edge.head] = shape
+    return found
+
+
+def _own(view: View, node: int) -> str:
+    """The shape that a node shows itself."""
+    values = view.nodes[node].values
+    return _shape(view, values[0]) if len(values) == 1 else ""
+
+
+def _shape(view: View, value: int) -> str:
+    meta = view.graph.values[value].meta
+    return "" if meta is None else units.shape(meta.shape)
