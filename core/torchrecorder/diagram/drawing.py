@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from torchrecorder.diagram.facts import facts_of
 from torchrecorder.diagram.model import Drawing
 from torchrecorder.diagram.options import DrawingOptions
-from torchrecorder.errors import EngineError, TorchRecorderError
+from torchrecorder.errors import TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.views import View, make_view
-from torchrecorder.renderer import describe
+from torchrecorder.renderer.describe import describe
 from torchrecorder.renderer.dot import to_dot
 from torchrecorder.renderer.layout import Engine
 from torchrecorder.renderer.svg import finish
@@ -30,15 +30,18 @@ class Order:
 
 def draw(orders: Sequence[Order], engine: Engine) -> list[Drawing | TorchRecorderError]:
     """The pictures in the order they were asked for, laid out in one go; an error in place of one that failed."""
-    views = [_view(order) for order in orders]
-    sources = [
-        to_dot(view, direction=order.options.direction).source for view, order in zip(views, orders, strict=True)
-    ]
-    layouts = engine.layout(sources)
-    return [
-        layout if isinstance(layout, EngineError) else _finish(layout, view, order)
-        for layout, view, order in zip(layouts, views, orders, strict=True)
-    ]
+    results: dict[int, Drawing | TorchRecorderError] = {}
+    views: dict[int, View] = {}
+    for position, order in enumerate(orders):
+        try:
+            views[position] = _view(order)
+        except TorchRecorderError as error:  # a path to focus on that the model does not have
+            results[position] = error
+    sources = [to_dot(view, direction=orders[position].options.direction).source for position, view in views.items()]
+    for (position, view), layout in zip(views.items(), engine.layout(sources), strict=True):
+        failed = isinstance(layout, TorchRecorderError)
+        results[position] = layout if failed else _finish(layout, view, orders[position])
+    return [results[position] for position in range(len(orders))]
 
 
 def _view(order: Order) -> View:

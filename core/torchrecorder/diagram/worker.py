@@ -209,7 +209,7 @@ class _Process:
 
 
 def _environment() -> dict[str, str]:
-    """The builder's environment; one thread and no GPU keep recordings small, a fixed hash seed makes them repeatable."""
+    """The builder's environment; one thread and no GPU keep recordings small, a fixed hash seed makes them equal."""
     ours = str(Path(__file__).resolve().parents[2])
     path = [ours, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     fixed = {

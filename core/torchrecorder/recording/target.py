@@ -31,10 +31,9 @@ def load_model(text: str, seed: int) -> nn.Module:
         TargetBuildFailed: Building raised, or gave no `nn.Module`.
     """
     target = parse_target(text)
-    found = load_object(text, target)
     with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)
-        return _as_module(text, target, found)
+        torch.manual_seed(seed)  # before the import, which may build models too
+        return _as_module(text, target, load_object(text, target))
 
 
 def load_object(text: str, target: Target) -> Any:

@@ -1,0 +1,163 @@
+"""From the name of a model to the model, and every way in which that fails."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from torchrecorder.errors import TargetBuildFailed, TargetImportFailed, TargetNotFound
+from torchrecorder.recording.target import load_model
+
+NETS = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, width=2):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+class Needs(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+
+class Outer:
+    class Inner(Net):
+        pass
+
+def make_net(width=3):
+    return Net(width)
+
+def broken():
+    raise OSError("no such weights")
+
+def other():
+    return {"a": 1}
+
+instance = Net(5)
+number = 5
+"""
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    files = {
+        "tgt_pkg/__init__.py": "from tgt_pkg.nets import Net",
+        "tgt_pkg/nets.py": NETS,
+        "tgt_pkg/raises.py": "import torch\n\nraise RuntimeError('no GPU here')",
+        "tgt_pkg/needs.py": "import not_installed_anywhere",
+        "tgt_pkg/vision.py": "raise RuntimeError('operator torchvision::nms does not exist')",
+        "tgt_pkg/typo.py": "def f(:\n    pass",
+        "tgt_pkg/lazy.py": "def __getattr__(name):\n    raise RuntimeError('lazily broken')",
+    }
+    for name, text in files.items():
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    yield
+    for name in [name for name in sys.modules if name.startswith("tgt_pkg")]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("target", "width"),
+    [
+        ("tgt_pkg.Net", 2),
+        ("tgt_pkg.nets.Net", 2),
+        ("tgt_pkg.nets:Net", 2),
+        ("tgt_pkg.nets.Net()", 2),
+        ("tgt_pkg.nets.Net(width=7)", 7),
+        ("tgt_pkg.nets:Net(7)", 7),
+        ("tgt_pkg.nets.make_net", 3),
+        ("tgt_pkg.nets.Outer.Inner", 2),
+        ("tgt_pkg.nets.instance", 5),
+    ],
+)
+def test_builds_the_model(target: str, width: int) -> None:
+    model = load_model(target, seed=0)
+    assert isinstance(model.fc, nn.Linear)
+    assert model.fc.in_features == width
+
+
+def test_weights_come_from_the_seed_and_the_global_one_stays() -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    one, same, other = (load_model("tgt_pkg.Net", seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(torch.rand(1), expected)
+    weights = [next(model.parameters()) for model in (one, same, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+@pytest.mark.parametrize(
+    ("target", "parent", "missing", "near"),
+    [
+        ("tgt_pkg.Nett", "tgt_pkg", "Nett", "tgt_pkg.Net"),
+        ("tgt_pkg.nets.net", "tgt_pkg.nets", "net", "tgt_pkg.nets.Net"),
+        ("tgt_pkg.net.Net", "tgt_pkg", "net", "tgt_pkg.nets"),
+        ("tgt_pkg.net:Net", "tgt_pkg", "net", "tgt_pkg.nets"),
+        ("tgt_pgk.Net", "", "tgt_pgk", "tgt_pkg"),
+        ("tgt_pkg.nets.Outer.Iner", "tgt_pkg.nets.Outer", "Iner", "tgt_pkg.nets.Outer.Inner"),
+    ],
+)
+def test_a_missing_part_is_named_with_the_near_miss(target: str, parent: str, missing: str, near: str) -> None:
+    with pytest.raises(TargetNotFound) as caught:
+        load_model(target, seed=0)
+    assert (caught.value.parent, caught.value.missing) == (parent, missing)
+    assert near in caught.value.near
+
+
+@pytest.mark.parametrize(
+    ("target", "module", "cause", "origin"),
+    [
+        ("tgt_pkg.raises.Net", "tgt_pkg.raises", "RuntimeError: no GPU here", "tgt_pkg/raises.py:3"),
+        ("tgt_pkg.needs.Net", "tgt_pkg.needs", "No module named 'not_installed_anywhere'", "tgt_pkg/needs.py:1"),
+        ("tgt_pkg.typo.Net", "tgt_pkg.typo", "SyntaxError", "typo.py:1"),
+        ("tgt_pkg.lazy.Net", "tgt_pkg.lazy", "RuntimeError: lazily broken", "tgt_pkg/lazy.py:2"),
+    ],
+)
+def test_an_import_that_raises_is_not_a_missing_module(target: str, module: str, cause: str, origin: str) -> None:
+    with pytest.raises(TargetImportFailed) as caught:
+        load_model(target, seed=0)
+    assert caught.value.module.startswith(module)
+    assert cause in caught.value.cause
+    assert caught.value.origin == origin
+    assert "Traceback" in caught.value.details()
+
+
+def test_a_torchvision_of_another_torch_is_explained() -> None:
+    with pytest.raises(TargetImportFailed, match="the installed torchvision was built for another torch than") as caught:
+        load_model("tgt_pkg.vision.Net", seed=0)
+    assert "install the torchvision build that matches it" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("target", "cause"),
+    [
+        ("tgt_pkg.nets.Needs", "missing 1 required positional argument: 'width'"),
+        ("tgt_pkg.nets.broken", "OSError: no such weights (tgt_pkg/nets.py:"),
+        ("tgt_pkg.nets.other", "calling it gave an object of class dict, not a torch.nn.Module"),
+        ("tgt_pkg.nets.number", "it is an object of class int, not a module"),
+        ("tgt_pkg.nets", "it is the module tgt_pkg.nets, not a module or something that builds one"),
+        ("tgt_pkg.nets.Net(1, 2, 3)", "TypeError"),
+        ("tgt_pkg.nets.instance(1)", "cannot build"),
+    ],
+)
+def test_what_gives_no_module_is_told(target: str, cause: str) -> None:
+    with pytest.raises(TargetBuildFailed) as caught:
+        load_model(target, seed=0)
+    assert cause in str(caught.value)
+
+
+def test_missing_arguments_come_with_the_way_to_give_them() -> None:
+    with pytest.raises(TargetBuildFailed, match=r"as in tgt_pkg\.nets\.Needs\(width=64\)"):
+        load_model("tgt_pkg.nets.Needs", seed=0)
