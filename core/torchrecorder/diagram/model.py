@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph, to_json
@@ -92,6 +94,24 @@ class Diagram:
         """What the model did, as plain data."""
         return self.load_graph()
 
+    def inline_svg(self, *, copy: int = 1, alt: str = "", width: str = "") -> str:
+        """The picture for inline use, fitted to its place in a page.
+
+        Args:
+            copy: Counts the same picture in one page, because ids must be unique there.
+            alt: What it shows, in place of its own title and description.
+            width: As in CSS, in place of its natural width.
+        """
+        head, end, body = self.svg.partition("</desc>")
+        if alt:
+            head, end = _LABELS.sub(lambda _: f"aria-label={quoteattr(alt)}", head), ""
+            head = _TITLES.sub("", head)
+        elif copy > 1:
+            head = _UID.sub(rf"\g<0>-{copy}", head)
+        if width:
+            head = _WIDTH.sub(f"width:{width};max-width:100%;", head, count=1)
+        return head + end + body
+
     def standalone_svg(self) -> str:
         """The picture with colours of its own, for files and `<img>`."""
         from torchrecorder.renderer.svg import fixed
@@ -113,6 +133,11 @@ class Diagram:
         """The picture for a notebook, which shows it apart from the page's own colours."""
         return self.standalone_svg()
 
+
+_LABELS = re.compile(r'aria-labelledby="[^"]*"')
+_TITLES = re.compile(r"<title\b.*", re.DOTALL)
+_UID = re.compile(r"\btr-[0-9a-f]{12}\b")
+_WIDTH = re.compile(r"width:100%;max-width:[^;\"]*;")
 
 _WRITERS: dict[str, Callable[[Diagram], str]] = {
     ".svg": lambda diagram: diagram.standalone_svg() + "\n",

@@ -1,0 +1,89 @@
+"""All diagrams of a build, drawn in one go between reading and writing.
+
+`env-updated` is the one moment for it: it comes once, in the main process, with the directives of every document known
+whoever read it, also when no document was read; and the documents it returns are written again without being read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sphinx.application import Sphinx
+from sphinx.builders import Builder
+from sphinx.environment import BuildEnvironment
+
+from sphinx_torchrecorder import signatures
+from sphinx_torchrecorder.config import settings_of
+from sphinx_torchrecorder.environment import Asked, Build, Form, asked_by_document, build_of, start_build
+from sphinx_torchrecorder.progress import ProgressLine
+from sphinx_torchrecorder.report import report
+from torchrecorder.diagram import DiagramRequest, Outcome, Pipeline, Settings
+from torchrecorder.errors import OptionError
+
+
+def setup(app: Sphinx) -> None:
+    """Draw after reading; remember what was written after writing."""
+    app.connect("env-updated", draw_all)
+    app.connect("build-finished", remember)
+
+
+def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Draw what changed, warn of what failed, and give the documents whose pages show something else than before."""
+    build = start_build(env)
+    build.form = form_for(app.builder)
+    asked = [one for _, directives in sorted(asked_by_document(env).items()) for one in directives]
+    settings = settings_of(app)
+    wanted = _read(asked, settings)
+    pipeline = Pipeline(settings)
+    build.results = _draw(wanted, pipeline, app.verbosity) if build.form != "nothing" else _problems(wanted)
+    report(build.results, pipeline.store.problem)
+    return _changed(app, build)
+
+
+def form_for(builder: Builder) -> Form:
+    """How this builder shows diagrams.
+
+    Help viewers and e-book readers are HTML too, but take SVG as a file only.
+    """
+    if not builder.format:
+        return "nothing"
+    if builder.format == "html" and not getattr(builder, "embedded", False):
+        return "inline"
+    return "image" if "image/svg+xml" in builder.supported_image_types else "text"
+
+
+def remember(app: Sphinx, exception: Exception | None) -> None:
+    """Keep the signatures of the pages that were written; after an exception nobody knows which were."""
+    if exception is None and (build := build_of(app.env)).written:
+        signatures.keep(app.outdir, build.signatures, build.written)
+
+
+def _read(asked: list[Asked], settings: Settings) -> dict[Asked, DiagramRequest | OptionError]:
+    wanted: dict[Asked, DiagramRequest | OptionError] = {}
+    for one in asked:
+        try:
+            wanted[one] = one.request(settings.options)
+        except OptionError as error:
+            wanted[one] = error
+    return wanted
+
+
+def _draw(
+    wanted: Mapping[Asked, DiagramRequest | OptionError], pipeline: Pipeline, verbosity: int
+) -> dict[Asked, Outcome | OptionError]:
+    requests = [request for request in wanted.values() if isinstance(request, DiagramRequest)]
+    with ProgressLine(verbosity) as progress:
+        outcomes = pipeline.run(requests, progress)
+    return {one: outcomes[it] if isinstance(it, DiagramRequest) else it for one, it in wanted.items()}
+
+
+def _problems(wanted: Mapping[Asked, DiagramRequest | OptionError]) -> dict[Asked, Outcome | OptionError]:
+    return {one: error for one, error in wanted.items() if isinstance(error, OptionError)}
+
+
+def _changed(app: Sphinx, build: Build) -> list[str]:
+    if build.form == "nothing":
+        return []
+    build.signatures = signatures.of_documents(build.results)
+    before = signatures.kept(app.outdir)
+    return sorted(name for name, signature in build.signatures.items() if before.get(name) != signature)
