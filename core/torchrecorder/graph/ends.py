@@ -18,11 +18,11 @@ _GHOST_FANOUT = 3
 class Ends:
     """Joins the planned nodes with one another and with what lies outside."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, constants: bool) -> None:
         self.plan = plan
         self.graph = plan.tree.graph
         self.wiring = Wiring(plan)
-        self.constant = constant_ops(plan, self.wiring) if plan.contract else set()
+        self.constant = constant_ops(plan, self.wiring) if constants else set()
         self.sources = Sources(plan, self.wiring, self.constant)
         self.before: list[Node] = []
         self.after: list[Node] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from torchrecorder.graph.contract import hands_on
 from torchrecorder.graph.folding import Comparer
 from torchrecorder.graph.scopes import State
 from torchrecorder.graph.tree import CallTree, Item
@@ -19,7 +18,8 @@ class Plan:
     tree: CallTree
     states: Sequence[State]
     root: int
-    contract: bool
+    handed: Sequence[int | None]
+    """For each op the value it hands on; None if it is a node."""
     boxes: list[Box] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     node_of_call: dict[int, int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Plan:
         """Whether a thing directly in a box is drawn."""
         if item.is_call:
             return self.states[item.id] != "gone"
-        return not (self.contract and hands_on(self.tree.graph.ops[item.id]))
+        return self.handed[item.id] is None
 
 
 def make_plan(
@@ -39,8 +39,8 @@ def make_plan(
     states: Sequence[State],
     comparer: Comparer | None,
     *,
+    handed: Sequence[int | None],
     root: int = 0,
-    contract: bool = True,
 ) -> Plan:
     """The boxes and nodes of a View.
 
@@ -48,10 +48,10 @@ def make_plan(
         tree: The nesting of the calls.
         states: How each call is drawn.
         comparer: Folds what is equal; None to fold nothing.
+        handed: For each op the value it hands on; None if it is not contracted.
         root: The call that is shown.
-        contract: Whether changes of shape are left out.
     """
-    plan = Plan(tree, states, root, contract)
+    plan = Plan(tree, states, root, handed)
     pending = [_place(plan, (root,), None, comparer)]
     while pending:
         box, entries = pending[-1]

@@ -6,19 +6,36 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from torchrecorder.graph.contract import does_nothing, hands_on
+from torchrecorder.graph.contract import does_nothing
+from torchrecorder.graph.opsets import POINTWISE
 from torchrecorder.graph.tree import CallTree
 
 State = Literal["box", "node", "gone"]
 
 
-def atomic_calls(tree: CallTree, *, contract: bool) -> list[bool]:
+def atomic_calls(tree: CallTree, handed: Sequence[int | None]) -> list[bool]:
     """For each call whether it is one node at every depth.
 
     That is so for custom autograd functions, for calls of torch's own modules that call no other module (the leaf
     view), and for calls that hold one op at most: a box around a single op says nothing that a node does not.
+
+    Args:
+        tree: The nesting of the calls.
+        handed: For each op the value it hands on; None if it is not contracted.
     """
-    return [_is_atomic(tree, call, contract) for call in range(len(tree.level))]
+    return [_is_atomic(tree, call, handed) for call in range(len(tree.level))]
+
+
+def formulas(tree: CallTree, handed: Sequence[int | None]) -> list[bool]:
+    """For each call whether it is somebody's own activation or normalisation, written as a formula.
+
+    Torch's `RMSNorm` is one node; one that is written with five ops should not look like more.
+    """
+    found = [tree.module(call) is not None and not tree.children[call] for call in range(len(tree.level))]
+    for op in tree.graph.ops:
+        if handed[op.id] is None and op.name.removesuffix("_") not in POINTWISE:
+            found[op.call] = False
+    return found
 
 
 def states(
@@ -27,6 +44,7 @@ def states(
     *,
     root: int = 0,
     depth: int,
+    closed: Sequence[bool] = (),
     contract: bool = True,
     expand: Sequence[str] = (),
     collapse: Sequence[str] = (),
@@ -38,16 +56,18 @@ def states(
         atomic: The calls that are never boxes.
         root: The call that the picture shows.
         depth: How many levels of calls are boxes; the root is the first.
+        closed: The calls that are boxes only where `expand` says so.
         contract: Whether calls that do nothing are left out.
         expand: Patterns of paths that are boxes in spite of `depth`, with everything around them.
         collapse: Patterns of paths that are nodes in spite of everything.
     """
     opened = _with_parents(tree, matching(tree, expand))
-    closed = set(matching(tree, collapse))
+    collapsed = set(matching(tree, collapse))
     limit = depth + tree.level[root]
     found: list[State] = ["node"] * len(tree.level)
     for call in range(len(tree.level) - 1, -1, -1):
-        is_box = (tree.level[call] < limit or call in opened) and call not in closed
+        is_shut = bool(closed) and closed[call] and call != root
+        is_box = ((tree.level[call] < limit and not is_shut) or call in opened) and call not in collapsed
         if call != root and _is_gone(tree, call, found, contract):
             found[call] = "gone"
         elif is_box and not atomic[call]:
@@ -73,14 +93,14 @@ def _regex(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(signs.get(part) or re.escape(part) for part in parts))
 
 
-def _is_atomic(tree: CallTree, call: int, contract: bool) -> bool:
+def _is_atomic(tree: CallTree, call: int, handed: Sequence[int | None]) -> bool:
     module = tree.module(call)
     if module is None:
         return True
     if any(tree.n_ops[child] or not tree.graph.calls[child].ok for child in tree.children[call]):
         return False
-    ops = (tree.graph.ops[item.id] for item in tree.items[call])
-    return module.native or sum(not (contract and hands_on(op)) for op in ops) <= 1
+    ops = [item.id for item in tree.items[call] if not item.is_call]
+    return module.native or sum(handed[op] is None for op in ops) <= 1
 
 
 def _is_gone(tree: CallTree, call: int, found: Sequence[State], contract: bool) -> bool:

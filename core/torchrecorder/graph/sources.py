@@ -79,7 +79,7 @@ class Sources:
         return Source("const", name, value.producer)
 
     def _made_from(self, op: int) -> str:
-        """The buffer that the constant is a part of, or else an own name."""
+        """A name that tells constants apart: the buffer it is a part of, the layer that made it, or its number."""
         inputs = [self.graph.values[self.wiring.origin[value]] for value in self.graph.ops[op].inputs]
         names = [value.name for value in inputs if value.kind == "buffer" and value.name]
         return names[0] if len(names) == 1 and len(inputs) == 1 else f"#{self.graph.ops[op].outputs[0]}"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from torchrecorder.errors import OptionError
+from torchrecorder.graph.contract import handed_on
 from torchrecorder.graph.ends import Ends
 from torchrecorder.graph.folding import Comparer
 from torchrecorder.graph.model import Graph
 from torchrecorder.graph.plan import Plan, make_plan
-from torchrecorder.graph.scopes import atomic_calls, matching, states
+from torchrecorder.graph.scopes import atomic_calls, formulas, matching, states
 from torchrecorder.graph.tree import CallTree, call_tree
 from torchrecorder.graph.viewmodel import Box, Edge, Node, NodeKind, View
 
@@ -48,30 +49,32 @@ def make_view(
     Raises:
         OptionError: `focus` is no path of a module that was called.
     """
-    viewer = _Viewer(graph, fold, contract, focus, tuple(expand), tuple(collapse))
+    viewer = _Viewer(graph, depth == "all", fold, contract, focus, tuple(expand), tuple(collapse))
     if depth == "auto":
         return viewer.deepest()
     return viewer.view(viewer.max_depth if depth == "all" else min(max(depth, 0), viewer.max_depth))
 
 
+@dataclass(eq=False)
 class _Viewer:
     """Makes views of several depths and works out once what they share."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        fold: bool,
-        contract: bool,
-        focus: str,
-        expand: tuple[str, ...],
-        collapse: tuple[str, ...],
-    ) -> None:
-        self.tree = call_tree(graph)
-        self.root = _focused(self.tree, focus)
-        self.contract = contract
-        self.expand, self.collapse = expand, collapse
-        self.comparer = Comparer(self.tree) if fold else None
-        self.atomic = atomic_calls(self.tree, contract=contract)
+    graph: Graph
+    everything: bool
+    """Whether formulas are opened too."""
+    fold: bool
+    contract: bool
+    focus: str
+    expand: tuple[str, ...]
+    collapse: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        self.tree = call_tree(self.graph)
+        self.root = _focused(self.tree, self.focus)
+        self.comparer = Comparer(self.tree) if self.fold else None
+        self.handed = [handed_on(self.graph, op) if self.contract else None for op in self.graph.ops]
+        self.atomic = atomic_calls(self.tree, self.handed)
+        self.closed = [] if self.everything else formulas(self.tree, self.handed)
         self.max_depth = self._max_depth()
 
     def deepest(self) -> View:
@@ -87,8 +90,8 @@ class _Viewer:
     def view(self, depth: int) -> View:
         """The view of that depth."""
         plan = self._plan(depth)
-        nodes, edges = Ends(plan).joined()
-        view = View(self.tree.graph, tuple(plan.boxes), nodes, edges, (), depth)
+        nodes, edges = Ends(plan, constants=self.contract).joined()
+        view = View(self.graph, tuple(plan.boxes), nodes, edges, (), depth)
         return replace(view, notes=tuple(self._notes(view)))
 
     def _fits(self, depth: int) -> bool:
@@ -100,19 +103,22 @@ class _Viewer:
             self.atomic,
             root=self.root,
             depth=depth,
+            closed=self.closed,
             contract=self.contract,
             expand=self.expand,
             collapse=self.collapse,
         )
-        return make_plan(self.tree, found, self.comparer, root=self.root, contract=self.contract)
+        return make_plan(self.tree, found, self.comparer, handed=self.handed, root=self.root)
 
     def _max_depth(self) -> int:
+        level = self.tree.level
         calls = range(self.root, self.tree.end[self.root])
-        deepest = max(
-            (self.tree.level[c] + 1 for c in calls if not self.atomic[c]),
-            default=self.tree.level[self.root],
-        )
-        return deepest - self.tree.level[self.root]
+        deepest = max((level[call] + 1 for call in calls if self._is_openable(call)), default=level[self.root])
+        return deepest - level[self.root]
+
+    def _is_openable(self, call: int) -> bool:
+        is_closed = bool(self.closed) and self.closed[call] and call != self.root
+        return not self.atomic[call] and not is_closed
 
     def _notes(self, view: View) -> Iterator[str]:
         for option, patterns in (("expand", self.expand), ("collapse", self.collapse)):

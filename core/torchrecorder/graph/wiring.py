@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchrecorder.graph.contract import hands_on, origins
+from torchrecorder.graph.contract import origins
 from torchrecorder.graph.model import Op
 from torchrecorder.graph.plan import Plan
 
@@ -36,9 +36,9 @@ class Wiring:
         self.graph = plan.tree.graph
         self.span = range(plan.root, plan.tree.end[plan.root])
         self._holders()
-        handing_on = [self._is_contracted(op) for op in self.graph.ops]
-        self.contracted = handing_on
-        self.origin = origins(self.graph, handing_on)
+        handed = [self._handed(op) for op in self.graph.ops]
+        self.contracted = [value is not None for value in handed]
+        self.origin = origins(self.graph, handed)
         self._canonical()
 
     def reads(self) -> Iterator[Read]:
@@ -77,13 +77,14 @@ class Wiring:
             is_again = self.plan.run_head.get(call, call) != call
             self.is_repeat[call] = is_again or (parent is not None and self.is_repeat[parent])
 
-    def _is_contracted(self, op: Op) -> bool:
-        if op.call not in self.span:
-            return False
+    def _handed(self, op: Op) -> int | None:
+        """The value that a contracted op hands on."""
+        if op.call not in self.span or not op.inputs:
+            return None
         holder = self.holder[op.call]
         if holder is None:
-            return self.plan.contract and hands_on(op)
-        return self.plan.states[holder] == "gone"
+            return self.plan.handed[op.id]
+        return op.inputs[0] if self.plan.states[holder] == "gone" else None
 
     def _canonical(self) -> None:
         """For each op the one that is drawn for it, which is the same op in the first call of the run."""

@@ -1,6 +1,8 @@
 """Graph to picture: text for a layout engine, the engine's process, the finished SVG, and words in its place."""
 
+from torchrecorder.renderer.alt import describe
+
 REVISION = 1
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""
 
-__all__ = ["REVISION"]
+__all__ = ["REVISION", "describe"]

@@ -18,11 +18,11 @@ from torchrecorder.renderer.shapes import edge_shapes
 
 FONT_SIZE, LINE_SIZE, EDGE_SIZE = 10.5, 9.5, 9.0
 _MANY = 300
-"""Above this many nodes layout is told to take less care, and edges carry no text: text doubles the ranks."""
+"""Above this many nodes layout is told to take less care, and edges carry no text."""
 _GRAPH = {
     "fontname": "Helvetica",
     "fontsize": "10.5",
-    "ranksep": "0.28",
+    "ranksep": "0.33",
     "nodesep": "0.28",
     "newrank": "true",
     "labeljust": "l",
@@ -121,7 +121,7 @@ class _Drawing:
         shape = self.shapes.get((edge.tail, edge.head), "")
         is_loose = self.view.nodes[edge.tail].kind in ("param", "buffer", "const")
         weight = "0" if edge.skip else "1" if is_loose else "4"
-        attributes = {"weight": weight, **({"label": f" {shape} "} if shape else {})}
+        attributes = {"weight": weight, **({"xlabel": shape} if shape else {})}
         attributes |= {"class": "skip"} if edge.skip else {}
         inner = " ".join(f"{key}={_quoted(value)}" for key, value in attributes.items())
         dot.body.append(f"\tn{edge.tail} -> n{edge.head} [{inner}]\n")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 Point = tuple[float, float]
@@ -125,3 +128,12 @@ def _halves(segment: Sequence[Point], t: float) -> tuple[list[Point], list[Point
 
 def _between(p: Point, q: Point, t: float) -> Point:
     return p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t
+
+
+def along(curve: Curve, places: Sequence[float]) -> list[Point]:
+    """Points at parts of the curve's length, `0.5` in its middle."""
+    points = [_at(segment, i / _STEPS) for segment in segments(curve) for i in range(_STEPS)] + [curve[-1]]
+    lengths = [0.0]
+    for p, q in pairwise(points):
+        lengths.append(lengths[-1] + math.hypot(q[0] - p[0], q[1] - p[1]))
+    return [points[min(bisect(lengths, place * lengths[-1]), len(points) - 1)] for place in places]

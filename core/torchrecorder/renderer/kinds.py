@@ -36,6 +36,12 @@ _TORCH_FILES: dict[str, Kind] = {
     "container": "block",
     "transformer": "block",
 }
+_ACTIVATIONS = names(
+    """
+    relu gelu silu sigmoid tanh softmax log_softmax elu celu selu leaky_relu prelu rrelu mish hardswish
+    hardtanh hardsigmoid logsigmoid softplus softsign glu softmin swish erf
+    """
+)
 _OP_WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("attention", ("scaled_dot_product_attention", "multi_head_attention_forward", "flex_attention")),
     (
@@ -50,14 +56,7 @@ _OP_WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ),
     (
         "act",
-        tuple(
-            sorted(
-                names(
-                    "relu gelu silu sigmoid tanh softmax log_softmax elu celu selu leaky_relu prelu rrelu mish hardswish"
-                    " hardtanh hardsigmoid logsigmoid softplus softsign glu softmin swish erf"
-                )
-            )
-        ),
+        tuple(sorted(_ACTIVATIONS)),
     ),
 )
 
@@ -95,7 +94,7 @@ class Kinds:
         if module is None:
             return "op"
         if module.native and call not in self.calling:
-            return _torch_kind(module)
+            return torch_kind(module)
         own = _kind_of_ops(self.ran.get(call, set()))
         return own if call not in self.calling or own == "attention" else "block"
 
@@ -106,7 +105,10 @@ def op_kind(name: str) -> Kind:
     return next((kind for kind, words in _OP_WORDS if bare.startswith(words)), "op")
 
 
-def _torch_kind(module: Module) -> Kind:
+def torch_kind(module: Module) -> Kind:
+    """The kind of a layer of torch's own, by the file of torch that defines it; `op` for all others."""
+    if not module.native:
+        return "op"
     path = module.cls.split(".")
     if path[-1] == "MultiheadAttention":
         return "attention"

@@ -80,7 +80,7 @@ class Labels:
         """`MultiheadAttention 8 heads`: its number of heads stands in the op it ran, not in its `extra_repr`."""
         for op in self.graph.ops:
             if op.call == node.calls[0] and op.name == "multi_head_attention_forward":
-                heads = op.attrs.get("num_heads") or op.attrs.get("4", "")
+                heads = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
                 return f"MultiheadAttention {heads} heads" if heads.isdigit() else ""
         return ""
 
@@ -122,18 +122,29 @@ class Labels:
 def op_label(graph: Graph, op: Op) -> Label:
     """The lines of an op: a sign, or its name with what distinguishes it."""
     name = plain(op.name)
-    sign = SYMBOLS.get(name)
-    if sign and len(op.inputs) > 1:
-        return Label(sign, is_sign=True)
-    if sign:
-        number = next((value for value in op.attrs.values() if _NUMBER.fullmatch(value)), "")
-        return Label(f"{sign} {_short(number)}") if number else Label(sign, is_sign=True)
+    if name in SYMBOLS:
+        return _sign(SYMBOLS[name], op)
     if name == "scaled_dot_product_attention":
         return Label("attention", "scaled dot-product")
     if name == "getitem":
-        index = next(iter(op.attrs.values()), "")
-        return Label(f"[{index}]") if 0 < len(index) <= 16 else Label("[…]")
-    return Label(clean(name, MAX_NAME), clean(_weights(graph, op), MAX_LINE))
+        return Label(_index(op.attrs.get("1", "")))
+    power = op.attrs.get("1", "") if name == "pow" else ""
+    return Label(clean(f"{name} {power}".strip(), MAX_NAME), clean(_weights(graph, op), MAX_LINE))
+
+
+def _sign(sign: str, op: Op) -> Label:
+    """A sign, with the number if the op's other side is one."""
+    number = op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
+    if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
+        return Label(sign, is_sign=True)
+    text = f"{float(number):.4g}"
+    return Label(f"{text} {sign}" if "0" in op.attrs else f"{sign} {text}")
+
+
+def _index(index: str) -> str:
+    """`[:, 0]` for the index `(:, 0)`."""
+    inner = index[1:-1].rstrip(",") if index.startswith("(") else index
+    return f"[{clean(inner, 16)}]" if inner else "[…]"
 
 
 def _weights(graph: Graph, op: Op) -> str:
@@ -142,7 +153,3 @@ def _weights(graph: Graph, op: Op) -> str:
         return ""
     meta = graph.values[op.inputs[1]].meta
     return "" if meta is None or len(meta.shape) != 2 else f"{meta.shape[1]}→{meta.shape[0]}"
-
-
-def _short(number: str) -> str:
-    return f"{float(number):.4g}"

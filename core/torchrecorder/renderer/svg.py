@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
+from torchrecorder.renderer.callouts import place_words
 from torchrecorder.renderer.drawing import Drawing, Figure, Line, read_drawing
 from torchrecorder.renderer.geometry import Curve, Rect, without
 from torchrecorder.renderer.palette import COLOURS, FONT, variable
@@ -75,15 +76,20 @@ def _titles(titles: list[Title]) -> Iterator[str]:
     if titles:
         yield f'<g class="titles" text-anchor="start" fill-opacity="{_MUTED}">'
         for title in titles:
-            yield f'<text x="{_n(title.left)}" y="{_n(title.word.y)}">{_text(title.word.text)}</text>'
+            yield f'<text x="{_n(title.left)}" y="{_n(title.word.y)}">{_first_bold(title.word.text)}</text>'
         yield "</g>"
+
+
+def _first_bold(text: str) -> str:
+    name, dot, rest = text.partition(" · ")
+    return f'<tspan font-weight="600">{_text(name)}</tspan>{_text(dot + rest)}'
 
 
 def _edges(drawing: Drawing, titles: list[Title]) -> Iterator[str]:
     gaps = [title.rect for title in titles]
     yield from _line_group([line for line in drawing.lines if "skip" not in line.flags], gaps, "currentColor", ".55")
     yield from _line_group([line for line in drawing.lines if "skip" in line.flags], gaps, variable("skip"), ".9")
-    words = [word for line in drawing.lines for word in line.words]
+    words = place_words(drawing, gaps)
     if words:
         yield f'<g class="shapes" font-size="{_n(words[0].size)}" fill-opacity="{_MUTED}">'
         for word in words:

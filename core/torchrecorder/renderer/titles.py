@@ -7,15 +7,14 @@ behind the words.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 
+from torchrecorder.renderer.callouts import Scene
 from torchrecorder.renderer.drawing import Drawing, Figure, Word
-from torchrecorder.renderer.geometry import Curve, Rect, around, crossing
+from torchrecorder.renderer.geometry import Rect
 from torchrecorder.renderer.metrics import width
 
 _INSET = 9.0
-_BAND = 64.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,34 +26,17 @@ class Title:
     rect: Rect
 
 
-class Curves:
-    """Finds the curves near a rectangle, so that many titles and many edges stay cheap."""
-
-    def __init__(self, curves: list[Curve]) -> None:
-        self.bands: defaultdict[int, list[Curve]] = defaultdict(list)
-        for curve in curves:
-            rect = around(curve)
-            for band in range(int(rect.top // _BAND), int(rect.bottom // _BAND) + 1):
-                self.bands[band].append(curve)
-
-    def through(self, rect: Rect) -> int:
-        """How many curves pass through it."""
-        bands = range(int(rect.top // _BAND), int(rect.bottom // _BAND) + 1)
-        near = {id(curve): curve for band in bands for curve in self.bands.get(band, ())}
-        return sum(crossing(curve, rect) for curve in near.values())
-
-
 def place_titles(drawing: Drawing) -> list[Title]:
     """The titles of all boxes, each where the fewest edges are."""
-    curves = Curves([line.curve for line in drawing.lines])
-    return [_place(box, word, curves) for box in drawing.boxes for word in box.words[:1]]
+    scene = Scene((line.curve for line in drawing.lines), ())
+    return [_place(box, word, scene) for box in drawing.boxes for word in box.words[:1]]
 
 
-def _place(box: Figure, word: Word, curves: Curves) -> Title:
+def _place(box: Figure, word: Word, scene: Scene) -> Title:
     length = width(word.text, word.size)
     lefts = [box.rect.left + _INSET, max(box.rect.right - _INSET - length, box.rect.left + _INSET)]
     titles = [_at(left, length, word) for left in lefts]
-    return min(titles, key=lambda title: curves.through(title.rect))
+    return min(titles, key=lambda title: scene.crossings(title.rect))
 
 
 def _at(left: float, length: float, word: Word) -> Title:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchrecorder.graph import Graph, Module
+from torchrecorder.renderer.kinds import torch_kind
 from torchrecorder.renderer.names import class_name, clean
 from torchrecorder.renderer.units import count, shape
 
@@ -13,7 +14,7 @@ _LISTED = 3
 
 
 def describe(graph: Graph, *, name: str = "") -> tuple[str, str]:
-    """A title and a description: `ResNet: 21 layers, 11.7 M parameters; input 1×3×224×224, output 1×1000`.
+    """A title and a description: `ResNet` and `21 layers, 11.7 M parameters; input 1×3×224×224, output 1×1000`.
 
     Args:
         graph: The Graph.
@@ -23,21 +24,20 @@ def describe(graph: Graph, *, name: str = "") -> tuple[str, str]:
     title = clean(name or (class_name(model) if model else "model"), 80)
     outputs = {path: values[-1] for path, values in graph.outputs.items() if values}
     ends = ", ".join(filter(None, (_ends(graph, "input", graph.inputs), _ends(graph, "output", outputs))))
-    facts = "; ".join(filter(None, (_size(graph, model), ends, _failure(graph))))
-    return title, clean(f"{title}: {facts}.", 600)
+    return title, clean("; ".join(filter(None, (_size(graph, model), ends, _failure(graph)))), 600)
 
 
 def _size(graph: Graph, model: Module | None) -> str:
     called = {call.module for call in graph.calls if call.kind == "module"}
-    n = sum(1 for path in called if path in graph.modules and _is_layer(graph.modules[path]))
+    n = sum(_is_layer(graph.modules[path]) for path in called & graph.modules.keys())
     layers = f"{n} layer" + ("" if n == 1 else "s")
     total = model.params.total if model else 0
     return f"{layers}, {count(total)} parameters"
 
 
 def _is_layer(module: Module) -> bool:
-    """Whether it has parameters of its own; what only calls others is no layer."""
-    return module.params.own > 0
+    """Whether it has parameters of its own and does more than normalise; so ResNet-18 has 18 and 3 shortcuts."""
+    return module.params.own > 0 and torch_kind(module) != "norm"
 
 
 def _ends(graph: Graph, word: str, ends: Mapping[str, int]) -> str:
