@@ -11,7 +11,7 @@ from torchrecorder.diagram.options import DrawingOptions
 from torchrecorder.errors import TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.views import View, make_view
-from torchrecorder.renderer.describe import describe
+from torchrecorder.renderer import describe
 from torchrecorder.renderer.dot import to_dot
 from torchrecorder.renderer.layout import Engine
 from torchrecorder.renderer.svg import finish
