@@ -81,16 +81,17 @@ class _Lowering:
         key = self._op_keys[op.id]
         if key is None:
             return set()
-        read = [value for value in op.inputs if not self._is_own(self._graph.values[value], key)]
+        read = [value for value in op.inputs if not self._is_own(self._graph.values[value], op)]
         return {(source, key) for value in read for source in self._sources(value) if source != key}
 
-    def _is_own(self, value: Value, key: str) -> bool:
-        """Whether the value is hidden inside the atomic module that the key stands for."""
-        if not key.startswith("m:") or value.kind not in ("param", "buffer", "const"):
+    def _is_own(self, value: Value, op: Op) -> bool:
+        """Whether the value is hidden inside the atomic module that the op is part of."""
+        atom = self._atoms[op.call]
+        if atom is None or self._graph.calls[atom].kind == "function":
             return False
-        if value.kind == "const":
-            return True
-        owner = f"{key[2:].partition('#')[0]}."
+        if value.kind not in ("param", "buffer"):
+            return value.kind == "const"
+        owner = f"{self._graph.calls[atom].module}."
         name = value.name or ""
         return any(alias.startswith(owner) for alias in self._graph.tied.get(name, (name,)))
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,14 +49,17 @@ def test_graph_survives_json(case: Case) -> None:
 
 def test_graphs_are_the_same_in_every_process() -> None:
     program = "from tests.truth.test_truth import *\nfor case in CASES: print(to_json(record(case)))"
-    texts = [
-        subprocess.run(
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(("core", "."))}
+    running = [
+        subprocess.Popen(
             [sys.executable, "-W", "error", "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(("core", "."))},
-            check=True,
-            capture_output=True,
-        ).stdout
+            env={**environment, "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            cwd=Path(__file__).parents[2],
+        )
         for seed in ("1", "2")
     ]
+    texts = [process.communicate()[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0]
     assert texts[0].count(b"torchrecorder_graph") == len(CASES)
     assert texts[0] == texts[1]

@@ -71,8 +71,9 @@ class Scopes:
 
     def enter(self, module: nn.Module, moment: int, first_op: int) -> Running:
         """A module call begins."""
-        parent = self.locate()[0] if self.stack else None
+        parent = None
         if self.stack:
+            parent = self._locate(_caller_of_module(sys._getframe(1)))[0]
             self.stack[-1].children += 1
         running = Running(self._open(self._names.of(module), "module", parent), module, moment, first_op)
         self.stack.append(running)
@@ -88,10 +89,12 @@ class Scopes:
 
     def locate(self) -> tuple[int, str | None]:
         """Id of the innermost call, and `file:line` of the statement outside torch that runs in it."""
+        return self._locate(sys._getframe(1))
+
+    def _locate(self, frame: FrameType | None) -> tuple[int, str | None]:
         top = self.stack[-1]
         source: str | None = None
         inner: list[tuple[FrameType, Any]] = []
-        frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             code = frame.f_code
             if code is _HOOKED_CALL or code is _CALL:
@@ -138,6 +141,13 @@ class Scopes:
         row = CallRow(len(self.rows), parent, module, self._counts[key], kind)
         self.rows.append(row)
         return row
+
+
+def _caller_of_module(frame: FrameType | None) -> FrameType | None:
+    """The frame that called the module whose hooks are running."""
+    while frame is not None and frame.f_code is not _CALL:
+        frame = frame.f_back
+    return None if frame is None else frame.f_back
 
 
 def _first_argument(frame: FrameType, code: CodeType) -> Any:

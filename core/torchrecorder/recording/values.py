@@ -19,6 +19,9 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torchrecorder.graph import TensorMeta, Value
 from torchrecorder.graph.model import ValueKind
 
+_NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
+"""What torch raises for the storage of a sparse tensor, of a wrapper, of a lazy parameter."""
+
 Moment = int
 """Counts up whenever a tensor gets a value, so that \"written later\" can be told."""
 
@@ -177,7 +180,7 @@ class Values:
         """The memory of a tensor (None for sparse, nested, …), and whether it was known before."""
         try:
             raw = tensor.untyped_storage()
-        except (NotImplementedError, RuntimeError):
+        except _NO_STORAGE:
             return None, False
         address: int = raw._cdata
         storage = self._storages.get(address)
@@ -189,8 +192,8 @@ class Values:
     def _meta(self, tensor: Tensor) -> TensorMeta:
         try:
             key = (tensor.shape, tensor.dtype, tensor.device.type, tensor.layout)
-        except RuntimeError:
-            return TensorMeta(("?",) * tensor.dim(), str(tensor.dtype)[6:], tensor.device.type, None)
+        except (RuntimeError, ValueError):  # nested, or a lazy parameter: the sizes cannot be asked for
+            return TensorMeta(("?",), str(tensor.dtype)[6:], tensor.device.type, None)
         meta = self._metas.get(key)
         if meta is None:
             meta = self._metas[key] = _describe(tensor)
@@ -205,7 +208,7 @@ def storage_address(tensor: Tensor) -> int | None:
     """What tells the memory of one live tensor from that of another; None where there is none to speak of."""
     try:
         return int(tensor.untyped_storage()._cdata)
-    except (NotImplementedError, RuntimeError):
+    except _NO_STORAGE:
         return None
 
 
