@@ -64,7 +64,7 @@ class Freshness:
         for name, version in manifest.distributions.items():
             installed = self._version(name)
             # A builder without the model's dependencies can still show what was recorded with them.
-            if installed is not None and installed != version:
+            if installed is not None and _public(installed) != _public(version):
                 return f"{name} {version} became {installed}"
         return ""
 
@@ -89,3 +89,8 @@ class Freshness:
             except importlib.metadata.PackageNotFoundError:
                 self._versions[name] = None
         return self._versions[name]
+
+
+def _public(version: str) -> str:
+    """The version without its local part, so that the CPU and the CUDA build of torch are the same."""
+    return version.partition("+")[0]

@@ -31,6 +31,7 @@ def main() -> None:
     once = "--once" in sys.argv[1:]
     try:
         import torch
+        import torch._dynamo  # every recording switches it off, and importing it takes as long as all the rest
     except Exception as error:  # a broken torch is as good as none
         _send(answers, {"no_torch": f"{type(error).__name__}: {error}"})
         return

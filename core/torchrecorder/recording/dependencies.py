@@ -30,7 +30,7 @@ def imported_since(before: Collection[str]) -> dict[str, Any]:
     """
     modules: dict[str, str] = {}
     files: list[str] = []
-    distributions: dict[str, str] = {}
+    installed = set(distribution_names().get("torch", ()))
     for name in sorted(set(sys.modules) - set(before)):
         file = _source_file(sys.modules[name])
         top = name.partition(".")[0]
@@ -40,22 +40,15 @@ def imported_since(before: Collection[str]) -> dict[str, Any]:
             modules[name] = source_digest(file.read_bytes())
             files.append(str(file))
         else:
-            distributions.update(_distributions_of(top))
-    return {
-        "modules": modules,
-        "files": files,
-        "distributions": dict(sorted(distributions.items())),
-    }
+            installed.update(distribution_names().get(top, ()))
+    versions = {name: importlib.metadata.version(name) for name in sorted(installed)}
+    return {"modules": modules, "files": files, "distributions": versions}
 
 
 @functools.cache
 def distribution_names() -> dict[str, list[str]]:
     """The distributions by the top-level packages they bring; slow, so the worker asks once before it forks."""
     return {top: sorted(set(names)) for top, names in importlib.metadata.packages_distributions().items()}
-
-
-def _distributions_of(top: str) -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in distribution_names().get(top, ())}
 
 
 def _source_file(module: ModuleType) -> Path | None:

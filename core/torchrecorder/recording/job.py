@@ -6,13 +6,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from torchrecorder.recording.inputs import make_inputs
-
 from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.recording import capture
 from torchrecorder.recording.arguments import load_arguments
 from torchrecorder.recording.dependencies import imported_since
+from torchrecorder.recording.inputs import make_inputs
 from torchrecorder.recording.target import load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
 
@@ -21,8 +20,9 @@ def answer(job: Mapping[str, Any]) -> dict[str, Any]:
     """Record the job's request and say, as plain data, what came of it and what it depended on."""
     request = RecordingRequest.from_json(job["request"])
     sys.path[:] = dict.fromkeys([*job["path"], *sys.path])
-    before = set(sys.modules)
+    path, before = list(sys.path), set(sys.modules)
     result = _graph_or_error(request)
+    sys.path[:] = path  # the model's code may have changed it, and the dependencies are looked up on it
     return {**result, "dependencies": imported_since(before)}
 
 

@@ -32,8 +32,10 @@ def load_model(text: str, seed: int) -> nn.Module:
     """
     target = parse_target(text)
     with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)  # before the import, which may build models too
-        return _as_module(text, target, load_object(text, target))
+        torch.manual_seed(seed)  # the import may build models too
+        found = load_object(text, target)
+        torch.manual_seed(seed)  # but whether it did must not change those that are built now
+        return _as_module(text, target, found)
 
 
 def load_object(text: str, target: Target) -> Any:
