@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -141,8 +141,3 @@ def _chain(error: BaseException | None) -> Sequence[BaseException]:
         found.append(error)
         error = error.__cause__ or error.__context__
     return found
-
-
-def bind(signatures: Signatures, model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Tensor]:
-    """The tensors that a model is called with, by path."""
-    return dict(signatures.tensors(model, args, kwargs, objects=True))
