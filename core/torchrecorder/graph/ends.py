@@ -7,7 +7,7 @@ from dataclasses import replace
 from torchrecorder.graph.plan import Plan
 from torchrecorder.graph.skips import skips
 from torchrecorder.graph.sources import Source, Sources, constant_ops, grouped
-from torchrecorder.graph.viewmodel import Edge, Node
+from torchrecorder.graph.viewmodel import Edge, Node, NodeKind
 from torchrecorder.graph.wiring import Read, Wiring
 
 _SUMS = frozenset(("add", "add_", "sub", "sub_"))
@@ -26,52 +26,40 @@ class Ends:
         self.sources = Sources(plan, self.wiring, self.constant)
         self.before: list[Node] = []
         self.after: list[Node] = []
+        self.source_of: dict[int, int] = {}
+        """By value the node that brings it from outside."""
         self.edges: dict[tuple[int, int], int] = {}
         """Value by the pair of node ids it joins; ids of ends are negative until `joined` renumbers."""
 
     def joined(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
         """All nodes and edges, with their final ids."""
-        fed: dict[Source, list[Read]] = {}
-        for read in self.wiring.reads():
-            if read.tail is not None and self._made_by_constants(read.origin) is False:
-                self.edges.setdefault((read.tail, read.head), read.value)
-            elif read.op.id not in self.constant:
-                source = self.sources.of(read)
-                if source is not None:
-                    fed.setdefault(source, []).append(read)
-        for source, reads in fed.items():
-            self._draw_source(source, reads)
-        self._failed_calls()
+        self._draw_reads()
+        self._draw_idle_calls()
         self._draw_outputs()
         return self._renumbered()
 
-    def _made_by_constants(self, origin: int) -> bool:
-        return self.graph.values[origin].producer in self.constant
+    def _draw_reads(self) -> None:
+        fed: dict[Source, dict[int, list[Read]]] = {}
+        for read in self.wiring.reads():
+            if read.tail is not None and not self._is_constant(read.origin):
+                self._join(read.tail, read.head, read.value)
+            elif read.op.id not in self.constant:
+                source = self.sources.of(read)
+                if source is not None:
+                    fed.setdefault(source, {}).setdefault(read.head, []).append(read)
+        for source, by_head in fed.items():
+            self._draw_source(source, by_head)
 
-    def _draw_source(self, source: Source, reads: list[Read]) -> None:
-        heads = list(dict.fromkeys(read.head for read in reads))
-        is_end = source.kind == "input"
-        split = not is_end and len(heads) > _GHOST_FANOUT
-        for some in ([head] for head in heads) if split else (heads,):
-            here = [read for read in reads if read.head in some]
-            node = self._add_source(source, here, None if is_end else self._common_box(some))
-            for read in here:
-                self.edges.setdefault((node, read.head), read.value)
-
-    def _add_source(self, source: Source, reads: list[Read], box: int | None) -> int:
-        values = tuple(dict.fromkeys(read.origin for read in reads)) if source.kind == "input" else (reads[0].origin,)
-        id_ = -1 - len(self.before) - len(self.after)
-        self.before.append(
-            Node(
-                id_,
-                source.kind,
-                box,
-                op=source.op,
-                values=values,
-                name=source.name.lstrip("#0123456789"),
-            )
-        )
-        return id_
+    def _draw_source(self, source: Source, by_head: dict[int, list[Read]]) -> None:
+        is_input = source.kind == "input"
+        is_hub = not is_input and len(by_head) > _GHOST_FANOUT
+        for heads in [[head] for head in by_head] if is_hub else [[*by_head]]:
+            reads = [read for head in heads for read in by_head[head]]
+            values = tuple(dict.fromkeys(read.origin for read in reads))
+            box = None if is_input else self._common_box(heads)
+            node = self._add(source.kind, source.name, values if is_input else values[:1], box=box, op=source.op)
+            for read in reads:
+                self._join(node, read.head, read.value)
 
     def _common_box(self, heads: list[int]) -> int | None:
         """The innermost box around all the heads."""
@@ -90,23 +78,23 @@ class Ends:
             box = self.plan.boxes[box].parent
         return path[::-1]
 
-    def _failed_calls(self) -> None:
-        """A call that raised before its first op still got its inputs."""
+    def _draw_idle_calls(self) -> None:
+        """A call that ran no op, because it raised or is a model that does nothing, still got its inputs."""
         for node in self.plan.nodes:
             if node.kind == "call" and not self.plan.tree.n_ops[node.calls[0]]:
-                for value in self.graph.calls[node.calls[0]].inputs.values():
-                    tail = self.wiring.node_of_value(value)
-                    if tail is not None and tail != node.id:
-                        self.edges.setdefault((tail, node.id), value)
+                call = node.calls[0]
+                inputs = self.graph.calls[call].inputs if call else self.graph.inputs
+                for value in inputs.values():
+                    tail = self._tail(value)
+                    if tail != node.id:
+                        self._join(tail, node.id, value)
 
     def _draw_outputs(self) -> None:
+        idle = self.plan.node_of_call.get(self.plan.root) if not self.plan.tree.n_ops[self.plan.root] else None
         for name, values in self._outputs().items():
-            id_ = -1 - len(self.before) - len(self.after)
-            self.after.append(Node(id_, "output", None, values=tuple(dict.fromkeys(values)), name=name))
+            node = self._add("output", name, tuple(dict.fromkeys(values)))
             for value in values:
-                tail = self._tail_of_output(value)
-                if tail is not None:
-                    self.edges.setdefault((tail, id_), value)
+                self._join(self._tail(value) if idle is None else idle, node, value)
 
     def _outputs(self) -> dict[str, list[int]]:
         root = self.plan.root
@@ -117,32 +105,46 @@ class Ends:
             found.setdefault(groups[path], []).extend(values)
         return found
 
-    def _tail_of_output(self, value: int) -> int | None:
+    def _tail(self, value: int) -> int:
+        """The node that gives the value, made if it comes from outside and nothing else reads it."""
         origin = self.wiring.origin[value]
         tail = self.wiring.node_of_value(value)
-        if tail is not None and not self._made_by_constants(origin):
+        if tail is not None and not self._is_constant(origin):
             return tail
-        return next((node.id for node in self.before if origin in node.values), None) or self._loose_output(origin)
+        if origin not in self.source_of:
+            row = self.graph.values[origin]
+            kind: NodeKind = "const" if self._is_constant(origin) else "input" if row.kind == "op" else row.kind
+            name = self.sources.names.get(origin) or row.name or ""
+            self._add(kind, name, (origin,), op=row.producer)
+        return self.source_of[origin]
 
-    def _loose_output(self, origin: int) -> int:
-        """A source for an output that no op touched."""
-        value = self.graph.values[origin]
-        kind = "input" if value.kind in ("input", "op") else value.kind
-        name = self.sources.names.get(origin) or value.name or ""
-        id_ = -1 - len(self.before) - len(self.after)
-        self.before.append(Node(id_, kind, None, op=value.producer, values=(origin,), name=name))
-        return id_
+    def _is_constant(self, origin: int) -> bool:
+        return self.graph.values[origin].producer in self.constant
+
+    def _add(
+        self, kind: NodeKind, name: str, values: tuple[int, ...], *, box: int | None = None, op: int | None = None
+    ) -> int:
+        node = Node(-1 - len(self.before) - len(self.after), kind, box, op=op, values=values, name=name)
+        if kind == "output":
+            self.after.append(node)
+        else:
+            self.before.append(node)
+            for value in values:
+                self.source_of.setdefault(value, node.id)
+        return node.id
+
+    def _join(self, tail: int, head: int, value: int) -> None:
+        self.edges.setdefault((tail, head), value)
 
     def _renumbered(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
-        hidden = {node.id for node in self.plan.nodes if node.op in self.constant}
-        planned = [node for node in self.plan.nodes if node.id not in hidden]
+        planned = [node for node in self.plan.nodes if node.op not in self.constant or node.kind != "op"]
         inputs = [node for node in self.before if node.kind == "input"]
         loose = [node for node in self.before if node.kind != "input"]
         order = [*inputs, *loose, *planned, *self.after]
         new = {node.id: position for position, node in enumerate(order)}
         nodes = tuple(replace(node, id=new[node.id]) for node in order)
         pairs = {(new[t], new[h]): value for (t, h), value in self.edges.items()}
-        sums = [node.id for node in nodes if node.op is not None and self._is_sum(node)]
+        sums = [node.id for node in nodes if self._is_sum(node)]
         skipping = skips(len(nodes), [*pairs], sums)
         edges = tuple(Edge(t, h, value, (t, h) in skipping) for (t, h), value in sorted(pairs.items()))
         return nodes, edges

@@ -13,17 +13,19 @@ from torchrecorder.graph.tree import CallTree
 State = Literal["box", "node", "gone"]
 
 
-def atomic_calls(tree: CallTree, handed: Sequence[int | None]) -> list[bool]:
+def atomic_calls(tree: CallTree, handed: Sequence[int | None], root: int = 0) -> list[bool]:
     """For each call whether it is one node at every depth.
 
     That is so for custom autograd functions, for calls of torch's own modules that call no other module (the leaf
-    view), and for calls that hold one op at most: a box around a single op says nothing that a node does not.
+    view), and for calls that hold one op at most: a box around a single op says nothing that a node does not. The root
+    is opened for a single op too, since it is what the reader asked to see.
 
     Args:
         tree: The nesting of the calls.
         handed: For each op the value it hands on; None if it is not contracted.
+        root: The call that is shown.
     """
-    return [_is_atomic(tree, call, handed) for call in range(len(tree.level))]
+    return [_is_atomic(tree, call, handed, least=1 if call == root else 2) for call in range(len(tree.level))]
 
 
 def formulas(tree: CallTree, handed: Sequence[int | None]) -> list[bool]:
@@ -93,14 +95,14 @@ def _regex(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(signs.get(part) or re.escape(part) for part in parts))
 
 
-def _is_atomic(tree: CallTree, call: int, handed: Sequence[int | None]) -> bool:
+def _is_atomic(tree: CallTree, call: int, handed: Sequence[int | None], least: int) -> bool:
     module = tree.module(call)
     if module is None:
         return True
     if any(tree.n_ops[child] or not tree.graph.calls[child].ok for child in tree.children[call]):
         return False
     ops = [item.id for item in tree.items[call] if not item.is_call]
-    return module.native or sum(handed[op] is None for op in ops) <= 1
+    return module.native or sum(handed[op] is None for op in ops) < least
 
 
 def _is_gone(tree: CallTree, call: int, found: Sequence[State], contract: bool) -> bool:

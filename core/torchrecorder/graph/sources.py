@@ -26,6 +26,9 @@ class Source:
     kind: NodeKind
     name: str
     op: int | None = None
+    """The op that made it, for a constant that ops made."""
+    value: int | None = None
+    """Tells constants without a name apart."""
 
 
 def constant_ops(plan: Plan, wiring: Wiring) -> set[int]:
@@ -75,14 +78,13 @@ class Sources:
     def _constant(self, value: Value, read: Read) -> Source | None:
         if read.repeated or value.meta is None or not value.meta.shape or 0 in value.meta.shape:
             return None
-        name = f"#{value.id}" if value.producer is None else self._made_from(value.producer)
-        return Source("const", name, value.producer)
+        buffer = None if value.producer is None else self._part_of(value.producer)
+        return Source("const", buffer or "", value.producer, None if buffer else value.id)
 
-    def _made_from(self, op: int) -> str:
-        """A name that tells constants apart: the buffer it is a part of, the layer that made it, or its number."""
+    def _part_of(self, op: int) -> str | None:
+        """The buffer that a constant was cut from: positions up to the length of the text."""
         inputs = [self.graph.values[self.wiring.origin[value]] for value in self.graph.ops[op].inputs]
-        names = [value.name for value in inputs if value.kind == "buffer" and value.name]
-        return names[0] if len(names) == 1 and len(inputs) == 1 else f"#{self.graph.ops[op].outputs[0]}"
+        return inputs[0].name if len(inputs) == 1 and inputs[0].kind == "buffer" else None
 
     def _is_data(self, read: Read, value: Value) -> bool:
         node = self.plan.nodes[read.head]

@@ -73,7 +73,7 @@ class _Viewer:
         self.root = _focused(self.tree, self.focus)
         self.comparer = Comparer(self.tree) if self.fold else None
         self.handed = [handed_on(self.graph, op) if self.contract else None for op in self.graph.ops]
-        self.atomic = atomic_calls(self.tree, self.handed)
+        self.atomic = atomic_calls(self.tree, self.handed, self.root)
         self.closed = [] if self.everything else formulas(self.tree, self.handed)
         self.max_depth = self._max_depth()
 
