@@ -71,41 +71,39 @@ class _Drawing:
         dot.attr("graph", rankdir=direction, **_GRAPH, **self.effort)
         dot.attr("node", **_NODE)
         dot.attr("edge", **_EDGE)
-        self._fill(dot, None)
+        dot.body.extend(self._lines())
         for nodes in same_rank(self.view):
             dot.body.append("\t{rank=same; " + "; ".join(f"n{node}" for node in nodes) + "}\n")
         for edge in self.view.edges:
             self._edge(dot, edge)
         return dot
 
-    def _fill(self, dot: graphviz.Digraph, root: int | None) -> None:
-        """Writes the nodes and boxes in a box, without recursion: boxes may nest deeply."""
-        for line in self._lines(root):
-            dot.body.append(line)
-
-    def _lines(self, root: int | None) -> Iterator[str]:
-        pending: list[Box | Node | str] = [*self._content(root)]
+    def _lines(self) -> Iterator[str]:
+        """The nodes and boxes, each box around its own; without recursion, because boxes may nest deeply."""
+        indent = "\t"
+        pending: list[Box | Node | None] = [*self._content(None)]
         while pending:
             thing = pending.pop()
-            if isinstance(thing, str):
-                yield thing
+            if thing is None:
+                indent = indent[:-1]
+                yield f"{indent}}}\n"
             elif isinstance(thing, Node):
-                yield self._node(thing)
+                yield f"{indent}{self._node(thing)}\n"
             else:
-                yield self._open(thing)
-                pending.append("\t}\n")
+                yield f"{indent}subgraph cluster_{thing.id} {{\n"
+                indent += "\t"
+                yield from (f"{indent}{line}\n" for line in self._title(thing))
+                pending.append(None)
                 pending.extend(self._content(thing.id))
 
     def _content(self, box: int | None) -> list[Box | Node]:
         """What is directly in a box, last first."""
         return [*reversed(self.boxes_in.get(box, [])), *reversed(self.nodes_in.get(box, []))]
 
-    def _open(self, box: Box) -> str:
-        kind = "box repeat" if box.repeat > 1 else "box"
-        kind += "" if self._is_ok(box.calls) else " error"
-        attributes = {"label": self.labels.box(box), "class": kind, "margin": "10", "style": "rounded"}
-        inner = "".join(f"\t\t{key}={_quoted(value)}\n" for key, value in attributes.items())
-        return f"\tsubgraph cluster_{box.id} {{\n{inner}"
+    def _title(self, box: Box) -> Iterator[str]:
+        words = ["box", *(["repeat"] if box.repeat > 1 else []), *([] if self._is_ok(box.calls) else ["error"])]
+        attributes = {"label": self.labels.box(box), "class": " ".join(words), "margin": "10", "style": "rounded"}
+        return (f"{key}={_quoted(value)}" for key, value in attributes.items())
 
     def _node(self, node: Node) -> str:
         label = self.labels.node(node)
@@ -113,9 +111,9 @@ class _Drawing:
         words = [kind, *(["repeat"] if node.kind == "call" and node.repeat > 1 else [])]
         words += [] if self._is_ok(node.calls) else ["error"]
         style = _SIGN if label.is_sign else _SMALL if kind == "data" else {}
-        attributes = {"label": _lines(label.name, label.line), "class": " ".join(words), **style}
+        attributes = {"label": _label(label.name, label.line), "class": " ".join(words), **style}
         inner = " ".join(f"{key}={value if key == 'label' else _quoted(value)}" for key, value in attributes.items())
-        return f"\tn{node.id} [{inner}]\n"
+        return f"n{node.id} [{inner}]"
 
     def _edge(self, dot: graphviz.Digraph, edge: Edge) -> None:
         shape = self.shapes.get((edge.tail, edge.head), "")
@@ -132,10 +130,15 @@ class _Drawing:
 
 
 def _quoted(text: str) -> str:
-    return str(graphviz.quoting.quote(graphviz.escape(text)))
+    return str(graphviz.quoting.quote(_literal(text)))
 
 
-def _lines(*lines: str) -> str:
+def _label(*lines: str) -> str:
     """Lines of a label, quoted; a line break is the only thing in it that is not meant literally."""
-    escaped = "\\n".join(graphviz.escape(line) for line in lines if line)
+    escaped = "\\n".join(_literal(line) for line in lines if line)
     return str(graphviz.quoting.quote(graphviz.nohtml(escaped)))
+
+
+def _literal(text: str) -> str:
+    """The text as the engine takes it literally; it would read `&lt;` as `<` even outside HTML."""
+    return graphviz.escape(text.replace("&", "&amp;"))

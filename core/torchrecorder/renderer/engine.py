@@ -3,7 +3,7 @@
 A batch of pictures is one process, because starting one costs more than a small picture. The engine gets no network,
 no files and little of everything else: its own session, killed as a group; an empty directory; an environment that
 forbids it to read images; limits of time, memory and output. Each picture lies in a file of its own, so an error stays
-with its picture; a picture is blamed for a time-out or a crash only after it had a process to begin with.
+with its picture; a picture is blamed for a time-out or a crash only after it had a process to itself.
 """
 
 from __future__ import annotations
@@ -37,36 +37,38 @@ class Engine:
 
         Args:
             sources: The texts.
-            timeout_s: Seconds that one process may take; who is its first picture and takes longer fails.
+            timeout_s: Seconds that a process may take; only a picture that is alone in it can fail by that.
         """
-        results: list[str | EngineError | None] = [None] * len(sources)
+        results: dict[int, str | EngineError] = {}
         pending = list(range(len(sources)))
-        size = len(sources)
+        alone = False
         while pending:
-            batch = pending[:size]
-            settled = self._settle(batch, [sources[i] for i in batch], timeout_s)
-            size = len(sources) if settled else 1
-            for i, result in settled.items():
-                results[i] = result
-            pending = [i for i in pending if i not in settled]
-        return [result for result in results if result is not None]
+            batch = pending[:1] if alone else pending
+            run = _run(self.path, [sources[i] for i in batch], timeout_s)
+            settled = self._settle(batch, run, timeout_s)
+            results |= settled
+            suspect = None if settled or isinstance(run, OSError) else batch[run.reached()]
+            pending = sorted((i for i in pending if i not in settled), key=lambda i: (i != suspect, i))
+            alone = not settled
+        return [results[i] for i in range(len(sources))]
 
-    def _settle(self, batch: list[int], sources: list[str], timeout_s: float) -> dict[int, str | EngineError]:
-        """Runs one process; gives the results that are certain, perhaps none if the batch has to be tried singly."""
-        run = _run(self.path, sources, timeout_s)
+    def _settle(self, batch: list[int], run: _Run | OSError, timeout_s: float) -> dict[int, str | EngineError]:
+        """The results that are certain after a run; of one that was alone, its own."""
         if isinstance(run, OSError):
-            return {i: self._error(f"it does not start: {run}") for i in batch}
+            return dict.fromkeys(batch, self._error(f"it does not start: {run}"))
         finished: dict[int, str | EngineError] = {
             i: svg for i, svg in zip(batch, run.outputs, strict=True) if svg is not None
         }
-        failed = [i for i in batch if i not in finished]
         if run.status == 0:
-            return {**finished, **{i: self._error("it gave no picture") for i in failed}}
-        if run.killed or run.status < 0:
-            return finished or {batch[0]: self._error(run.reason(timeout_s))}
+            return {i: finished.get(i, self._error("it gave no picture")) for i in batch}
+        if run.was_stopped and finished:
+            return finished
         if len(batch) == 1:
             return {batch[0]: self._error(run.reason(timeout_s))}
-        return {i: self._error(run.reason(timeout_s, f"p{batch.index(i)}.dot")) for i in failed}
+        if run.was_stopped:
+            return {}
+        failed = [position for position, i in enumerate(batch) if i not in finished]
+        return {batch[position]: self._error(run.reason(timeout_s, position)) for position in failed}
 
     def _error(self, reason: str) -> EngineError:
         return EngineError(engine=self.identity, reason=reason)
@@ -74,15 +76,33 @@ class Engine:
 
 @dataclass(frozen=True)
 class _Run:
+    """How one process ended."""
+
     status: int
     killed: bool
     outputs: list[str | None]
+    begun: list[bool]
+    """For each picture whether its file was opened, which an engine does when it has laid it out."""
     stderr: str
 
-    def reason(self, timeout_s: float, file: str = "p0.dot") -> str:
+    @property
+    def was_stopped(self) -> bool:
+        """Whether it ended before it could try all pictures."""
+        return self.killed or self.status < 0
+
+    def reached(self) -> int:
+        """Position of the picture that a stopped process was at: the one after the last it opened a file for.
+
+        The file itself may be empty, because engines write late.
+        """
+        last = max((position for position, begun in enumerate(self.begun) if begun), default=-1)
+        return min(last + 1, len(self.begun) - 1) if self.was_stopped else 0
+
+    def reason(self, timeout_s: float, position: int = 0) -> str:
         """Why a picture failed, as far as the engine tells."""
         if self.killed:
             return f"it took longer than {timeout_s:g} s"
+        file = f"p{position}.dot"
         lines = [line for line in self.stderr.splitlines() if file in line or ".dot" not in line]
         said = "; ".join(line.replace(f"{file}: ", "").strip() for line in lines if "Warning" not in line)
         how = f"exit status {self.status}" if self.status >= 0 else signal.Signals(-self.status).name
@@ -100,7 +120,8 @@ def _run(program: Path, sources: list[str], timeout_s: float) -> _Run | OSError:
         except OSError as error:
             return error
         stderr = (folder / "stderr").read_bytes()[: 8 * MAX_STDERR].decode("utf-8", "replace")
-        return _Run(status, killed, [_finished(folder / f"{file}.svg") for file in files], stderr)
+        pictures = [folder / f"{file}.svg" for file in files]
+        return _Run(status, killed, [*map(_finished, pictures)], [path.exists() for path in pictures], stderr)
 
 
 def _start(program: Path, folder: Path, files: list[str]) -> subprocess.Popen[bytes]:

@@ -195,6 +195,7 @@ def _text(text: str) -> str:
 
 
 _VARIABLE = re.compile(r"var\(--[\w-]+,(#[0-9a-f]{6})\)")
+_TAG = re.compile(r"<[^>]*>")
 _DRAWN_WIDTH = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)" style="[^"]*"')
 _INK = {False: ("#1f2328", "#ffffff"), True: ("#e6edf3", "#16181d")}
 """Text and background of a picture that stands alone, by `dark`."""
@@ -211,7 +212,7 @@ def fixed(svg: str, *, dark: bool = False) -> str:
         dark: Whether it is for a dark page.
     """
     ink, paper = _INK[dark]
-    text = _VARIABLE.sub(lambda match: match[1], svg).replace("currentColor", ink)
+    text = _TAG.sub(lambda tag: _VARIABLE.sub(r"\1", tag[0]).replace("currentColor", ink), svg)
     size = _DRAWN_WIDTH.search(text)
     if size is None:
         return text

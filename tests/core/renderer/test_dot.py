@@ -1,0 +1,82 @@
+"""The text for the engine: exact, complete, and safe whatever the names are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.core.graph.building import Net, chain, mlp, nested, residual_block, transformer
+from tests.core.renderer.engines import NASTY, laid_out, words
+from torchrecorder.graph import Graph, make_view
+from torchrecorder.renderer.dot import to_dot
+from torchrecorder.renderer.svg import finish
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+GRAPHS = {"block": residual_block(), "encoder": transformer(12), "mlp": mlp()}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_golden(name: str) -> None:
+    assert to_dot(make_view(GRAPHS[name])).source == (GOLDEN / f"{name}.gv").read_text(encoding="utf-8")
+
+
+def test_edges_stand_at_the_root() -> None:
+    lines = to_dot(make_view(residual_block())).source.splitlines()
+    first_edge = next(i for i, line in enumerate(lines) if "->" in line)
+    assert all("->" in line for line in lines[first_edge:-1])
+    assert lines[first_edge - 1].strip() in ("}", "{rank=same; n1; n6}") or "n" in lines[first_edge - 1]
+
+
+def test_shapes_are_said_where_they_change() -> None:
+    source = to_dot(make_view(residual_block(), depth=2)).source
+    assert source.count('xlabel="1×16×8×8"') == 2
+    assert "xlabel" not in to_dot(make_view(residual_block()), shapes=False).source
+
+
+def test_the_name_of_the_model() -> None:
+    assert (
+        'label="ResNet block · BasicBlock · 3.68 k params"'
+        in to_dot(make_view(residual_block()), name="ResNet block").source
+    )
+
+
+def test_the_direction() -> None:
+    assert "rankdir=LR" in to_dot(make_view(mlp()), direction="LR").source
+
+
+def test_many_nodes_get_less_care() -> None:
+    source = to_dot(make_view(chain(400))).source
+    assert "nslimit=2" in source
+    assert "xlabel" not in source
+
+
+def test_deep_nesting_needs_no_recursion() -> None:
+    assert to_dot(make_view(nested(2000), depth="all")).source.count("subgraph") == 2001
+
+
+def nasty_graph(text: str) -> Graph:
+    net = Net(text)
+    x = net.input(text, 1, 4)
+    with net.call(text, text, text, params=4):
+        x = net.layer(f"{text}.fc", text, x, said=text, params=4)
+        x = net.op("add", x, net.weight(text, 4))
+        x = net.op(text, x, attrs={"1": text})
+    return net.graph(x)
+
+
+@pytest.mark.parametrize("text", NASTY, ids=lambda text: ascii(text[:12]))
+def test_no_name_harms(text: str) -> None:
+    source = to_dot(make_view(nasty_graph(text), depth="all"), name=text).source
+    assert len(source) < 10_000
+    picture = finish(laid_out(source), uid="p1", title=text, desc=text)
+    assert "<script" not in picture.svg
+    assert len(words(picture.svg)) >= 4
+
+
+@pytest.mark.parametrize(
+    "text", ['"quoted"', "<lambda>", "</svg>", "]]>", "\\N", "a:b:c", "{rec|ord}", "漢字 🙂", "&amp;"]
+)
+def test_names_are_shown_as_they_are(text: str) -> None:
+    picture = finish(laid_out(to_dot(make_view(nasty_graph(text))).source), uid="p1", title="t", desc="d")
+    assert text in words(picture.svg)

@@ -1,0 +1,176 @@
+"""The finished picture: only what is on the list, the same bytes, right without a style sheet."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core.graph.building import Net, chain, mlp, residual_block, transformer
+from tests.core.renderer.engines import SVG, laid_out, parsed, picture, words
+from torchrecorder.errors import EngineError
+from torchrecorder.graph import Graph, make_view
+from torchrecorder.renderer.dot import to_dot
+from torchrecorder.renderer.layout import find_engine
+from torchrecorder.renderer.svg import finish, fixed
+
+ELEMENTS = {f"{SVG}{name}" for name in ("svg", "title", "desc", "g", "rect", "circle", "path", "text", "tspan")}
+ATTRIBUTES = set(
+    """
+    class role aria-labelledby viewBox style fill font-family font-size text-anchor id d x y width height rx cx cy r
+    fill-opacity stroke stroke-opacity stroke-width stroke-dasharray font-weight
+    """.split()  # noqa: SIM905
+)
+NUMBERS = re.compile(r"-?\d*\.?\d+")
+
+
+def check(svg: str) -> None:
+    """Nothing that is not on the list, whatever went in."""
+    root = parsed(svg)
+    for element in root.iter():
+        assert element.tag in ELEMENTS
+        assert set(element.attrib) <= ATTRIBUTES
+        assert not any("url(" in value or "script" in value for value in element.attrib.values())
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    assert ids == ["p1-t", "p1-d"]
+
+
+@pytest.mark.parametrize("graph", [mlp(), residual_block(), transformer(3), chain(30), Net().graph()])
+def test_only_what_is_listed(graph: Graph) -> None:
+    check(picture(graph).svg)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=40), st.text(max_size=40), st.text(max_size=40))
+def test_any_text_is_text(name: str, cls: str, said: str) -> None:
+    net = Net(cls or "Net")
+    x = net.layer(name or "a", cls or "Net", net.input(name, 1, 4), said=said)
+    svg = laid_out(to_dot(make_view(net.graph(net.op("sin", x))), name=name).source)
+    finished = finish(svg, uid="p1", title=name, desc=said)
+    check(finished.svg)
+    check(fixed(finished.svg).replace(' width="100%"', ""))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=60))
+def test_anything_an_engine_might_write(noise: str) -> None:
+    node = f'<g class="node conv evil"><polygon points="0,0 9,0 9,9" onclick="x"/><text x="1" y="1">{noise}</text></g>'
+    evil = f'<script>alert(1)</script><a href="javascript:x">{node}</a><image href="file:///etc/passwd"/>'
+    svg = f'<svg viewBox="0 0 9 9"><g transform="translate(0 0)">{node}{evil}<style>*{{}}</style></g></svg>'
+    try:
+        finished = finish(svg, uid="p1", title="t", desc="d")
+    except EngineError:
+        return
+    check(finished.svg)
+
+
+@pytest.mark.parametrize(
+    "svg",
+    [
+        "",
+        "text",
+        "<svg>",
+        "<svg viewBox='0 0 1 1'/>",
+        "<svg viewBox='a'><g transform='translate(0 0)'/></svg>",
+        "<svg viewBox='0 0 1e99 1'><g transform='translate(0 0)'/></svg>",
+        "<svg viewBox='0 0 9 9'><g transform='translate(0 0)'><g class='node'><path d='M0,0A1,1'/></g></g></svg>",
+        "<svg viewBox='0 0 9 9'><g transform='translate(0 0)'><g class='node'><path d='M0,0C1'/></g></g></svg>",
+        "<!DOCTYPE svg [<!ENTITY a 'b'>]><svg viewBox='0 0 1 1'><g transform='translate(0 0)'>&a;</g></svg>",
+    ],
+)
+def test_a_broken_picture_is_an_error(svg: str) -> None:
+    with pytest.raises(EngineError, match="cannot be read"):
+        finish(svg, uid="p1", title="t", desc="d")
+
+
+def test_the_uid_is_an_identifier() -> None:
+    with pytest.raises(ValueError, match="identifier"):
+        finish("", uid='x" onload="', title="t", desc="d")
+
+
+def test_the_same_bytes_each_time() -> None:
+    assert picture(transformer(4)) == picture(transformer(4))
+
+
+def test_it_is_named_for_those_who_do_not_see_it() -> None:
+    root = parsed(picture(mlp()).svg)
+    assert root.get("role") == "img"
+    assert root.get("aria-labelledby") == "p1-t p1-d"
+    assert [(child.tag, child.text) for child in root[:2]] == [(f"{SVG}title", "Net"), (f"{SVG}desc", "a net")]
+    assert len([*root.iter(f"{SVG}title")]) == 1
+
+
+def test_numbers_have_one_decimal() -> None:
+    svg = picture(transformer(4)).svg
+    drawn = " ".join(match for match in re.findall(r' (?:d|x|y|width|height)="([^"]*)"', svg))
+    assert all(len(number.partition(".")[2]) <= 1 for number in NUMBERS.findall(drawn))
+
+
+def test_size_is_that_of_the_drawing_in_pixels() -> None:
+    made = picture(mlp())
+    box = [float(number) for number in str(parsed(made.svg).get("viewBox")).split()]
+    assert made.width == pytest.approx(box[2] * 4 / 3, abs=0.2)
+    assert made.height == pytest.approx(box[3] * 4 / 3, abs=0.2)
+
+
+def test_colours_are_the_pages_own() -> None:
+    svg = picture(residual_block()).svg
+    assert set(re.findall(r'(?:fill|stroke)="([^"]*)"', svg)) <= {
+        "none",
+        "currentColor",
+        *(f"var(--torchrecorder-{kind},{colour})" for kind, colour in _kinds()),
+    }
+
+
+def _kinds() -> list[tuple[str, str]]:
+    from torchrecorder.renderer.palette import COLOURS
+
+    return [*COLOURS.items()]
+
+
+def test_small() -> None:
+    source = to_dot(make_view(transformer(4))).source
+    assert len(picture(transformer(4)).svg) < 0.5 * len(laid_out(source))
+
+
+def test_edges_keep_off_titles() -> None:
+    svg = picture(mlp()).svg
+    (title,) = [text for text in parsed(svg).iter(f"{SVG}text") if "".join(text.itertext()).startswith("MLP")]
+    top, bottom = float(str(title.get("y"))) - 8, float(str(title.get("y")))
+    path = next(path for path in parsed(svg).iter(f"{SVG}path") if path.get("fill") == "none")
+    starts = [float(start.split()[1]) for start in re.findall(r"M([\d. -]+)c", str(path.get("d")))]
+    assert not any(top < start < bottom for start in starts)
+    assert len(starts) == len(make_view(mlp()).edges) + 1
+
+
+class TestFixed:
+    def test_has_no_colour_of_the_page(self) -> None:
+        for dark in (False, True):
+            svg = fixed(picture(residual_block()).svg, dark=dark)
+            assert "currentColor" not in svg
+            assert "var(" not in svg
+            assert parsed(svg).tag == f"{SVG}svg"
+
+    def test_has_its_own_background_and_size(self) -> None:
+        made = picture(mlp())
+        root = parsed(fixed(made.svg))
+        assert root.get("width") == f"{made.width:.0f}"
+        assert next(root.iter(f"{SVG}rect")).get("fill") == "#ffffff"
+        assert next(parsed(fixed(made.svg, dark=True)).iter(f"{SVG}rect")).get("fill") == "#16181d"
+
+    def test_text_that_looks_like_a_colour_stays(self) -> None:
+        net = Net("currentColor")
+        x = net.op("var(--torchrecorder-conv,#3b82c4)", net.input("x", 1))
+        made = picture(net.graph(x))
+        assert "currentColor" in words(fixed(made.svg))
+        assert "var(--torchrecorder-conv,#3b82c4)" in words(fixed(made.svg))
+
+
+@pytest.mark.skipif(not __import__("shutil").which("dot"), reason="needs the system's dot")
+def test_both_engines_draw_the_same_things() -> None:
+    source = to_dot(make_view(transformer(3))).source
+    pictures = [find_engine(name).layout([source])[0] for name in ("pure", "dot")]
+    drawn = [words(finish(str(svg), uid="p1", title="t", desc="d").svg) for svg in pictures]
+    assert sorted(drawn[0]) == sorted(drawn[1])
