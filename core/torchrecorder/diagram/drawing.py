@@ -39,8 +39,7 @@ def draw(orders: Sequence[Order], engine: Engine) -> list[Drawing | TorchRecorde
             results[position] = error
     sources = [to_dot(view, direction=orders[position].options.direction).source for position, view in views.items()]
     for (position, view), layout in zip(views.items(), engine.layout(sources), strict=True):
-        failed = isinstance(layout, TorchRecorderError)
-        results[position] = layout if failed else _finish(layout, view, orders[position])
+        results[position] = _finish(layout, view, orders[position]) if isinstance(layout, str) else layout
     return [results[position] for position in range(len(orders))]
 
 

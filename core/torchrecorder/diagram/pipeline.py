@@ -173,6 +173,7 @@ class Pipeline:
         on_progress: Callable[[Progress], None],
     ) -> dict[DiagramRequest, Drawing | TorchRecorderError]:
         wanted = [request for request in requests if recordings[request.recording].digest]
+        done: dict[DiagramRequest, Drawing | TorchRecorderError | None]
         done = {request: self._drawn(_key(request, recordings), engine) for request in wanted}
         missing = [request for request in wanted if done[request] is None]
         damaged = {r.recording: r.timeout_s for r in missing if not self._load(recordings[r.recording])}
@@ -181,7 +182,9 @@ class Pipeline:
         if orders:
             on_progress(Progress("drawing", "", 0, len(orders)))
         drawn = self._draw({key: recordings[recording] for key, recording in orders.items()}, engine)
-        return {request: drawing or drawn.get(_key(request, recordings)) for request, drawing in done.items()}
+        for request in missing:
+            done[request] = drawn.get(_key(request, recordings))
+        return {request: drawing for request, drawing in done.items() if drawing is not None}
 
     def _load(self, recording: _Recording) -> bool:
         """Have the Graph's text at hand; False if the cache has lost it."""

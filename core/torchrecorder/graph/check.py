@@ -5,10 +5,10 @@ Used where a Graph comes from outside (a cache that others wrote) and by the tes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
-from torchrecorder.graph.model import CallKind, Executed, Graph, Mode, OpKind, ValueKind
+from torchrecorder.graph.model import Call, CallKind, Executed, Graph, Mode, Op, OpKind, Value, ValueKind
 
 
 def problems(graph: Graph) -> list[str]:
@@ -24,7 +24,9 @@ def problems(graph: Graph) -> list[str]:
 
 
 def _ids(graph: Graph) -> Iterator[str]:
-    for name, rows in (("call", graph.calls), ("op", graph.ops), ("value", graph.values)):
+    tables: list[tuple[str, Sequence[Call | Op | Value]]]
+    tables = [("call", graph.calls), ("op", graph.ops), ("value", graph.values)]
+    for name, rows in tables:
         for position, row in enumerate(rows):
             if row.id != position:
                 yield f"{name} {row.id} stands at position {position}"

@@ -132,7 +132,7 @@ def _collect(reader: int, timeout_s: float, jobs: int) -> tuple[bytes, Literal["
     data = bytearray()
     with os.fdopen(reader, "rb", buffering=0) as pipe:
         while not data.endswith(b"\n"):
-            ready, _, _ = select.select([pipe, jobs], [], [], max(0.0, deadline - time.monotonic()))
+            ready, _, _ = select.select([reader, jobs], [], [], max(0.0, deadline - time.monotonic()))
             if jobs in ready:  # one job at a time is sent, so this is the end of the input
                 return b"", "builder gone"
             if not ready:
