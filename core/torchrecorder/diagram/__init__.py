@@ -3,6 +3,7 @@
 Loads neither torch nor Graphviz: models are recorded in a process of their own, and pictures are drawn on a miss.
 """
 
+from torchrecorder.diagram.body import Body, read_body
 from torchrecorder.diagram.model import Diagram
 from torchrecorder.diagram.options import (
     OPTIONS,
@@ -14,11 +15,13 @@ from torchrecorder.diagram.options import (
     read_request,
     site_options,
 )
+from torchrecorder.diagram.page import concerns_build, message, remarks
 from torchrecorder.diagram.pipeline import Outcome, Pipeline, Progress
 from torchrecorder.diagram.settings import Settings
 
 __all__ = [
     "OPTIONS",
+    "Body",
     "Diagram",
     "DiagramRequest",
     "DrawingOptions",
@@ -28,7 +31,11 @@ __all__ = [
     "Pipeline",
     "Progress",
     "Settings",
+    "concerns_build",
+    "message",
+    "read_body",
     "read_drawing",
     "read_request",
+    "remarks",
     "site_options",
 ]

@@ -14,6 +14,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from torchrecorder.diagram.options import DiagramRequest, read_request
+from torchrecorder.errors import OptionError
+
 _OPTION = re.compile(r"(?::(?P<field>[\w-]+):|(?P<key>[\w-]+):)(?:\s+(?P<value>.*))?", re.ASCII)
 
 
@@ -26,6 +29,23 @@ class Body:
     """As written, by name; None where no value was."""
     problems: tuple[str, ...] = ()
     """What is said twice, and lines that say nothing."""
+
+    def request(self, site: Mapping[str, str] | None = None) -> DiagramRequest:
+        """The diagram it asks for.
+
+        Args:
+            site: Options that hold where the body says nothing.
+
+        Raises:
+            OptionError: With every problem there is.
+        """
+        try:
+            request = read_request(self.target, self.options, site)
+        except OptionError as error:
+            raise OptionError((*self.problems, *error.problems)) from error
+        if self.problems:
+            raise OptionError(self.problems)
+        return request
 
 
 def read_body(lines: Iterable[str], target: str = "", options: Mapping[str, str | None] | None = None) -> Body:

@@ -62,7 +62,7 @@ def _finish(layout: str, view: View, order: Order) -> Drawing:
         svg=picture.svg,
         width=picture.width,
         height=picture.height,
-        text=tree(order.graph, depth=view.depth),
+        text=tree(order.graph, depth=view.depth).rstrip("\n"),
         alt=f"{title}. {description}" if description else title,
         facts=facts_of(order.graph),
         notes=(*order.graph.info.notes, *view.notes),

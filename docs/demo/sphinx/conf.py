@@ -6,7 +6,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 project = "demo_nets"
-extensions = ["sphinx.ext.autodoc", "sphinx_torchrecorder"]
+extensions = ["sphinx_torchrecorder"]
 html_theme = "furo"
 html_title = "demo_nets, by Sphinx"
 numfig = True

@@ -1,0 +1,138 @@
+"""`torchrecorder.draw`: a live model in, a diagram out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import torchrecorder
+from torchrecorder.errors import EngineNotFound, ForwardError, InputError, OptionError
+from torchrecorder.graph import from_json
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 4)
+        self.head = nn.Sequential(nn.ReLU(), nn.Linear(4, 2))
+
+    def forward(self, x: Tensor, scale: Tensor | None = None) -> Tensor:
+        out: Tensor = self.head(self.fc(x))
+        return out if scale is None else out * scale
+
+
+def words(svg: str) -> set[str]:
+    return {text for element in ElementTree.fromstring(svg).iter() for text in (element.text or "").split("\n")}
+
+
+def test_draws_from_shapes() -> None:
+    diagram = torchrecorder.draw(Net(), shape=(1, 3), depth=2)
+    assert {"fc", "head", "x"} <= words(diagram.svg)
+    assert diagram.graph.modules["head.1"].cls == "torch.nn.modules.linear.Linear"
+    assert "Linear 4→2" in diagram.text
+    assert diagram.facts["parameters"] == "26"
+    assert diagram.facts["input"] == "x 1×3"
+    assert min(diagram.size) > 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"shape": "1,3; scale=1,1"},
+        {"shape": [(1, 3), (1, 1)]},
+        {"inputs": (torch.ones(1, 3), torch.ones(1, 1))},
+        {"inputs": ((torch.ones(1, 3),), {"scale": torch.ones(1, 1)})},
+        {"inputs": {"x": torch.ones(1, 3), "scale": torch.ones(1, 1)}},
+    ],
+    ids=str,
+)
+def test_inputs_in_each_form(given: dict[str, object]) -> None:
+    diagram = torchrecorder.draw(Net(), **given)  # type: ignore[arg-type]
+    assert set(diagram.graph.inputs) == {"x", "scale"}
+    assert "mul" in {op.name for op in diagram.graph.ops}
+
+
+def test_one_tensor_is_one_argument() -> None:
+    assert set(torchrecorder.draw(Net(), inputs=torch.ones(5, 3)).graph.inputs) == {"x"}
+
+
+def test_depth_changes_the_picture_only() -> None:
+    net = Net()
+    shallow, deep = (torchrecorder.draw(net, shape=(1, 3), depth=depth) for depth in (1, 2))
+    assert "0" not in words(shallow.svg)
+    assert "0" in words(deep.svg)
+    assert shallow.graph == deep.graph
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    net = Net().train()
+    before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
+    state = torch.get_rng_state()
+    torchrecorder.draw(net, shape=(2, 3))
+    assert net.training
+    assert net.head.training
+    assert not net._forward_hooks
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in net.state_dict().items())
+
+
+def test_saves_by_the_ending_of_the_name(tmp_path: Path) -> None:
+    diagram = torchrecorder.draw(Net(), shape=(1, 3))
+    for name in ("net.svg", "net.txt", "NET.JSON"):
+        diagram.save(tmp_path / name)
+    svg = (tmp_path / "net.svg").read_text(encoding="utf-8")
+    assert "currentColor" not in svg
+    assert "var(" not in svg
+    assert "fc" in words(svg)
+    assert (tmp_path / "net.txt").read_text(encoding="utf-8").rstrip("\n") == diagram.text
+    assert from_json((tmp_path / "NET.JSON").read_bytes()) == diagram.graph
+    with pytest.raises(OptionError, match=r"cannot write 'net\.gif': its name must end with \.svg"):
+        diagram.save(tmp_path / "net.gif")
+
+
+def test_a_notebook_gets_a_picture_with_colours_of_its_own() -> None:
+    picture = torchrecorder.draw(Net(), shape=(1, 3))._repr_svg_()
+    assert picture.startswith("<svg")
+    assert "currentColor" not in picture
+
+
+def test_the_graph_is_plain_data() -> None:
+    graph = torchrecorder.capture(Net(), (torch.ones(1, 3),))
+    assert isinstance(graph, torchrecorder.Graph)
+    assert json.dumps([op.name for op in graph.ops]) == '["linear", "relu", "linear"]'
+    assert torchrecorder.capture(Net(), (), {"x": torch.ones(1, 3)}).inputs == graph.inputs
+
+
+def test_wrong_options() -> None:
+    with pytest.raises(OptionError, match="shape and inputs both"):
+        torchrecorder.draw(Net(), shape=(1, 3), inputs=torch.ones(1, 3))
+    with pytest.raises(OptionError, match="shape: 'a' in '1,a' is no size"):
+        torchrecorder.draw(Net(), shape="1,a")
+    with pytest.raises(OptionError, match="depth: '-1' is no depth"):
+        torchrecorder.draw(Net(), shape=(1, 3), depth=-1)
+    with pytest.raises(OptionError, match="did you mean head"):
+        torchrecorder.draw(Net(), shape=(1, 3), focus="heat")
+    with pytest.raises(EngineNotFound):
+        torchrecorder.draw(Net(), shape=(1, 3), engine="no-such-program")
+    with pytest.raises(TypeError, match="only an nn.Module can be recorded"):
+        torchrecorder.draw(torch.ones, shape=(1, 3))  # type: ignore[arg-type]
+
+
+def test_a_wrong_shape_names_the_layer() -> None:
+    with pytest.raises(ForwardError, match=r"in layer fc \(Linear\)") as caught:
+        torchrecorder.draw(Net(), shape=(1, 5))
+    assert caught.value.graph is not None
+
+
+def test_no_inputs_at_all() -> None:
+    class Takes(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x + 1
+
+    with pytest.raises(InputError, match="shape"):
+        torchrecorder.draw(Takes())
