@@ -7,48 +7,19 @@ the edge where the least is in the way.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from torchrecorder.renderer.drawing import Drawing, Line, Word
-from torchrecorder.renderer.geometry import Curve, Rect, along, around, crossing
+from torchrecorder.renderer.geometry import Rect, along
 from torchrecorder.renderer.metrics import width
+from torchrecorder.renderer.scene import Curves, Rects
 
-_BAND = 64.0
 _PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
 _DIGIT_HEIGHT = 0.72
 """Height of a digit as a part of the size; shapes have no signs that are higher or reach lower."""
 _GAP = 3.5
-_HIT, _CROSSED, _OUTSIDE = 10, 3, 20
-
-
-class Scene:
-    """What lies on the picture, found by place: many words and many edges stay cheap."""
-
-    def __init__(self, curves: Iterable[Curve], rects: Iterable[Rect]) -> None:
-        self.curves: defaultdict[int, list[Curve]] = defaultdict(list)
-        self.rects: defaultdict[int, list[Rect]] = defaultdict(list)
-        for curve in curves:
-            for band in _bands(around(curve)):
-                self.curves[band].append(curve)
-        for rect in rects:
-            self.add(rect)
-
-    def add(self, rect: Rect) -> None:
-        """Puts something more on the picture."""
-        for band in _bands(rect):
-            self.rects[band].append(rect)
-
-    def crossings(self, rect: Rect) -> int:
-        """How many curves pass through the rectangle."""
-        near = {id(curve): curve for band in _bands(rect) for curve in self.curves.get(band, ())}
-        return sum(crossing(curve, rect) for curve in near.values())
-
-    def hits(self, rect: Rect) -> int:
-        """How many rectangles it meets."""
-        near = {other for band in _bands(rect) for other in self.rects.get(band, ())}
-        return sum(rect.meets(other) for other in near)
+_HIT, _CROSSED = 10, 3
 
 
 def place_words(drawing: Drawing, taken: Sequence[Rect]) -> list[Word]:
@@ -61,24 +32,26 @@ def place_words(drawing: Drawing, taken: Sequence[Rect]) -> list[Word]:
         taken: Where something else stands besides nodes and edges.
     """
     borders = [border for box in drawing.boxes for border in _borders(box.rect)]
-    rects = [*(node.rect for node in drawing.nodes), *taken, *borders]
-    scene = Scene((line.curve for line in drawing.lines), rects)
+    rects = Rects([*(node.rect for node in drawing.nodes), *taken, *borders])
+    curves = Curves(line.curve for line in drawing.lines)
     page = Rect(0, 0, drawing.width, drawing.height)
     found = []
     for line in drawing.lines:
         for word in line.words[:1]:
-            rect = _best(_places(line, word), scene, page)
+            rect = _best(_places(line, word), rects, curves, page)
             if rect is not None:
-                scene.add(rect)
+                rects.add(rect)
                 found.append(replace(word, x=(rect.left + rect.right) / 2, y=rect.bottom - 0.09 * word.size))
     return found
 
 
-def _best(places: Iterable[Rect], scene: Scene, page: Rect) -> Rect | None:
+def _best(places: Iterable[Rect], rects: Rects, curves: Curves, page: Rect) -> Rect | None:
     """The place where the least is in the way; none if words or nodes are."""
     best, least = None, _HIT
     for rect in places:
-        badness = _badness(rect, scene, page)
+        is_inside = page.left <= rect.left and rect.right <= page.right
+        badness = 0 if is_inside and not rects.meeting(rect) else _HIT
+        badness += _CROSSED * curves.through(rect) if badness < least else 0
         if badness < least:
             best, least = rect, badness
         if not badness:
@@ -93,11 +66,6 @@ def _borders(box: Rect) -> Iterator[Rect]:
     yield box._replace(left=box.right)
 
 
-def _badness(rect: Rect, scene: Scene, page: Rect) -> int:
-    is_inside = page.left <= rect.left and rect.right <= page.right
-    return _HIT * scene.hits(rect) + _CROSSED * scene.crossings(rect) + (0 if is_inside else _OUTSIDE)
-
-
 def _places(line: Line, word: Word) -> Iterator[Rect]:
     """Where the word could stand, the best place first."""
     wide, high = width(word.text, word.size), (_DIGIT_HEIGHT + 0.18) * word.size
@@ -108,7 +76,3 @@ def _places(line: Line, word: Word) -> Iterator[Rect]:
         yield Rect(x - _GAP - wide, y - high / 2, x - _GAP, y + high / 2)
     for x, y in points:
         yield Rect(x - wide / 2, y - _GAP - high, x + wide / 2, y - _GAP)
-
-
-def _bands(rect: Rect) -> range:
-    return range(int(rect.top // _BAND), int(rect.bottom // _BAND) + 1)

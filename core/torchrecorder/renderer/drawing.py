@@ -8,7 +8,7 @@ broken one, cannot put anything into a page.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
@@ -106,31 +106,30 @@ class _Reader:
         return drawing
 
     def _figures(self, group: ElementTree.Element, flags: frozenset[str]) -> Iterator[Figure]:
-        for element in group.iter():
-            tag = _tag(element)
-            if tag in ("path", "polygon", "ellipse"):
+        parts = _parts(group)
+        for tag in ("path", "polygon", "ellipse"):
+            for element in parts.get(tag, [])[:1]:
                 rect = self._ellipse(element) if tag == "ellipse" else around(self._points(element))
-                yield Figure(flags, rect, tag == "ellipse", tuple(self._words(group)))
+                yield Figure(flags, rect, tag == "ellipse", self._words(parts))
                 return
 
     def _lines(self, group: ElementTree.Element, flags: frozenset[str]) -> Iterator[Line]:
-        paths = [element for element in group.iter() if _tag(element) == "path"]
-        heads = [element for element in group.iter() if _tag(element) == "polygon"]
-        for path in paths[:1]:
-            head = self._points(heads[0]) if heads else []
+        parts = _parts(group)
+        heads = parts.get("polygon")
+        for path in parts.get("path", [])[:1]:
             curve = self._points(path)
             if len(curve) % 3 == 1:
-                yield Line(flags, curve, tuple(head), tuple(self._words(group)))
+                yield Line(flags, curve, tuple(self._points(heads[0])) if heads else (), self._words(parts))
 
-    def _words(self, group: ElementTree.Element) -> Iterator[Word]:
-        for element in group.iter():
-            text = (element.text or "").strip()
-            if _tag(element) == "text" and text:
-                x, y, size = (_number(element.get(key, "0")) for key in ("x", "y", "font-size"))
-                yield Word(x + self.dx, y + self.dy, size, text)
+    def _words(self, parts: Mapping[str, list[ElementTree.Element]]) -> tuple[Word, ...]:
+        return tuple(self._word(element) for element in parts.get("text", ()) if (element.text or "").strip())
+
+    def _word(self, element: ElementTree.Element) -> Word:
+        x, y, size = _numbers(" ".join(element.get(key, "0") for key in ("x", "y", "font-size")))
+        return Word(x + self.dx, y + self.dy, size, (element.text or "").strip())
 
     def _ellipse(self, element: ElementTree.Element) -> Rect:
-        cx, cy, rx, ry = (_number(element.get(key, "")) for key in ("cx", "cy", "rx", "ry"))
+        cx, cy, rx, ry = _numbers(" ".join(element.get(key, "") for key in ("cx", "cy", "rx", "ry")))
         cx, cy = cx + self.dx, cy + self.dy
         return Rect(cx - rx, cy - ry, cx + rx, cy + ry)
 
@@ -139,19 +138,25 @@ class _Reader:
         if set(_COMMAND.findall(text)) - set("MCLZz"):
             raise ValueError(f"an outline has signs other than M, C, L and Z: {text[:40]}")
         numbers = _numbers(text)
-        return [(x + self.dx, y + self.dy) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
+        dx, dy = self.dx, self.dy
+        return [(x + dx, y + dy) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
+
+
+def _parts(group: ElementTree.Element) -> dict[str, list[ElementTree.Element]]:
+    """What is in a group, also within links, by tag."""
+    found: dict[str, list[ElementTree.Element]] = {}
+    for element in group.iter():
+        if isinstance(element.tag, str):
+            found.setdefault(_tag(element), []).append(element)
+    return found
 
 
 def _tag(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+    return element.tag.rpartition("}")[2]
 
 
 def _numbers(text: str) -> list[float]:
-    return [_number(number) for number in _NUMBER.findall(text)]
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    if abs(number) > _MAX_NUMBER or number != number:
-        raise ValueError(f"{text} is no position")
-    return number
+    numbers = [*map(float, _NUMBER.findall(text))]
+    if numbers and not -_MAX_NUMBER < min(numbers) <= max(numbers) < _MAX_NUMBER:
+        raise ValueError(f"{text[:40]} is no position")
+    return numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,43 +47,49 @@ def around(points: Sequence[Point]) -> Rect:
     return Rect(min(xs), min(ys), max(xs), max(ys))
 
 
-def segments(curve: Curve) -> Iterator[tuple[Point, Point, Point, Point]]:
+Segment = tuple[Point, Point, Point, Point]
+
+
+def segments(curve: Curve) -> Iterator[Segment]:
     """The Bézier segments of a curve."""
     for i in range(0, len(curve) - 3, 3):
         yield curve[i], curve[i + 1], curve[i + 2], curve[i + 3]
 
 
-def crossing(curve: Curve, rect: Rect) -> bool:
-    """Whether the curve passes through the rectangle."""
-    for segment in segments(curve):
-        if around(segment).meets(rect) and any(rect.contains(_at(segment, i / _STEPS)) for i in range(_STEPS + 1)):
-            return True
-    return False
+def crossing(segment: Segment, rect: Rect) -> bool:
+    """Whether the segment passes through the rectangle."""
+    return any(rect.contains(_at(segment, i / _STEPS)) for i in range(_STEPS + 1))
 
 
-def without(curve: Curve, rects: Sequence[Rect]) -> list[Curve]:
-    """The parts of the curve that lie outside the rectangles."""
+def without(curve: Curve, near: Callable[[Rect], Sequence[Rect]]) -> list[Curve]:
+    """The parts of the curve that lie outside of rectangles.
+
+    Args:
+        curve: The curve.
+        near: Gives the rectangles that meet another.
+    """
     parts: list[Curve] = []
-    open_end = False
+    joined = False
     for segment in segments(curve):
-        near = [rect for rect in rects if around(segment).meets(rect)]
-        for start, end in _outside(segment, near):
+        rects = near(around(segment))
+        if not rects and joined:
+            parts[-1].extend(segment[1:])
+            continue
+        for start, end in _outside(segment, rects):
             piece = _cut(segment, start, end)
-            if start == 0 and open_end:
+            if start == 0 and joined:
                 parts[-1].extend(piece[1:])
             else:
                 parts.append([*piece])
-            open_end = end == 1
-        if not near:
-            continue
-        open_end = open_end and not any(rect.contains(segment[3]) for rect in near)
+            joined = end == 1
+        joined = joined and not any(rect.contains(segment[3]) for rect in rects)
     return parts
 
 
 _STEPS = 32
 
 
-def _outside(segment: Sequence[Point], rects: Sequence[Rect]) -> list[tuple[float, float]]:
+def _outside(segment: Segment, rects: Sequence[Rect]) -> list[tuple[float, float]]:
     """The intervals of the parameter in which the segment is in no rectangle."""
     if not rects:
         return [(0.0, 1.0)]
@@ -99,7 +105,7 @@ def _outside(segment: Sequence[Point], rects: Sequence[Rect]) -> list[tuple[floa
     return found
 
 
-def _at(segment: Sequence[Point], t: float) -> Point:
+def _at(segment: Segment, t: float) -> Point:
     a, b, c, d = segment
     u = 1 - t
     k = (u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t)
@@ -109,21 +115,21 @@ def _at(segment: Sequence[Point], t: float) -> Point:
     )
 
 
-def _cut(segment: Sequence[Point], start: float, end: float) -> list[Point]:
+def _cut(segment: Segment, start: float, end: float) -> list[Point]:
     """The part of a segment between two parameters."""
     if (start, end) == (0, 1):
         return [*segment]
     _, right = _halves(segment, start)
     left, _ = _halves(right, (end - start) / (1 - start) if start < 1 else 1)
-    return left
+    return [*left]
 
 
-def _halves(segment: Sequence[Point], t: float) -> tuple[list[Point], list[Point]]:
+def _halves(segment: Segment, t: float) -> tuple[Segment, Segment]:
     a, b, c, d = segment
     ab, bc, cd = _between(a, b, t), _between(b, c, t), _between(c, d, t)
     abc, bcd = _between(ab, bc, t), _between(bc, cd, t)
     middle = _between(abc, bcd, t)
-    return [a, ab, abc, middle], [middle, bcd, cd, d]
+    return (a, ab, abc, middle), (middle, bcd, cd, d)
 
 
 def _between(p: Point, q: Point, t: float) -> Point:

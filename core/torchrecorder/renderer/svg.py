@@ -17,6 +17,7 @@ from torchrecorder.renderer.callouts import place_words
 from torchrecorder.renderer.drawing import Drawing, Figure, Line, read_drawing
 from torchrecorder.renderer.geometry import Curve, Rect, without
 from torchrecorder.renderer.palette import COLOURS, FONT, variable
+from torchrecorder.renderer.scene import Rects
 from torchrecorder.renderer.titles import Title, place_titles
 
 _PX = 4 / 3
@@ -86,10 +87,11 @@ def _first_bold(text: str) -> str:
 
 
 def _edges(drawing: Drawing, titles: list[Title]) -> Iterator[str]:
-    gaps = [title.rect for title in titles]
+    taken = [title.rect for title in titles]
+    gaps = Rects(taken)
     yield from _line_group([line for line in drawing.lines if "skip" not in line.flags], gaps, "currentColor", ".55")
     yield from _line_group([line for line in drawing.lines if "skip" in line.flags], gaps, variable("skip"), ".9")
-    words = place_words(drawing, gaps)
+    words = place_words(drawing, taken)
     if words:
         yield f'<g class="shapes" font-size="{_n(words[0].size)}" fill-opacity="{_MUTED}">'
         for word in words:
@@ -97,10 +99,10 @@ def _edges(drawing: Drawing, titles: list[Title]) -> Iterator[str]:
         yield "</g>"
 
 
-def _line_group(lines: list[Line], gaps: list[Rect], colour: str, opacity: str) -> Iterator[str]:
+def _line_group(lines: list[Line], gaps: Rects, colour: str, opacity: str) -> Iterator[str]:
     if not lines:
         return
-    curves = "".join(_curve(part) for line in lines for part in without(line.curve, gaps))
+    curves = "".join(_curve(part) for line in lines for part in without(line.curve, gaps.meeting))
     heads = "".join(_polygon(line) for line in lines if line.head)
     kind = "skips" if "skip" in lines[0].flags else "edges"
     yield f'<g class="{kind}"><path fill="none" stroke="{colour}" stroke-opacity="{opacity}" d="{curves}"/>'

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchrecorder.renderer.callouts import Scene
 from torchrecorder.renderer.drawing import Drawing, Figure, Word
 from torchrecorder.renderer.geometry import Rect
 from torchrecorder.renderer.metrics import width
+from torchrecorder.renderer.scene import Curves
 
 _INSET = 9.0
 
@@ -28,15 +28,15 @@ class Title:
 
 def place_titles(drawing: Drawing) -> list[Title]:
     """The titles of all boxes, each where the fewest edges are."""
-    scene = Scene((line.curve for line in drawing.lines), ())
-    return [_place(box, word, scene) for box in drawing.boxes for word in box.words[:1]]
+    curves = Curves(line.curve for line in drawing.lines)
+    return [_place(box, word, curves) for box in drawing.boxes for word in box.words[:1]]
 
 
-def _place(box: Figure, word: Word, scene: Scene) -> Title:
+def _place(box: Figure, word: Word, curves: Curves) -> Title:
     length = width(word.text, word.size)
     lefts = [box.rect.left + _INSET, max(box.rect.right - _INSET - length, box.rect.left + _INSET)]
     titles = [_at(left, length, word) for left in lefts]
-    return min(titles, key=lambda title: scene.crossings(title.rect))
+    return min(titles, key=lambda title: curves.through(title.rect))
 
 
 def _at(left: float, length: float, word: Word) -> Title:
