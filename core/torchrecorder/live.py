@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from torchrecorder.diagram import Diagram, read_drawing
-from torchrecorder.diagram.drawing import Order
-from torchrecorder.diagram.drawing import draw as draw_graphs
+from torchrecorder.diagram.draw import Order
+from torchrecorder.diagram.draw import draw as draw_graphs
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.recording import capture

@@ -1,11 +1,11 @@
 """Target and options from the lines of a fence, which are the same for every tool that reads Markdown.
 
-    ```torchrecorder
-    pkg.Net
-    :shape: 1,3
-    :caption: A long text
-        goes on in an indented line.
-    ```
+```torchrecorder
+pkg.Net
+:shape: 1,3
+:caption: A long text
+goes on in an indented line.
+```
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ class _Reader:
     def _no_option(self, text: str) -> None:
         self._last = ""
         if self.target:
-            self.problems.append(f"cannot read {text!r}: the model is {self.target}, and an option is written `:depth: 2`")
+            self.problems.append(
+                f"cannot read {text!r}: the model is {self.target}, and an option is written `:depth: 2`"
+            )
         else:
             self.target = text

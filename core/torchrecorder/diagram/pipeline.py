@@ -10,26 +10,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from torchrecorder.diagram.finder import ModuleFinder
-from torchrecorder.diagram.manifest import Freshness, Manifest
+from torchrecorder.diagram.drawings import Drawings, RenderKey
 from torchrecorder.diagram.model import Diagram, Drawing
-from torchrecorder.diagram.options import DiagramRequest, DrawingOptions
+from torchrecorder.diagram.options import DiagramRequest
+from torchrecorder.diagram.recordings import Recording, Recordings
 from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
-from torchrecorder.diagram.worker import Answer, Worker
-from torchrecorder.errors import EngineNotFound, FormatError, TorchRecorderError
-from torchrecorder.graph import Graph, from_json
-from torchrecorder.renderer import REVISION
+from torchrecorder.diagram.worker import Worker
+from torchrecorder.errors import TorchRecorderError
+from torchrecorder.graph import Graph
 from torchrecorder.request import RecordingRequest
-
-if TYPE_CHECKING:
-    from torchrecorder.renderer.layout import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +40,7 @@ class Outcome:
 
     def signature(self) -> str:
         """Changes when what a page shows of the request changes."""
-        shown = [
-            self.diagram and self.diagram.drawing.to_json(),
-            str(self.error),
-            asdict(self.request.figure),
-        ]
+        shown = [self.diagram and self.diagram.drawing.to_json(), str(self.error), asdict(self.request.figure)]
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 
@@ -58,30 +50,9 @@ class Progress:
 
     stage: Literal["recording", "drawing"]
     target: str
-    """What is being worked on now."""
+    """What is being recorded now; empty while drawing, which is one step for all."""
     done: int
     total: int
-
-
-@dataclass(slots=True)
-class _Recording:
-    """What is known of the Graph of one recording request."""
-
-    text: bytes | None = None
-    """The Graph as JSON, if it was read."""
-    digest: str = ""
-    error: TorchRecorderError | None = None
-    sources: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _RenderKey:
-    graph: str
-    drawing: DrawingOptions
-
-    def digest(self) -> str:
-        facts = {"graph": self.graph, "drawing": asdict(self.drawing), "renderer": REVISION}
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _silent(progress: Progress) -> None:
@@ -103,159 +74,68 @@ class Pipeline:
         self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = _silent
     ) -> dict[DiagramRequest, Outcome]:
         """The outcome of each request, in their order."""
-        wanted = list(dict.fromkeys(requests))
-        recordings = self._recordings(wanted, on_progress)
-        if any(recording.digest for recording in recordings.values()):
-            engine = _find_engine(self.settings.engine)
-            drawings = self._drawings(wanted, recordings, engine, on_progress)
-        else:
-            drawings = {}
-        return {
-            request: self._outcome(request, recordings[request.recording], drawings.get(request)) for request in wanted
-        }
+        return _Batch(self, list(dict.fromkeys(requests)), on_progress).outcomes()
 
-    # -- source to Graph
 
-    def _recordings(
-        self, requests: Sequence[DiagramRequest], on_progress: Callable[[Progress], None]
-    ) -> dict[RecordingRequest, _Recording]:
-        freshness = Freshness(ModuleFinder(self.settings.path))
-        found: dict[RecordingRequest, _Recording] = {}
-        stale: dict[RecordingRequest, float] = {}
+class _Batch:
+    """One run: what is wanted, and what is known of it so far."""
+
+    def __init__(
+        self, pipeline: Pipeline, wanted: Sequence[DiagramRequest], on_progress: Callable[[Progress], None]
+    ) -> None:
+        self.wanted = wanted
+        self.on_progress = on_progress
+        self.recordings = Recordings(pipeline.store, pipeline.settings.path, pipeline.open_worker)
+        self.drawings = Drawings(pipeline.store, pipeline.settings.engine)
+        self.recorded: dict[RecordingRequest, Recording] = {}
+        self.drawn: dict[DiagramRequest, Drawing | TorchRecorderError] = {}
+
+    def outcomes(self) -> dict[DiagramRequest, Outcome]:
+        self._find_recordings()
+        self._find_drawings()
+        return {request: self._outcome(request) for request in self.wanted}
+
+    def _find_recordings(self) -> None:
+        kept = {request.recording: self.recordings.kept(request.recording) for request in self.wanted}
+        self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
+        self._record([request for request in self.wanted if kept[request.recording] is None])
+
+    def _find_drawings(self) -> None:
+        graphs = [request for request in self.wanted if self.recorded[request.recording].digest]
+        for request in graphs:
+            if (drawing := self.drawings.kept(self._key(request))) is not None:
+                self.drawn[request] = drawing
+        missing = [request for request in graphs if request not in self.drawn]
+        self._record([r for r in missing if not self.recordings.load(self.recorded[r.recording])])
+        if missing:
+            self._draw([request for request in missing if self.recorded[request.recording].digest])
+
+    def _record(self, requests: Sequence[DiagramRequest]) -> None:
+        timeouts: dict[RecordingRequest, float] = {}
         for request in requests:
-            if request.recording in found:
-                continue
-            known = self._known(request.recording, freshness)
-            if known is None:
-                stale[request.recording] = max(request.timeout_s, stale.get(request.recording, 0.0))
-            else:
-                found[request.recording] = known
-        found.update(self._record(stale, on_progress))
-        return found
+            timeouts[request.recording] = max(request.timeout_s, timeouts.get(request.recording, 0.0))
+        self.recorded |= self.recordings.make(timeouts, self._tell_recording)
 
-    def _known(self, request: RecordingRequest, freshness: Freshness) -> _Recording | None:
-        manifest = Manifest.from_json(self.store.entry("rec", request.key()))
-        if manifest is None or freshness.why_stale(manifest):
-            return None
-        return _Recording(digest=manifest.graph, sources=freshness.files(manifest))
+    def _tell_recording(self, target: str, done: int, total: int) -> None:
+        self.on_progress(Progress("recording", target, done, total))
 
-    def _record(
-        self, stale: Mapping[RecordingRequest, float], on_progress: Callable[[Progress], None]
-    ) -> dict[RecordingRequest, _Recording]:
-        if not stale:
-            return {}
-        made: dict[RecordingRequest, _Recording] = {}
-        with self.open_worker(self.settings.path) as worker:
-            for request, timeout_s in stale.items():
-                on_progress(Progress("recording", request.target, len(made), len(stale)))
-                made[request] = self._keep(worker.record(request, timeout_s=timeout_s))
-        return made
+    def _draw(self, requests: Sequence[DiagramRequest]) -> None:
+        keys = {self._key(request): self.recorded[request.recording] for request in requests}
+        self.on_progress(Progress("drawing", "", 0, len(keys)))
+        made = self.drawings.make(keys)
+        self.drawn |= {request: made[self._key(request)] for request in requests}
 
-    def _keep(self, answer: Answer) -> _Recording:
-        sources = tuple(map(Path, answer.dependencies.get("files", ())))
-        if answer.graph is None:
-            return _Recording(error=answer.error, sources=sources)
-        text = answer.graph.encode()
-        digest = hashlib.sha256(text).hexdigest()
-        if answer.error is None:  # what failed half-way is shown once and tried again
-            self.store.put_object(text)
-            facts = {name: answer.dependencies[name] for name in ("modules", "distributions")}
-            self.store.put_entry("rec", answer.request.key(), Manifest(digest, **facts).to_json())
-        return _Recording(text, digest, answer.error, sources)
+    def _key(self, request: DiagramRequest) -> RenderKey:
+        return RenderKey(self.recorded[request.recording].digest, request.drawing)
 
-    # -- Graph to drawing
-
-    def _drawings(
-        self,
-        requests: Sequence[DiagramRequest],
-        recordings: dict[RecordingRequest, _Recording],
-        engine: Engine | EngineNotFound,
-        on_progress: Callable[[Progress], None],
-    ) -> dict[DiagramRequest, Drawing | TorchRecorderError]:
-        wanted = [request for request in requests if recordings[request.recording].digest]
-        done: dict[DiagramRequest, Drawing | TorchRecorderError | None]
-        done = {request: self._drawn(_key(request, recordings), engine) for request in wanted}
-        missing = [request for request in wanted if done[request] is None]
-        damaged = {r.recording: r.timeout_s for r in missing if not self._load(recordings[r.recording])}
-        recordings.update(self._record(damaged, on_progress))
-        orders = {_key(r, recordings): r.recording for r in missing if recordings[r.recording].digest}
-        if orders:
-            on_progress(Progress("drawing", "", 0, len(orders)))
-        drawn = self._draw({key: recordings[recording] for key, recording in orders.items()}, engine)
-        for request in missing:
-            done[request] = drawn.get(_key(request, recordings))
-        return {request: drawing for request, drawing in done.items() if drawing is not None}
-
-    def _load(self, recording: _Recording) -> bool:
-        """Have the Graph's text at hand; False if the cache has lost it."""
-        if recording.text is None:
-            recording.text = self.store.object(recording.digest)
-        return recording.text is not None
-
-    def _drawn(self, key: _RenderKey, engine: Engine | EngineNotFound) -> Drawing | None:
-        """The kept drawing, if the engine of now made it; any engine's, if there is none."""
-        entry = self.store.entry("ren", key.digest())
-        if entry is None or (not isinstance(engine, EngineNotFound) and entry.get("engine") != engine.identity):
-            return None
-        data = self.store.object(str(entry.get("drawing")))
-        try:
-            return None if data is None else Drawing.from_json(json.loads(data))
-        except ValueError:
-            return None
-
-    def _draw(
-        self, missing: Mapping[_RenderKey, _Recording], engine: Engine | EngineNotFound
-    ) -> dict[_RenderKey, Drawing | TorchRecorderError]:
-        if isinstance(engine, EngineNotFound) or not missing:
-            return dict.fromkeys(missing, engine) if isinstance(engine, EngineNotFound) else {}
-        from torchrecorder.diagram.drawing import Order, draw
-
-        done: dict[_RenderKey, Drawing | TorchRecorderError] = {}
-        orders: dict[_RenderKey, Order] = {}
-        for key, recording in missing.items():
-            try:
-                orders[key] = Order(from_json(recording.text or b""), key.digest(), key.drawing)
-            except FormatError as error:
-                done[key] = error
-        for key, drawing in zip(orders, draw(list(orders.values()), engine), strict=True):
-            done[key] = drawing
-            if isinstance(drawing, Drawing) and missing[key].error is None:
-                self._keep_drawing(key, drawing, engine)
-        return done
-
-    def _keep_drawing(self, key: _RenderKey, drawing: Drawing, engine: Engine) -> None:
-        text = json.dumps(drawing.to_json(), ensure_ascii=False, separators=(",", ":"))
-        digest = self.store.put_object(text.encode())
-        self.store.put_entry("ren", key.digest(), {"engine": engine.identity, "drawing": digest})
-
-    # -- the result
-
-    def _outcome(
-        self,
-        request: DiagramRequest,
-        recording: _Recording,
-        drawing: Drawing | TorchRecorderError | None,
-    ) -> Outcome:
+    def _outcome(self, request: DiagramRequest) -> Outcome:
+        recording, drawing = self.recorded[request.recording], self.drawn.get(request)
         if not isinstance(drawing, Drawing):
             return Outcome(request, None, recording.error or drawing, recording.sources)
 
         def load_graph() -> Graph:
-            if not self._load(recording):
-                raise FormatError("a Graph of the cache", f"the object {recording.digest} is missing or damaged")
-            return from_json(recording.text or b"")
+            self.recordings.load(recording)
+            return recording.graph()
 
         diagram = Diagram(drawing, recording.sources, load_graph=load_graph)
         return Outcome(request, diagram, recording.error, recording.sources)
-
-
-def _key(request: DiagramRequest, recordings: Mapping[RecordingRequest, _Recording]) -> _RenderKey:
-    return _RenderKey(recordings[request.recording].digest, request.drawing)
-
-
-def _find_engine(setting: str) -> Engine | EngineNotFound:
-    from torchrecorder.renderer.layout import find_engine
-
-    try:
-        return find_engine(setting)
-    except EngineNotFound as error:
-        return error

@@ -1,0 +1,106 @@
+"""Graph to drawing: the kept picture, or a new one, laid out with all others that are missing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from torchrecorder.diagram.model import Drawing
+from torchrecorder.diagram.options import DrawingOptions
+from torchrecorder.diagram.recordings import Recording
+from torchrecorder.diagram.store import Store
+from torchrecorder.errors import EngineNotFound, FormatError, TorchRecorderError
+from torchrecorder.renderer import REVISION
+from torchrecorder.renderer.layout import find_engine
+
+if TYPE_CHECKING:
+    from torchrecorder.diagram.draw import Order
+    from torchrecorder.renderer.layout import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class RenderKey:
+    """What decides a picture, but for the engine."""
+
+    graph: str
+    """Hash of the Graph's JSON."""
+    options: DrawingOptions
+
+    def digest(self) -> str:
+        """Names the picture in the cache: SHA-256 in hexadecimal digits."""
+        facts = {"graph": self.graph, "drawing": asdict(self.options), "renderer": REVISION}
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+class Drawings:
+    """Finds and makes drawings for one build."""
+
+    def __init__(self, store: Store, engine: str) -> None:
+        self._store = store
+        self._engine = _engine(engine)
+
+    def kept(self, key: RenderKey) -> Drawing | None:
+        """The kept drawing, if the engine of now made it; any engine's, if there is none now."""
+        entry = self._store.entry("ren", key.digest())
+        if entry is None or (
+            not isinstance(self._engine, EngineNotFound) and entry.get("engine") != self._engine.identity
+        ):
+            return None
+        data = self._store.object(str(entry.get("drawing")))
+        try:
+            return None if data is None else Drawing.from_json(json.loads(data))
+        except ValueError:
+            return None
+
+    def _is_by_the_engine_of_now(self, entry: Mapping[str, object]) -> bool:
+        return isinstance(self._engine, EngineNotFound) or entry.get("engine") == self._engine.identity
+
+    def make(self, missing: Mapping[RenderKey, Recording]) -> dict[RenderKey, Drawing | TorchRecorderError]:
+        """New drawings, or what prevented them."""
+        if isinstance(self._engine, EngineNotFound):
+            return dict.fromkeys(missing, self._engine)
+        return self._make(missing, self._engine) if missing else {}
+
+    def _make(
+        self, missing: Mapping[RenderKey, Recording], engine: Engine
+    ) -> dict[RenderKey, Drawing | TorchRecorderError]:
+        from torchrecorder.diagram.draw import draw  # loads Graphviz, which a build without a miss does not need
+
+        orders, done = _orders(missing)
+        for (key, order), drawing in zip(orders.items(), draw(list(orders.values()), engine), strict=True):
+            done[key] = drawing
+            if isinstance(drawing, Drawing) and missing[key].error is None:
+                self._keep(order.digest, drawing, engine)
+        return done
+
+    def _keep(self, digest: str, drawing: Drawing, engine: Engine) -> None:
+        text = json.dumps(drawing.to_json(), ensure_ascii=False, separators=(",", ":"))
+        self._store.put_entry(
+            "ren", digest, {"engine": engine.identity, "drawing": self._store.put_object(text.encode())}
+        )
+
+
+def _orders(
+    missing: Mapping[RenderKey, Recording],
+) -> tuple[dict[RenderKey, Order], dict[RenderKey, Drawing | TorchRecorderError]]:
+    """What to draw, and the errors of Graphs that cannot be read."""
+    from torchrecorder.diagram.draw import Order
+
+    orders: dict[RenderKey, Order] = {}
+    failed: dict[RenderKey, Drawing | TorchRecorderError] = {}
+    for key, recording in missing.items():
+        try:
+            orders[key] = Order(recording.graph(), key.digest(), key.options)
+        except FormatError as error:
+            failed[key] = error
+    return orders, failed
+
+
+def _engine(setting: str) -> Engine | EngineNotFound:
+    try:
+        return find_engine(setting)
+    except EngineNotFound as error:
+        return error
