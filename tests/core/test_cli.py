@@ -87,6 +87,8 @@ def test_wrong_flags_are_argparse_errors(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_is_also_a_module() -> None:
     path = {"PYTHONPATH": ":".join(sys.path), "PATH": ""}
-    done = subprocess.run([sys.executable, "-m", "torchrecorder", "--version"], capture_output=True, text=True, env=path)
+    done = subprocess.run(
+        [sys.executable, "-m", "torchrecorder", "--version"], capture_output=True, text=True, env=path
+    )
     assert done.returncode == 0
     assert done.stdout.startswith("torchrecorder 2.")

@@ -50,9 +50,7 @@ def test_every_error_is_tried_here() -> None:
     ("error", "builtin"),
     [(EXAMPLES[0], ValueError), (EXAMPLES[1], ImportError), (EXAMPLES[5], RuntimeError), (EXAMPLES[11], ValueError)],
 )
-def test_is_caught_as_the_builtin_a_caller_expects(
-    error: errors.TorchRecorderError, builtin: type[Exception]
-) -> None:
+def test_is_caught_as_the_builtin_a_caller_expects(error: errors.TorchRecorderError, builtin: type[Exception]) -> None:
     with pytest.raises(builtin):
         raise error
 

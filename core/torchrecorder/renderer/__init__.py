@@ -1,6 +1,6 @@
 """Graph to picture: text for a layout engine, the engine's process, the finished SVG, and words in its place."""
 
-from torchrecorder.renderer.alt import describe
+from torchrecorder.renderer.words.alt import describe
 
 REVISION = 1
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import graphviz
 
 from torchrecorder.graph import Box, Edge, Node, View
-from torchrecorder.renderer.labels import Labels
 from torchrecorder.renderer.ranks import same_rank
 from torchrecorder.renderer.shapes import edge_shapes
+from torchrecorder.renderer.words.labels import Labels
 
 FONT_SIZE, LINE_SIZE, EDGE_SIZE = 10.5, 9.5, 9.0
 _MANY = 300

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchrecorder.graph import View
-from torchrecorder.renderer import units
+from torchrecorder.renderer.words import units
 
 
 def edge_shapes(view: View) -> dict[tuple[int, int], str]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torchrecorder.graph import Graph, Module
-from torchrecorder.graph.runs import CallRun, call_runs
-from torchrecorder.renderer.names import class_name, clean, run_name
-from torchrecorder.renderer.summaries import summary
-from torchrecorder.renderer.units import count, shape
+from torchrecorder.graph.views.runs import CallRun, call_runs
+from torchrecorder.renderer.words.names import class_name, clean, run_name
+from torchrecorder.renderer.words.summaries import summary
+from torchrecorder.renderer.words.units import count, shape
 
 MAX_LINES = 400
 _NAME_WIDTH = 100

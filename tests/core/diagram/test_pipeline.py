@@ -243,7 +243,9 @@ def test_without_torch_what_was_recorded_is_shown(site: Site, monkeypatch: pytes
 def test_progress_names_each_recording(site: Site) -> None:
     seen: list[Progress] = []
     settings = Settings.for_project(site.root, path=["src"])
-    Pipeline(settings, open_worker=Counted).run([ask(), ask(depth="0"), ask("pip_nets.other.Other(5, 7)", "2,5")], seen.append)
+    Pipeline(settings, open_worker=Counted).run(
+        [ask(), ask(depth="0"), ask("pip_nets.other.Other(5, 7)", "2,5")], seen.append
+    )
     recordings = [(p.target, p.done, p.total) for p in seen if p.stage == "recording"]
     assert recordings == [("pip_nets.net.Net", 0, 2), ("pip_nets.other.Other(5, 7)", 1, 2)]
     assert [(p.done, p.total) for p in seen if p.stage == "drawing"] == [(0, 3)]

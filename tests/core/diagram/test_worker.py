@@ -16,7 +16,7 @@ from torchrecorder.errors import ForwardError, TorchMissing, WorkerCrashed, Work
 from torchrecorder.graph import from_json
 from torchrecorder.request import RecordingRequest
 
-NETS = '''
+NETS = """
 import os, signal, sys, threading, time
 import torch
 from torch import nn
@@ -71,7 +71,7 @@ class ChangesFolder(Net):
     def forward(self, x):
         os.chdir("/"); sys.path.clear(); os.environ.clear()
         return super().forward(x)
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,9 @@ def test_an_edit_is_seen_by_the_next_job(worker: Worker, folder: Path) -> None:
     file = folder / "wrk_edited.py"
     outputs = []
     for width in (2, 4):
-        file.write_text(f"from torch import nn\n\nclass Net(nn.Linear):\n    def __init__(self): super().__init__(3, {width})\n")
+        file.write_text(
+            f"from torch import nn\n\nclass Net(nn.Linear):\n    def __init__(self): super().__init__(3, {width})\n"
+        )
         answer = worker.record(RecordingRequest("wrk_edited.Net", "1,3"), timeout_s=60)
         assert answer.graph is not None, answer.error
         graph = from_json(answer.graph)

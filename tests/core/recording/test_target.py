@@ -135,7 +135,9 @@ def test_an_import_that_raises_is_not_a_missing_module(target: str, module: str,
 
 
 def test_a_torchvision_of_another_torch_is_explained() -> None:
-    with pytest.raises(TargetImportFailed, match="the installed torchvision was built for another torch than") as caught:
+    with pytest.raises(
+        TargetImportFailed, match="the installed torchvision was built for another torch than"
+    ) as caught:
         load_model("tgt_pkg.vision.Net", seed=0)
     assert "install the torchvision build that matches it" in str(caught.value)
 

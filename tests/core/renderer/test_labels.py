@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.core.graph.building import Net, residual_block, transformer
 from torchrecorder.graph import Graph, Node, make_view
-from torchrecorder.renderer.labels import Label, Labels
+from torchrecorder.renderer.words.labels import Label, Labels
 
 
 def labels(graph: Graph, **options: object) -> dict[str, str]:

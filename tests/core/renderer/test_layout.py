@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from torchrecorder.errors import EngineError, EngineNotFound
-from torchrecorder.renderer import layout
-from torchrecorder.renderer.layout import Engine, find_engine
+from torchrecorder.renderer.layout import Engine, find, find_engine
 
 GOOD = "digraph { a -> b }"
 BAD = "digraph { a -> }"
@@ -39,7 +38,7 @@ class TestFinding:
 
     def test_says_where_it_looked(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
-        monkeypatch.setattr(layout, "_places_of_pure", lambda: iter([tmp_path / "graphviz-pure"]))
+        monkeypatch.setattr(find, "_places_of_pure", lambda: iter([tmp_path / "graphviz-pure"]))
         with pytest.raises(EngineNotFound) as caught:
             find_engine()
         assert str(tmp_path / "graphviz-pure") in str(caught.value)
@@ -49,7 +48,7 @@ class TestFinding:
     def test_falls_back_to_the_system(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         program(tmp_path / "dot", "echo 'dot - graphviz version 9.9.9 (2042)' >&2")
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setattr(layout, "_places_of_pure", lambda: iter(()))
+        monkeypatch.setattr(find, "_places_of_pure", lambda: iter(()))
         assert find_engine() == Engine(tmp_path / "dot", "dot 9.9.9 (2042)")
 
     def test_a_path(self, tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchrecorder.renderer.extra_repr import read
-from torchrecorder.renderer.summaries import summary
+from torchrecorder.renderer.words.extra_repr import read
+from torchrecorder.renderer.words.summaries import summary
 
 CASES = [
     ("Conv2d", "8, 16, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1), bias=False", "Conv2d 3×3 /2 · 8→16"),

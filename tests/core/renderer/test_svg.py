@@ -125,7 +125,7 @@ def test_colours_are_the_pages_own() -> None:
 
 
 def _kinds() -> list[tuple[str, str]]:
-    from torchrecorder.renderer.palette import COLOURS
+    from torchrecorder.renderer.svg.palette import COLOURS
 
     return [*COLOURS.items()]
 

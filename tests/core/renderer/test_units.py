@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchrecorder.renderer.units import count, parameters, shape
+from torchrecorder.renderer.words.units import count, parameters, shape
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from torchrecorder.errors import EngineNotFound
-from torchrecorder.renderer.engine import Engine
-
-__all__ = ["Engine", "find_engine"]
+from torchrecorder.renderer.layout.process import Engine
 
 _PURE = "graphviz-pure"
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from torchrecorder.graph.contract import does_nothing
-from torchrecorder.graph.opsets import POINTWISE
-from torchrecorder.graph.tree import CallTree
+from torchrecorder.graph.views.contract import does_nothing
+from torchrecorder.graph.views.opsets import POINTWISE
+from torchrecorder.graph.views.tree import CallTree
 
 State = Literal["box", "node", "gone"]
 

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 
 from torchrecorder.graph import Box, Graph, Module, Node, Op, View
-from torchrecorder.renderer.kinds import SYMBOLS, Kind, Kinds, plain
-from torchrecorder.renderer.names import class_name, clean, relative, run_name
-from torchrecorder.renderer.summaries import summary
-from torchrecorder.renderer.units import parameters, shape
+from torchrecorder.renderer.words.kinds import SYMBOLS, Kind, Kinds, plain
+from torchrecorder.renderer.words.names import class_name, clean, relative, run_name
+from torchrecorder.renderer.words.summaries import summary
+from torchrecorder.renderer.words.units import parameters, shape
 
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torchrecorder.graph.model import Graph, Op, Value
-from torchrecorder.graph.opsets import RANDOM, WEIGHTED
-from torchrecorder.graph.plan import Plan
-from torchrecorder.graph.viewmodel import NodeKind
-from torchrecorder.graph.wiring import Read, Wiring
+from torchrecorder.graph.views.model import NodeKind
+from torchrecorder.graph.views.opsets import RANDOM, WEIGHTED
+from torchrecorder.graph.views.plan import Plan
+from torchrecorder.graph.views.wiring import Read, Wiring
 
 MAX_LISTED = 8
 """More inputs or outputs than this in one tuple or list are drawn as one node."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from torchrecorder.graph.folding import Comparer
 from torchrecorder.graph.model import Graph
-from torchrecorder.graph.tree import CallTree, call_tree
+from torchrecorder.graph.views.folding import Comparer
+from torchrecorder.graph.views.tree import CallTree, call_tree
 
 
 @dataclass(frozen=True, slots=True)

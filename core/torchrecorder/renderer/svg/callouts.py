@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from torchrecorder.renderer.drawing import Drawing, Line, Word
-from torchrecorder.renderer.geometry import Rect, along
-from torchrecorder.renderer.metrics import width
-from torchrecorder.renderer.scene import Curves, Rects
+from torchrecorder.renderer.svg.drawing import Drawing, Line, Word
+from torchrecorder.renderer.svg.geometry import Rect, along
+from torchrecorder.renderer.svg.metrics import width
+from torchrecorder.renderer.svg.scene import Curves, Rects
 
 _PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
 _DIGIT_HEIGHT = 0.72

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from torchrecorder.graph.model import Op
-from torchrecorder.graph.tree import CallTree
+from torchrecorder.graph.views.tree import CallTree
 
 _DIGITS = re.compile(r"\d+")
 

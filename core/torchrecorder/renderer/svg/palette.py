@@ -6,7 +6,7 @@ under text in the page's own colour, so that one picture is right in light and d
 
 from __future__ import annotations
 
-from torchrecorder.renderer.kinds import Kind
+from torchrecorder.renderer.words.kinds import Kind
 
 Paint = Kind | str
 

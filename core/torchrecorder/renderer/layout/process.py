@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torchrecorder.errors import EngineError
-from torchrecorder.renderer.limits import limit
+from torchrecorder.renderer.layout.limits import limit
 
 MAX_STDERR = 2000
 _END = b"</svg>"

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
 from torchrecorder.errors import EngineError
-from torchrecorder.renderer.geometry import Curve, Point, Rect, around
-from torchrecorder.renderer.palette import COLOURS
+from torchrecorder.renderer.svg.geometry import Curve, Point, Rect, around
+from torchrecorder.renderer.svg.palette import COLOURS
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _COMMAND = re.compile(r"[A-Za-z]")

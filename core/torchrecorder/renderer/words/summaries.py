@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchrecorder.graph.opsets import names
-from torchrecorder.renderer.extra_repr import Said, read, sizes
+from torchrecorder.graph.views.opsets import names
+from torchrecorder.renderer.words.extra_repr import Said, read, sizes
 
 _Rule = Callable[[Said], list[str]]
 MAX_REST = 28

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchrecorder.graph.contract import origins
 from torchrecorder.graph.model import Op
-from torchrecorder.graph.plan import Plan
+from torchrecorder.graph.views.contract import origins
+from torchrecorder.graph.views.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from torchrecorder.errors import OptionError
-from torchrecorder.graph.contract import handed_on
-from torchrecorder.graph.ends import Ends
-from torchrecorder.graph.folding import Comparer
 from torchrecorder.graph.model import Graph
-from torchrecorder.graph.plan import Plan, make_plan
-from torchrecorder.graph.scopes import atomic_calls, formulas, matching, states
-from torchrecorder.graph.tree import CallTree, call_tree
-from torchrecorder.graph.viewmodel import Box, Edge, Node, NodeKind, View
-
-__all__ = ["AUTO_NODES", "Box", "Depth", "Edge", "Node", "NodeKind", "View", "make_view"]
+from torchrecorder.graph.views.contract import handed_on
+from torchrecorder.graph.views.ends import Ends
+from torchrecorder.graph.views.folding import Comparer
+from torchrecorder.graph.views.model import View
+from torchrecorder.graph.views.plan import Plan, make_plan
+from torchrecorder.graph.views.scopes import atomic_calls, formulas, matching, states
+from torchrecorder.graph.views.tree import CallTree, call_tree
 
 Depth = int | Literal["all", "auto"]
 AUTO_NODES = 40

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from torchrecorder.graph.folding import Comparer
-from torchrecorder.graph.scopes import State
-from torchrecorder.graph.tree import CallTree, Item
-from torchrecorder.graph.viewmodel import Box, Node
+from torchrecorder.graph.views.folding import Comparer
+from torchrecorder.graph.views.model import Box, Node
+from torchrecorder.graph.views.scopes import State
+from torchrecorder.graph.views.tree import CallTree, Item
 
 
 @dataclass(eq=False)

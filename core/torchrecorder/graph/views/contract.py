@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 
 from torchrecorder.graph.model import Graph, Op
-from torchrecorder.graph.opsets import SHAPING, names
-from torchrecorder.graph.tree import CallTree
+from torchrecorder.graph.views.opsets import SHAPING, names
+from torchrecorder.graph.views.tree import CallTree
 
 _DROPOUTS = names("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout")
 _ALL_OF_IT = re.compile(r"\(?(\s*(None|\.\.\.|0?:)\s*,?)+\)?")

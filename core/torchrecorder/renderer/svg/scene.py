@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from torchrecorder.renderer.geometry import Curve, Rect, Segment, around, crossing, segments
+from torchrecorder.renderer.svg.geometry import Curve, Rect, Segment, around, crossing, segments
 
 _BAND = 64.0
 

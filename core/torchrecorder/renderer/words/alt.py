@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchrecorder.graph import Graph, Module
-from torchrecorder.renderer.kinds import torch_kind
-from torchrecorder.renderer.names import class_name, clean
-from torchrecorder.renderer.units import count, shape
+from torchrecorder.renderer.words.kinds import torch_kind
+from torchrecorder.renderer.words.names import class_name, clean
+from torchrecorder.renderer.words.units import count, shape
 
 _LISTED = 3
 """How many inputs or outputs are named."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from torchrecorder.graph import Graph, Module, Node
-from torchrecorder.graph.opsets import POINTWISE, names
+from torchrecorder.graph.views.opsets import POINTWISE, names
 
 Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data"]
 """`block`: a layer of layers whose inside is not drawn; `data`: a parameter, buffer or constant."""

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from torchrecorder.renderer.callouts import place_words
-from torchrecorder.renderer.drawing import Drawing, Figure, Line, read_drawing
-from torchrecorder.renderer.geometry import Curve, Rect, without
-from torchrecorder.renderer.palette import COLOURS, FONT, variable
-from torchrecorder.renderer.scene import Rects
-from torchrecorder.renderer.titles import Title, place_titles
+from torchrecorder.renderer.svg.callouts import place_words
+from torchrecorder.renderer.svg.drawing import Drawing, Figure, Line, read_drawing
+from torchrecorder.renderer.svg.geometry import Curve, Rect, without
+from torchrecorder.renderer.svg.palette import COLOURS, FONT, variable
+from torchrecorder.renderer.svg.scene import Rects
+from torchrecorder.renderer.svg.titles import Title, place_titles
 
 _PX = 4 / 3
 """CSS pixels in a point."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from torchrecorder.graph.plan import Plan
-from torchrecorder.graph.skips import skips
-from torchrecorder.graph.sources import Source, Sources, constant_ops, grouped
-from torchrecorder.graph.viewmodel import Edge, Node, NodeKind
-from torchrecorder.graph.wiring import Read, Wiring
+from torchrecorder.graph.views.model import Edge, Node, NodeKind
+from torchrecorder.graph.views.plan import Plan
+from torchrecorder.graph.views.skips import skips
+from torchrecorder.graph.views.sources import Source, Sources, constant_ops, grouped
+from torchrecorder.graph.views.wiring import Read, Wiring
 
 _SUMS = frozenset(("add", "add_", "sub", "sub_"))
 _GHOST_FANOUT = 3

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchrecorder.renderer.drawing import Drawing, Figure, Word
-from torchrecorder.renderer.geometry import Rect
-from torchrecorder.renderer.metrics import width
-from torchrecorder.renderer.scene import Curves
+from torchrecorder.renderer.svg.drawing import Drawing, Figure, Word
+from torchrecorder.renderer.svg.geometry import Rect
+from torchrecorder.renderer.svg.metrics import width
+from torchrecorder.renderer.svg.scene import Curves
 
 _INSET = 9.0
 
