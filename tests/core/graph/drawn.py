@@ -1,0 +1,64 @@
+"""Any Graph, for hypothesis: it keeps every invariant and is otherwise as strange as it can be."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from torchrecorder.graph import Call, Failure, Graph, Info, Module, Op, ParamCount, TensorMeta, Value
+
+NAMES = st.text(max_size=8)
+METAS = st.builds(
+    TensorMeta,
+    st.lists(st.integers(0, 9) | st.sampled_from(["s0", "B"]), max_size=3).map(tuple),
+    st.sampled_from(["float32", "int64", "bool"]),
+    st.sampled_from(["cpu", "cuda", "meta"]),
+    st.none() | st.integers(0, 10**12),
+)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """A Graph of a few calls and ops."""
+    modules = {"": Module("", "pkg.Net", native=False)}
+    for fqn in draw(st.lists(NAMES, max_size=3)):
+        count = ParamCount(*draw(st.tuples(*[st.integers(0, 10**9)] * 3)))
+        modules[fqn] = Module(fqn, draw(NAMES), draw(st.booleans()), count, draw(NAMES), tuple(draw(st.lists(NAMES))))
+    modules[""] = Module("", "pkg.Net", native=False)
+    calls = [Call(0, None, "")]
+    for id_ in range(1, draw(st.integers(1, 4))):
+        parent = draw(st.integers(0, id_ - 1))
+        calls.append(Call(id_, parent, draw(st.sampled_from(sorted(modules))), draw(st.integers(1, 3))))
+    values = [Value(0, "input", meta=draw(METAS), name=draw(NAMES))]
+    ops: list[Op] = []
+    for id_ in range(draw(st.integers(0, 5))):
+        _add_op(draw, id_, calls, ops, values)
+    failure = draw(st.none() | st.builds(Failure, st.none() | st.just(0), NAMES))
+    info = Info("real", draw(NAMES), "eval", draw(NAMES), tuple(draw(st.lists(NAMES, max_size=2))), failure)
+    outputs = {draw(NAMES): (draw(st.integers(0, len(values) - 1)),)}
+    tied = {name: (name, "other") for name in draw(st.lists(NAMES, max_size=1))}
+    return Graph(modules, tuple(calls), tuple(ops), tuple(values), {"x": 0}, outputs, info, tied)
+
+
+def _add_op(draw: st.DrawFn, id_: int, calls: list[Call], ops: list[Op], values: list[Value]) -> None:
+    if draw(st.booleans()):
+        values.append(Value(len(values), draw(st.sampled_from(["param", "buffer", "const"])), name=draw(NAMES)))
+    inputs = draw(st.lists(st.integers(0, len(values) - 1), max_size=3, unique=True))
+    outputs = tuple(range(len(values), len(values) + draw(st.integers(1, 2))))
+    group = draw(st.none() | st.integers(0, 9))
+    values += [Value(value, "op", id_, index, draw(METAS), None, group) for index, value in enumerate(outputs)]
+    ops.append(
+        Op(
+            id_,
+            draw(NAMES),
+            draw(NAMES),
+            draw(st.integers(0, len(calls) - 1)),
+            tuple(inputs),
+            outputs,
+            outputs[: draw(st.integers(0, 1))],
+            tuple(draw(st.lists(NAMES, max_size=2))),
+            draw(st.none() | st.integers(0, 10**15)),
+            draw(st.dictionaries(NAMES, NAMES, max_size=2)),
+            draw(st.none() | NAMES),
+            draw(st.sampled_from(["op", "pass", "kernel", "function"])),
+        )
+    )

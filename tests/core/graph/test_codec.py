@@ -1,0 +1,99 @@
+"""Graph to JSON and back."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core.graph.drawn import graphs
+from torchrecorder.errors import FormatError
+from torchrecorder.graph import Graph, from_json, to_json
+from torchrecorder.graph.check import problems
+from torchrecorder.graph.codec import VERSION
+
+
+@given(graphs())
+def test_what_is_written_is_read_back(graph: Graph) -> None:
+    assert problems(graph) == []
+    text = to_json(graph)
+    assert from_json(text) == graph
+    assert from_json(text.encode()) == graph
+    assert to_json(from_json(text)) == text
+    assert pickle.loads(pickle.dumps(graph)) == graph
+
+
+@given(graphs())
+def test_edges_are_the_reads_in_order(graph: Graph) -> None:
+    assert [(value.id, op.id) for value, op in graph.edges()] == [(v, op.id) for op in graph.ops for v in op.inputs]
+
+
+@given(graphs(), st.data())
+@settings(max_examples=200)
+def test_damaged_text_is_an_error_or_a_graph_that_is_sound(graph: Graph, data: st.DataObject) -> None:
+    text = to_json(graph)
+    place = data.draw(st.integers(0, len(text) - 1))
+    damaged = text[:place] + data.draw(st.sampled_from(["", "9", "null", '"', "[", "-1", "{}"])) + text[place + 1 :]
+    try:
+        read = from_json(damaged)
+    except FormatError:
+        return
+    assert problems(read) == []
+
+
+def parsed() -> Any:
+    return json.loads(
+        '{"torchrecorder_graph":1,"info":{"executed":"real","torch":"2","mode":"eval","guessed":"","notes":[],'
+        '"failure":null},"modules":[["","m.Net",false,[0,0,0],"",[]]],"tied":{},"calls":[[null,"",1,{},{},true,"module"]],'
+        '"ops":[["relu","torch.relu",0,[0],[1],[],[],null,{},null,"op"]],'
+        '"values":[["input",null,0,0,"x",null],["op",0,0,null,null,null]],"metas":[[[1,3],"float32","cpu",12]],'
+        '"inputs":{"x":0},"outputs":{"":[1]}}'
+    )
+
+
+def test_the_format_is_pinned() -> None:
+    """Whoever changes the format raises VERSION: caches of other versions must be misses, not wrong pictures."""
+    assert VERSION == 1
+    graph = from_json(json.dumps(parsed()))
+    assert json.loads(to_json(graph)) == parsed()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        (["torchrecorder_graph"], 2, "its format is version 2, this is version 1"),
+        (["ops", 0, 2], 5, "happened in the unknown call 5"),
+        (["ops", 0, 3], [7], "names the unknown value 7"),
+        (["ops", 0, 5], [0], "overwrites what it does not give"),
+        (["ops", 0, 10], "magic", "unknown kind 'magic'"),
+        (["values", 1, 1], None, "claims op None made it"),
+        (["values", 0, 3], 4, "IndexError"),
+        (["calls", 0, 0], 3, "the first call is not the model's own"),
+        (["calls", 0, 1], "fc", "the first call is not the model's own"),
+        (["inputs", "x"], 1, "input 'x' is a value of kind 'op'"),
+        (["outputs", ""], [-1], "the outputs names the unknown value -1"),
+        (["info", "executed"], "dreamt", "unknown way of recording"),
+        (["modules"], [], "unknown module"),
+        (["modules"], None, "TypeError"),
+        (["info"], {}, "KeyError"),
+    ],
+)
+def test_what_breaks_an_invariant_is_refused(path: list[Any], value: Any, reason: str) -> None:
+    data = parsed()
+    place = data
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(FormatError) as caught:
+        from_json(json.dumps(data))
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "5", '"x"', "{}", "[" * 100_000])
+def test_what_is_no_graph(text: str) -> None:
+    with pytest.raises(FormatError, match="cannot read a Graph"):
+        from_json(text)
