@@ -1,0 +1,116 @@
+"""The diagrams of one page, or of a whole site at once: read, draw, report, put into the HTML.
+
+At once, because starting torch is what costs: one process records all models, and one call of the engine lays out all
+pictures.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from mkdocs_torchrecorder.fence import Fence
+from mkdocs_torchrecorder.figure import error_box, figure
+from mkdocs_torchrecorder.header import read_fence
+from mkdocs_torchrecorder.marker import marked_fences, replace_markers
+from mkdocs_torchrecorder.page import KEY, Page
+from mkdocs_torchrecorder.report import Report, show_progress
+from torchrecorder.diagram import DiagramRequest, Outcome, Pipeline, Settings, concerns_build, message, site_options
+from torchrecorder.errors import OptionError, TorchRecorderError
+
+Result: TypeAlias = Outcome | OptionError
+Results: TypeAlias = dict[Fence, Result]
+"""What became of the fences of one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What became of all pages."""
+
+    results: list[Results]
+    """In the order of the pages."""
+    warnings: list[str]
+
+    def sources(self) -> set[Path]:
+        """The files of the models' code."""
+        outcomes = (result for results in self.results for result in results.values())
+        return {file for outcome in outcomes if isinstance(outcome, Outcome) for file in outcome.sources}
+
+
+def draw(pages: Sequence[Page], settings: Settings) -> Batch:
+    """Draw what the markers of the pages ask for, and warn of what cannot be drawn."""
+    report = Report()
+    wanted = [_requests(page, settings.options, report) for page in pages]
+    pipeline = Pipeline(settings)
+    requests = [request for asked in wanted for request in asked.values() if isinstance(request, DiagramRequest)]
+    outcomes = pipeline.run(requests, show_progress)
+    results = [
+        {fence: outcomes[it] if isinstance(it, DiagramRequest) else it for fence, it in asked.items()}
+        for asked in wanted
+    ]
+    _report(pages, results, report)
+    if pipeline.store.problem:
+        report.warn(pipeline.store.problem)
+    return Batch(results, report.warnings)
+
+
+def fill(html: str, results: Mapping[Fence, Result]) -> str:
+    """The HTML of a page with its diagrams."""
+    copies: Counter[str] = Counter()
+
+    def shown(fence: Fence) -> str:
+        result = results[fence]
+        if isinstance(result, OptionError):
+            body = read_fence(fence)
+            return error_box(body.target, "\n".join(result.problems), body.options.get("name") or "")
+        if result.diagram is not None:
+            copies[result.diagram.svg] += 1
+        return figure(result, copies[result.diagram.svg] if result.diagram else 1)
+
+    return replace_markers(html, shown)
+
+
+def _requests(page: Page, site: Mapping[str, str], report: Report) -> dict[Fence, DiagramRequest | OptionError]:
+    here = {**site, **_page_options(page, report)}
+    asked: dict[Fence, DiagramRequest | OptionError] = {}
+    for fence in marked_fences(page.html):
+        try:
+            asked[fence] = read_fence(fence).request(here)
+        except OptionError as error:
+            asked[fence] = error
+    return asked
+
+
+def _page_options(page: Page, report: Report) -> dict[str, str]:
+    """The options in a page's front matter; a wrong one is warned of once and left out."""
+    if page.options is None:
+        return {}
+    if not isinstance(page.options, Mapping):
+        report.warn(f"{KEY}: in the front matter stand options, each as `name: value` in a line", page.location())
+        return {}
+    good, wrong = site_options({str(name): value for name, value in page.options.items()})
+    for problem in wrong:
+        report.warn(f"in the front matter, {problem}", page.location())
+    return good
+
+
+def _report(pages: Sequence[Page], results: Sequence[Results], report: Report) -> None:
+    concerned: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
+    for page, fence, error in _errors(pages, results):
+        if concerns_build(error):
+            concerned.setdefault(type(error), []).append(error)
+        else:
+            report.warn(message(error), page.location(fence), error.details())
+    for errors in concerned.values():
+        report.warn(message(errors[0], missing=len(errors)))
+
+
+def _errors(pages: Sequence[Page], results: Sequence[Results]) -> Iterator[tuple[Page, Fence, TorchRecorderError]]:
+    for page, of_page in zip(pages, results, strict=True):
+        for fence, result in of_page.items():
+            error = result if isinstance(result, OptionError) else result.error
+            if error is not None:
+                yield page, fence, error

@@ -1,0 +1,28 @@
+"""The plugin's part of `mkdocs.yml`. MkDocs itself warns of keys that are not here."""
+
+from __future__ import annotations
+
+from mkdocs.config import config_options as c
+from mkdocs.config.base import Config
+
+
+class TorchRecorderConfig(Config):  # type: ignore[no-untyped-call] # of MkDocs
+    """Paths are relative to the folder of `mkdocs.yml`."""
+
+    enabled = c.Type(bool, default=True)
+    """Whether fences become diagrams; if not, they are shown as code."""
+
+    path = c.ListOfItems(c.Type(str), default=[])
+    """Folders to import models from, before those of the Python that records."""
+
+    cache = c.Type(str, default="")
+    """Folder for recordings and drawings; `.torchrecorder` if not given. Not inside of the documentation's folder."""
+
+    engine = c.Type(str, default="auto")
+    """`auto`, `pure`, `dot`, or the path of a Graphviz program."""
+
+    options = c.Type(dict, default={})
+    """Options for every diagram that does not set them itself, by name."""
+
+    on_error = c.Choice(("warn", "raise"), default="warn")
+    """`warn` and show a box in the page, or `raise` and end the build."""

@@ -1,0 +1,64 @@
+"""The HTML of a diagram: a figure, or a box that says why there is none.
+
+It looks right without a style sheet, because Python-Markdown alone cannot bring one: what a figure needs stands in
+`style` attributes, and colours are the page's own or take them as `var(--torchrecorder-…)` from whoever sets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from torchrecorder.diagram import Outcome, remarks
+
+_FIGURE = "width:auto;max-width:100%;margin:1.5em 0;text-align:"
+_REMARK = "display:block;margin-top:.4em"
+_BOX = (
+    "margin:1.5em 0;padding:.6em 1em;border:1px solid;border-left-width:.3em;border-radius:.2em;overflow-wrap:anywhere;"
+    "border-color:var(--torchrecorder-error,#d1242f);text-align:left"
+)
+
+
+def figure(outcome: Outcome, copy: int) -> str:
+    """The figure of a request; a box if nothing of it was drawn.
+
+    Args:
+        outcome: What became of the request.
+        copy: Counts the same picture in a page, for ids that are unique.
+    """
+    options = outcome.request.figure
+    if outcome.diagram is None:
+        reason = str(outcome.error or "it was not drawn")
+        return error_box(outcome.request.recording.target, reason, options.name)
+    picture = outcome.diagram.inline_svg(copy=copy, alt=options.alt, width=options.width)
+    style = _FIGURE + (options.align or "center")
+    classes = ("torchrecorder", *options.classes)
+    return f"<figure{_attributes(options.name, classes, style)}>{picture}{_caption(outcome)}</figure>"
+
+
+def error_box(target: str, reason: str, name: str = "") -> str:
+    """A box that nobody overlooks, in place of a figure; it keeps the name, so that links to it still lead there."""
+    title = f"No diagram of <code>{escape(target)}</code>" if target else "No diagram"
+    lines = "<br>".join(map(escape, reason.splitlines()))
+    return f"<div{_attributes(name, ('torchrecorder-error',), _BOX)}><strong>{title}</strong><br>{lines}</div>"
+
+
+def anchor(name: str) -> str:
+    """The id by which a page links to a figure of that name."""
+    return "-".join(name.split())
+
+
+def _caption(outcome: Outcome) -> str:
+    parts = [escape(outcome.request.figure.caption), *map(_remark, remarks(outcome))]
+    text = "".join(parts)
+    return f"<figcaption>{text}</figcaption>" if text else ""
+
+
+def _remark(text: str) -> str:
+    return f'<small class="torchrecorder-remark" style="{_REMARK}">{escape(text)}</small>'
+
+
+def _attributes(name: str, classes: Iterable[str], style: str) -> str:
+    """`data-search-exclude` keeps the words of a picture out of the index of Material and Zensical."""
+    id_ = f' id="{escape(anchor(name))}"' if name else ""
+    return f'{id_} class="{escape(" ".join(classes))}" style="{escape(style)}" data-search-exclude'

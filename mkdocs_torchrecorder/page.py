@@ -1,0 +1,95 @@
+"""A page whose diagrams are drawn: its name and source for warnings, its front matter, its HTML.
+
+The one place that knows where each tool keeps the page that Markdown is working on; where none does, warnings name the
+line alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markdown import Markdown
+from markdown.util import Registry
+
+from mkdocs_torchrecorder.fence import Fence, find_line
+from mkdocs_torchrecorder.processors import KeepSource
+
+if TYPE_CHECKING:
+    from mkdocs.structure.files import File
+
+KEY = "torchrecorder"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page, or a piece of Markdown that belongs to none."""
+
+    name: str
+    """As the reader of a warning knows it: its path below the folder of the documentation."""
+    html: str
+    source: Callable[[], str] = field(repr=False)
+    """Reads the text with the front matter; asked only if there is something to report."""
+    options: object = None
+    """What its front matter says under `torchrecorder`."""
+
+    def location(self, fence: Fence | None = None) -> str:
+        """`page.md:12` for a fence of the page; without the line if it came from elsewhere, as from a docstring."""
+        line = find_line(fence, self.source()) if fence else None
+        if not self.name:
+            return f"line {line}" if line else ""
+        return f"{self.name}:{line}" if line else self.name
+
+
+def page_of_file(file: File, html: str) -> Page:
+    """A page of MkDocs."""
+    meta = file.page.meta if file.page is not None else {}
+    return Page(file.src_uri, html, lambda: _read_file(file), meta.get(KEY))
+
+
+def page_of_markdown(md: Markdown, html: str) -> Page:
+    """The page that this Markdown has just converted."""
+    for find in (_from_mkdocs, _from_zensical):
+        if (page := find(md, html)) is not None:
+            return page
+    text = str(getattr(_registered(md.preprocessors, KeepSource.name), "text", ""))
+    return Page("", html, lambda: text)
+
+
+def _from_mkdocs(md: Markdown, html: str) -> Page | None:
+    """MkDocs and ProperDocs leave the file with the processor that resolves links."""
+    file = getattr(_registered(md.treeprocessors, "relpath"), "file", None)
+    return None if file is None else page_of_file(file, html)
+
+
+def _from_zensical(md: Markdown, html: str) -> Page | None:
+    """Zensical leaves the page with a processor that does nothing else; this is not its public interface."""
+    context = _registered(md.preprocessors, "rendering_context")
+    path = getattr(getattr(context, "page", None), "path", None)
+    if not isinstance(path, str):
+        return None
+    config, meta = getattr(context, "config", None), getattr(context.page, "meta", None)
+    folder = config.get("docs_dir", "") if isinstance(config, Mapping) else ""
+    options = meta.get(KEY) if isinstance(meta, Mapping) else None
+    return Page(path, html, lambda: _read(Path(folder, path)), options)
+
+
+def _registered(registry: Registry[Any], name: str) -> Any:
+    if name not in registry:
+        return None
+    return registry[name]
+
+
+def _read_file(file: File) -> str:
+    if file.abs_src_path:
+        return _read(Path(file.abs_src_path))
+    return str(getattr(file, "content_string", ""))  # a page that a plugin made up, from MkDocs 1.6 on
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return ""

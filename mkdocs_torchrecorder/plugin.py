@@ -1,0 +1,116 @@
+"""The plugin for MkDocs and ProperDocs: one batch for the whole site, and figures that search never sees.
+
+Markdown leaves markers. When all pages are converted, `on_env` draws what they ask for; when search has indexed a page,
+`on_page_context` puts its figures in. Results stay with their fences, not with the HTML of that moment, because other
+plugins still change it in between.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from mkdocs.exceptions import PluginError
+from mkdocs.plugins import BasePlugin, event_priority
+from mkdocs.structure.files import File
+
+from mkdocs_torchrecorder.batch import Results, draw, fill
+from mkdocs_torchrecorder.config import TorchRecorderConfig
+from mkdocs_torchrecorder.extension import TorchRecorderExtension, settings
+from mkdocs_torchrecorder.figure import anchor
+from mkdocs_torchrecorder.marker import marked_fences
+from mkdocs_torchrecorder.page import page_of_file
+from torchrecorder.diagram import Outcome, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jinja2 import Environment
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.livereload import LiveReloadServer
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.nav import Navigation
+    from mkdocs.structure.pages import Page
+    from mkdocs.utils.templates import TemplateContext
+
+STYLE = "assets/torchrecorder.css"
+AFTER_SEARCH = -95
+
+
+class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-untyped-call] # of MkDocs
+    """Draws the diagrams of a site."""
+
+    def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
+        """Begin; that this method exists has MkDocs keep the object when a served site is built again."""
+        self._server: LiveReloadServer | None = None
+        self._sources: set[Path] = set()
+        self._watched: set[Path] = set()
+
+    def on_config(self, config: MkDocsConfig) -> MkDocsConfig | None:
+        """Have every Markdown of this build use the extension, that of docstrings too.
+
+        As an object, not by name: another plugin may have copied the configuration of extensions already.
+        """
+        if not self.config.enabled:
+            return None
+        self._results: dict[str, Results] = {}
+        self._settings = self._read_settings(config)
+        config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
+        config.extra_css.insert(0, STYLE)
+        return config
+
+    def on_files(self, files: Files, *, config: MkDocsConfig) -> Files | None:
+        """Add the style sheet, if the site has none of that name."""
+        if self.config.enabled and files.get_file_from_path(STYLE) is None:
+            here = str(Path(__file__).parent)
+            files.append(File(STYLE, here, config.site_dir, config.use_directory_urls))
+        return files
+
+    def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment | None:
+        """Draw the diagrams of all pages."""
+        if not self.config.enabled:
+            return None
+        pages = [page for file in files if (page := file.page) is not None and marked_fences(page.content or "")]
+        batch = draw([page_of_file(page.file, page.content or "") for page in pages], self._settings)
+        self._results = {page.file.src_uri: results for page, results in zip(pages, batch.results, strict=True)}
+        for page, results in zip(pages, batch.results, strict=True):
+            _add_anchors(page, results)
+        self._sources |= batch.sources()
+        self._watch()
+        if batch.warnings and self.config.on_error == "raise":
+            raise PluginError("\n".join(batch.warnings))
+        return env
+
+    @event_priority(AFTER_SEARCH)
+    def on_page_context(
+        self, context: TemplateContext, *, page: Page, config: MkDocsConfig, nav: Navigation
+    ) -> TemplateContext | None:
+        """Put the figures into a page."""
+        if results := self._results.get(page.file.src_uri):
+            page.content = fill(page.content or "", results)
+        return context
+
+    def on_serve(
+        self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]
+    ) -> LiveReloadServer | None:
+        """Build again when a model's code changes."""
+        self._server = server
+        self._watch()
+        return server
+
+    def _read_settings(self, config: MkDocsConfig) -> Settings:
+        root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
+        return settings(root.resolve(), dict(self.config))
+
+    def _watch(self) -> None:
+        if self._server is not None:
+            for file in sorted(self._sources - self._watched):
+                self._server.watch(str(file))
+            self._watched |= self._sources
+
+
+def _add_anchors(page: Page, results: Results) -> None:
+    """Tell MkDocs, from 1.6 on, that links to the names of figures lead somewhere: it has looked for ids already."""
+    ids: set[str] | None = getattr(page, "present_anchor_ids", None)
+    if ids is not None:
+        ids.update(anchor(result.request.figure.name) for result in results.values() if isinstance(result, Outcome))

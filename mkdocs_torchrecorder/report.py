@@ -1,0 +1,45 @@
+"""What goes to the log: progress, and one warning for each diagram that failed.
+
+The logger's name makes MkDocs and ProperDocs count the warnings, so `--strict` fails; at every build until the cause is
+mended. Without them, Python shows warnings on the standard error output.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from torchrecorder.diagram import Progress
+
+logger = logging.getLogger("mkdocs.plugins.torchrecorder")
+
+
+class DiagramsFailed(Exception):
+    """Raised in place of going on, where `on_error` is `raise`; its text is that of all the warnings."""
+
+
+class Report:
+    """Warns, and remembers what it warned of."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warn(self, text: str, location: str = "", details: str = "") -> None:
+        """Log a warning.
+
+        Args:
+            text: What happened.
+            location: Page and line, as an editor understands them.
+            details: A traceback, for who looks closer.
+        """
+        self.warnings.append(f"{location}: torchrecorder: {text}" if location else f"torchrecorder: {text}")
+        logger.warning("%s", self.warnings[-1])
+        if details:
+            logger.debug("%s", details)
+
+
+def show_progress(progress: Progress) -> None:
+    """Log a step. A build in which nothing is recorded or drawn says nothing."""
+    if progress.stage == "recording":
+        logger.info("torchrecorder: recording %d/%d: %s", progress.done + 1, progress.total, progress.target)
+    else:
+        logger.info("torchrecorder: drawing %d diagrams", progress.total)
