@@ -54,8 +54,9 @@ def form_for(builder: Builder) -> Form:
 
 def remember(app: Sphinx, exception: Exception | None) -> None:
     """Keep the signatures of the pages that were written; after an exception nobody knows which were."""
-    if exception is None and (build := build_of(app.env)).written:
-        signatures.keep(app.outdir, build.signatures, build.written)
+    build = build_of(app.env)
+    if exception is None and build.form != "nothing":
+        signatures.keep(app, build.signatures, build.written)
 
 
 def _read(asked: list[Asked], settings: Settings) -> dict[Asked, DiagramRequest | OptionError]:
@@ -85,5 +86,5 @@ def _changed(app: Sphinx, build: Build) -> list[str]:
     if build.form == "nothing":
         return []
     build.signatures = signatures.of_documents(build.results)
-    before = signatures.kept(app.outdir)
+    before = signatures.kept(app)
     return sorted(name for name, signature in build.signatures.items() if before.get(name) != signature)

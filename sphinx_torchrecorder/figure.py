@@ -9,27 +9,44 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.environment import BuildEnvironment
 
+from sphinx_torchrecorder.environment import Form
 from sphinx_torchrecorder.nodes import diagram_picture
 from torchrecorder.diagram import Diagram, FigureOptions
 from torchrecorder.errors import TorchRecorderError
 
 
-def dress(frame: nodes.Element, options: FigureOptions) -> None:
-    """Give the figure its place and classes; here and not in the directive, because a site may set them too."""
-    if options.align:
+def dress(frame: nodes.Element, options: FigureOptions, form: Form) -> None:
+    """Give the figure its place and classes; here and not in the directive, because a site may set them too.
+
+    A tree of modules is not moved aside: it has no width that text could flow around.
+    """
+    if options.align and form != "text":
         frame["align"] = options.align
     frame["classes"] += [name for name in options.classes if name not in frame["classes"]]
 
 
-def inline(diagram: Diagram, options: FigureOptions, copy: int) -> nodes.Node:
+def unwrap(frame: nodes.Element) -> None:
+    """Take text out of a figure that has no caption and no name: on paper, a figure floats away from its place."""
+    if len(frame) == 1 and not frame["ids"]:
+        frame.replace_self(frame[0])
+
+
+def inline(frame: nodes.Element, diagram: Diagram, options: FigureOptions, copy: int) -> nodes.Node:
     """The picture as a part of an HTML page.
 
     Args:
+        frame: The figure around it.
         diagram: What it shows.
         options: With another text for its `alt` or another width, perhaps.
         copy: Counts the same picture in a page, for ids that are unique.
     """
-    return diagram_picture(html=diagram.inline_svg(copy=copy, alt=options.alt, width=options.width))
+    width, natural = options.width, f"{diagram.size[0]:.0f}px"
+    if options.align in ("left", "right"):  # text flows around, so the caption must not make the figure wider
+        frame["width"] = width or natural
+        width = width and "100%"
+    svg = diagram.inline_svg(copy=copy, alt=options.alt, width=width)
+    style = "" if width else f' style="--torchrecorder-width:{natural}"'
+    return diagram_picture(html=f'<div class="torchrecorder-picture"{style}>{svg}</div>')
 
 
 def image(diagram: Diagram, options: FigureOptions, env: BuildEnvironment, docname: str) -> nodes.Node:
@@ -51,14 +68,11 @@ def tree(diagram: Diagram) -> nodes.Node:
 
 
 def missing(target: str, error: TorchRecorderError | None) -> nodes.Node:
-    """A box that nobody overlooks; it looks like an admonition, so every theme has a style for it."""
-    reason = error.summary() if error else "it was not drawn"
-    return nodes.container(
-        "",
-        nodes.paragraph("", f"No diagram of {target}", classes=["admonition-title"]),
-        nodes.paragraph("", reason),
-        classes=["torchrecorder-error", "admonition", "error"],
-    )
+    """A box that nobody overlooks; an admonition, so every theme and every builder has a style for it."""
+    title = f"No diagram of {target or 'a model'}"
+    reason = error.summary() if error else "It was not drawn."
+    classes = ["torchrecorder-error", "error"]
+    return nodes.admonition("", nodes.title("", title), nodes.paragraph("", reason), classes=classes)
 
 
 def plain(target: str) -> nodes.Node:
@@ -71,6 +85,6 @@ def add_remarks(frame: nodes.Element, notes: Sequence[str], error: TorchRecorder
     remarks = [nodes.paragraph("", note, classes=["torchrecorder-note"]) for note in notes]
     if error is not None:
         text = f"This diagram is not complete: {error.summary()}"
-        remarks.insert(0, nodes.paragraph("", text, classes=["torchrecorder-error"]))
+        remarks.insert(0, nodes.paragraph("", text, classes=["torchrecorder-incomplete"]))
     if remarks:
         frame += nodes.legend("", *remarks)

@@ -1,8 +1,9 @@
 """Which diagrams the pages of an output folder show.
 
 Sphinx compares pages with their sources by time stamps and cannot know that a model changed. The cache of diagrams does
-not know either: another builder, or the same one for another folder, may have drawn the change into it first. So each
-output folder remembers what its own pages were written with.
+not know either: another builder, or the same one for another folder, may have drawn the change into it first. So it is
+remembered for each builder and output folder what its own pages were written with; beside the doctrees, because a
+folder of pages is published, and the EPUB builder packs whatever lies in it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import json
 from collections.abc import Mapping, Set
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 from sphinx_torchrecorder.environment import Asked
 from torchrecorder.diagram import Outcome
 from torchrecorder.errors import OptionError
 
-FILE = ".torchrecorder.json"
 _VERSION = 1
 
 
@@ -29,19 +31,27 @@ def of_documents(results: Mapping[Asked, Outcome | OptionError]) -> dict[str, st
     return {name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()}
 
 
-def kept(outdir: Path) -> dict[str, str]:
-    """The signatures of the folder; none if there is no readable file, which only writes a page too many."""
+def kept(app: Sphinx) -> dict[str, str]:
+    """What the pages were written with; nothing if there is no readable file, which only writes a page too many."""
     try:
-        found = json.loads(Path(outdir, FILE).read_bytes())
+        found = json.loads(_file(app).read_bytes())
         return dict(found["documents"]) if found["version"] == _VERSION else {}
     except (OSError, ValueError, TypeError, KeyError):
         return {}
 
 
-def keep(outdir: Path, now: Mapping[str, str], written: Set[str]) -> None:
+def keep(app: Sphinx, now: Mapping[str, str], written: Set[str]) -> None:
     """Remember what the written pages show; a page that was not written still shows what it did."""
-    before = kept(outdir)
+    before = kept(app)
     after = {name: signature if name in written else before.get(name, "") for name, signature in sorted(now.items())}
-    if after != before:
-        text = json.dumps({"version": _VERSION, "documents": after}, indent=1)
-        Path(outdir, FILE).write_text(text + "\n", encoding="utf-8")
+    if after == before:
+        return
+    file = _file(app)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"version": _VERSION, "folder": str(app.outdir), "documents": after}, indent=1)
+    file.write_text(text + "\n", encoding="utf-8")
+
+
+def _file(app: Sphinx) -> Path:
+    folder = hashlib.sha256(str(app.outdir).encode()).hexdigest()[:12]
+    return Path(app.doctreedir, "torchrecorder-pages", f"{app.builder.name}-{folder}.json")

@@ -12,7 +12,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_torchrecorder import figure
 from sphinx_torchrecorder.environment import Asked, Build, build_of
 from sphinx_torchrecorder.nodes import diagram_placeholder
-from torchrecorder.diagram import Diagram, FigureOptions, Outcome
+from torchrecorder.errors import OptionError
 
 
 class ShowDiagrams(SphinxPostTransform):
@@ -26,32 +26,29 @@ class ShowDiagrams(SphinxPostTransform):
         copies: Counter[str] = Counter()
         for placeholder in list(self.document.findall(diagram_placeholder)):
             asked: Asked = placeholder["asked"]
-            self._fill(placeholder, asked, build, copies)
+            frame = placeholder.parent
+            placeholder.replace_self(self._contents(frame, asked, build, copies))
+            if build.form == "text":
+                figure.unwrap(frame)
             build.written.add(asked.docname)
 
-    def _fill(self, placeholder: diagram_placeholder, asked: Asked, build: Build, copies: Counter[str]) -> None:
+    def _contents(self, frame: nodes.Element, asked: Asked, build: Build, copies: Counter[str]) -> nodes.Node:
         result = build.results.get(asked)
-        if not isinstance(result, Outcome):
-            placeholder.replace_self(figure.missing(asked.target, result) if result else figure.plain(asked.target))
-            return
-        options = result.request.figure
-        frame = placeholder.parent
-        figure.dress(frame, options)
-        if result.diagram is None:
-            placeholder.replace_self(figure.missing(asked.target, result.error))
-            return
-        placeholder.replace_self(self._shown(result.diagram, options, asked, build, copies))
-        figure.add_remarks(frame, result.diagram.notes, result.error)
-
-    def _shown(
-        self, diagram: Diagram, options: FigureOptions, asked: Asked, build: Build, copies: Counter[str]
-    ) -> nodes.Node:
+        if result is None:
+            return figure.plain(asked.target)
+        if isinstance(result, OptionError):
+            return figure.missing(asked.target, result)
+        options, diagram = result.request.figure, result.diagram
+        figure.dress(frame, options, build.form)
+        if diagram is None:
+            return figure.missing(asked.target, result.error)
+        figure.add_remarks(frame, diagram.notes, result.error)
         if build.form == "inline":
             copies[diagram.svg] += 1
-            return figure.inline(diagram, options, copies[diagram.svg])
-        if build.form == "image":
-            return figure.image(diagram, options, self.env, asked.docname)
-        return figure.tree(diagram)
+            return figure.inline(frame, diagram, options, copies[diagram.svg])
+        return (
+            figure.image(diagram, options, self.env, asked.docname) if build.form == "image" else figure.tree(diagram)
+        )
 
 
 def setup(app: Sphinx) -> None:
