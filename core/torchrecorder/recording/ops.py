@@ -14,9 +14,9 @@ from torchrecorder.graph.model import OpKind
 from torchrecorder.recording import flops
 from torchrecorder.recording.attributes import attributes
 from torchrecorder.recording.names import EXITS, OpName, kernel_name, op_name
-from torchrecorder.recording.nested import tensors_in
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values, innermost, storage_address
+from torchrecorder.running.nested import tensors_in
 
 
 @dataclass(frozen=True, slots=True)

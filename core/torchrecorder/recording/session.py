@@ -13,11 +13,11 @@ from torchrecorder.graph import Call, Failure, Graph, Info
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.modes import ApiMode, KernelMode
 from torchrecorder.recording.modules import ModuleNames, describe, tied
-from torchrecorder.recording.nested import named_tensors
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import CallRow, Scopes
 from torchrecorder.recording.signatures import Signatures
 from torchrecorder.recording.values import Values
+from torchrecorder.running.nested import named_tensors
 
 
 class Session:

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from torchrecorder.recording.nested import named_tensors
+from torchrecorder.running.nested import named_tensors
 
 _Names = tuple[tuple[str, ...], str]
 

@@ -1,0 +1,44 @@
+"""Hooks that are always taken off again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Protocol, Self
+
+
+class Handle(Protocol):
+    """What registering a hook gives: torch's `RemovableHandle`, or anything that can be removed."""
+
+    def remove(self) -> None:
+        """Take the hook off; doing so twice does no harm."""
+
+
+class Handles:
+    """The handles of hooks that belong together; a context manager that removes them, also after an exception."""
+
+    def __init__(self) -> None:
+        self._handles: list[Handle] = []
+
+    def add(self, *handles: Handle) -> None:
+        """Take care of these too."""
+        self._handles += handles
+
+    def remove(self) -> None:
+        """Take all hooks off, the last first; there are none left then."""
+        while self._handles:
+            self._handles.pop().remove()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def __len__(self) -> int:
+        return len(self._handles)
+
+    def __iter__(self) -> Iterator[Handle]:
+        return iter(self._handles)
