@@ -15,7 +15,7 @@ from typing import TypeAlias
 from mkdocs_torchrecorder.fence import Fence
 from mkdocs_torchrecorder.figure import error_box, figure
 from mkdocs_torchrecorder.header import read_fence
-from mkdocs_torchrecorder.marker import marked_fences, replace_markers
+from mkdocs_torchrecorder.marker import marked_fences, marker, replace_markers
 from mkdocs_torchrecorder.page import KEY, Page
 from mkdocs_torchrecorder.report import Report, show_progress
 from torchrecorder.diagram import DiagramRequest, Outcome, Pipeline, Settings, concerns_build, message, site_options
@@ -58,11 +58,13 @@ def draw(pages: Sequence[Page], settings: Settings) -> Batch:
 
 
 def fill(html: str, results: Mapping[Fence, Result]) -> str:
-    """The HTML of a page with its diagrams."""
+    """The HTML of a page with its diagrams; markers of other fences stay."""
     copies: Counter[str] = Counter()
 
     def shown(fence: Fence) -> str:
-        result = results[fence]
+        result = results.get(fence)
+        if result is None:
+            return marker(fence)
         if isinstance(result, OptionError):
             body = read_fence(fence)
             return error_box(body.target, "\n".join(result.problems), body.options.get("name") or "")
@@ -89,7 +91,7 @@ def _page_options(page: Page, report: Report) -> dict[str, str]:
     if page.options is None:
         return {}
     if not isinstance(page.options, Mapping):
-        report.warn(f"{KEY}: in the front matter stand options, each as `name: value` in a line", page.location())
+        report.warn(f"in the front matter, {KEY} holds options, each in a line `name: value`", page.location())
         return {}
     good, wrong = site_options({str(name): value for name, value in page.options.items()})
     for problem in wrong:

@@ -49,8 +49,7 @@ def anchor(name: str) -> str:
 
 
 def _caption(outcome: Outcome) -> str:
-    parts = [escape(outcome.request.figure.caption), *map(_remark, remarks(outcome))]
-    text = "".join(parts)
+    text = "".join([escape(outcome.request.figure.caption), *map(_remark, remarks(outcome))])
     return f"<figcaption>{text}</figcaption>" if text else ""
 
 

@@ -19,7 +19,11 @@ def read_fence(fence: Fence) -> Body:
     """What a fence says, in its first line and below."""
     header = read_header(fence.header)
     body = read_body(fence.body.split("\n"), header.target, header.options)
-    return Body(body.target, body.options, (*header.problems, *body.problems))
+    problems = [*header.problems, *body.problems]
+    named = body.options.pop("target", None)
+    if named and body.target:
+        problems.append(f"two models are named, {body.target} and {named}")
+    return Body(body.target or named or "", body.options, tuple(problems))
 
 
 def read_header(text: str) -> Body:

@@ -51,9 +51,9 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
         As an object, not by name: another plugin may have copied the configuration of extensions already.
         """
+        self._results: dict[str, Results] = {}
         if not self.config.enabled:
             return None
-        self._results: dict[str, Results] = {}
         self._settings = self._read_settings(config)
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
         config.extra_css.insert(0, STYLE)
@@ -89,6 +89,12 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         if results := self._results.get(page.file.src_uri):
             page.content = fill(page.content or "", results)
         return context
+
+    def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str | None:
+        """Put in the figures of other pages, which a blog shows as excerpts without asking any plugin."""
+        if not marked_fences(output):
+            return output
+        return fill(output, {fence: result for results in self._results.values() for fence, result in results.items()})
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]

@@ -42,4 +42,4 @@ def show_progress(progress: Progress) -> None:
     if progress.stage == "recording":
         logger.info("torchrecorder: recording %d/%d: %s", progress.done + 1, progress.total, progress.target)
     else:
-        logger.info("torchrecorder: drawing %d diagrams", progress.total)
+        logger.info("torchrecorder: drawing %d diagram%s", progress.total, "" if progress.total == 1 else "s")

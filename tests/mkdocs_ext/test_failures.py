@@ -1,0 +1,153 @@
+"""Diagrams that cannot be drawn: one warning each, a box, and the build goes on, every time."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.mkdocs_ext.placements import FENCE
+from tests.mkdocs_ext.seeing import see, words
+from tests.mkdocs_ext.site import Built, Site
+
+PAGE = """
+---
+title: With front matter
+---
+# Errors
+
+```torchrecorder
+nets.Nett
+:shape: 1,3
+```
+
+- In a list
+
+    ```torchrecorder
+    nets.broken.Net
+    :shape: 1,3
+    ```
+
+```torchrecorder
+nets.Mismatch
+:shape: 1,3
+```
+
+```torchrecorder nets.Net
+```
+
+The same again:
+
+```torchrecorder
+nets.Nett
+:shape: 1,3
+```
+
+> ```torchrecorder nets.Net
+> :depht: 2
+> :shape: 1x3
+> ```
+
+Only shown:
+
+    ```torchrecorder
+    nets.Nowhere
+    ```
+
+```torchrecorder
+nets.Net
+:shape: 1,3
+```
+"""
+
+WARNINGS = {
+    ("sub/page.md", 6): "cannot find nets.Nett: nets has no 'Nett' did you mean nets.Net?",
+    ("sub/page.md", 13): "cannot import nets.broken: RuntimeError: the weights are elsewhere",
+    ("sub/page.md", 18): "the forward of Mismatch failed in layer narrow (Linear) called with (1, 8)",
+    ("sub/page.md", 23): "Net is called with tensors of unknown shape",
+    ("sub/page.md", 28): "cannot find nets.Nett: nets has no 'Nett' did you mean nets.Net?",
+    ("sub/page.md", 33): "unknown option 'depht', did you mean depth?; shape: '1x3' in '1x3' is no size: write 1,3",
+}
+
+
+def located(built: Built) -> dict[tuple[str, int], str]:
+    """The warnings by page and line."""
+    parts = [re.fullmatch(r"([\w/.]+):(\d+): torchrecorder: (.*)", text, re.DOTALL) for text in built.warnings]
+    return {(part[1], int(part[2])): words(part[3]) for part in parts if part}
+
+
+def test_every_failure_is_one_warning_at_its_line_in_every_build(site: Site) -> None:
+    site.write("index.md", "# Home\n")
+    site.write("sub/page.md", PAGE)
+    for _ in range(2):
+        built = site.build(strict=True)
+        found = located(built)
+        assert len(built.warnings) == len(WARNINGS)
+        assert list(found) == list(WARNINGS)
+        assert {place: text for place, text in WARNINGS.items() if text not in found[place]} == {}
+        assert built.aborted == f"Aborted with {len(WARNINGS)} warnings in strict mode!"
+    seen = see(built.page("sub/page/index.html"))
+    assert len(seen.boxes) == 5
+    assert "did you mean nets.Net?" in seen.boxes[0].text
+    partial, whole = seen.figures
+    assert "This diagram is not complete: the forward of Mismatch failed" in partial.text
+    assert "narrow" in partial.text
+    assert "not complete" not in whole.text
+    assert seen.wrong == []
+
+
+def test_a_failure_can_end_the_build(site: Site) -> None:
+    site.write("index.md", "```torchrecorder nets.Net depht=1\n```\n")
+    site.settings["on_error"] = "raise"
+    built = site.build()
+    assert built.aborted == "Aborted with a BuildError!"
+    assert "index.md:1: torchrecorder: unknown option 'depht', did you mean depth?" in built.warnings
+
+
+def test_a_fence_from_elsewhere_is_located_by_its_page(site: Site) -> None:
+    (site.folder / "part.md").write_text("```torchrecorder nets.Net depht=1\n```\n", encoding="utf-8")
+    site.write("index.md", '# Home\n\n--8<-- "part.md"\n')
+    built = site.build(extensions=[{"pymdownx.snippets": {"base_path": [str(site.folder)]}}])
+    assert built.warnings == ["index.md: torchrecorder: unknown option 'depht', did you mean depth?"]
+
+
+def test_a_missing_engine_is_one_warning(site: Site) -> None:
+    site.write(
+        "index.md", FENCE.replace(":shape", ":depth: 7\n:shape") + "\n" + FENCE.replace(":shape", ":depth: 8\n:shape")
+    )
+    site.settings["engine"] = "no-such-engine"
+    built = site.build()
+    (warning,) = built.warnings
+    assert warning.startswith("torchrecorder: 2 diagrams are missing: no layout engine: no-such-engine is no program")
+    assert "pip install graphviz-pure" in warning
+    assert len(see(built.page()).boxes) == 2
+
+
+def test_a_missing_torch_is_one_warning(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('this is a builder without torch')", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    site.settings["cache"] = str(tmp_path / "cache")
+    site.write("index.md", FENCE)
+    site.write("page.md", FENCE.replace("nets.Net", "nets.other.Other") + "\n" + FENCE)
+    built = site.build(strict=True)
+    (warning,) = built.warnings
+    assert warning.startswith("torchrecorder: 3 diagrams are missing: cannot record nets.Net")
+    assert "this is a builder without torch" in warning
+    assert built.aborted
+    assert len(see(built.page("page/index.html")).boxes) == 2
+
+
+def test_a_cache_that_cannot_be_written_is_one_warning(site: Site, cache: Path, tmp_path: Path) -> None:
+    site.write("index.md", FENCE)
+    assert site.build().warnings == []
+    copy = tmp_path / "cache"
+    shutil.copytree(cache, copy)
+    shutil.rmtree(copy / "ren")
+    (copy / "ren").write_text("in the way", encoding="utf-8")
+    site.settings["cache"] = str(copy)
+    built = site.build()
+    (warning,) = built.warnings
+    assert warning.startswith("torchrecorder: cannot write to the cache")
+    assert len(see(built.page()).figures) == 1

@@ -1,0 +1,106 @@
+"""A diagram follows its model, and only its own model."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mkdocs.livereload import LiveReloadServer
+
+from tests.mkdocs_ext.nets import write_nets
+from tests.mkdocs_ext.placements import FENCE
+from tests.mkdocs_ext.seeing import see
+from tests.mkdocs_ext.site import Built, Site
+
+ROOT = Path(__file__).parents[2]
+OTHER = FENCE.replace("nets.Net", "nets.other.Other")
+
+
+def test_a_served_site_follows_its_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nets = write_nets(tmp_path / "src")
+    site = Site(tmp_path / "site", nets, tmp_path / "cache")
+    site.write("index.md", FENCE)
+    site.write("other.md", OTHER)
+    site.plugin.on_startup(command="serve", dirty=False)
+    first = site.rebuild(site.config())
+    assert [line.partition(":")[0] for line in first.progress] == [
+        "recording 1/2",
+        "recording 2/2",
+        "drawing 2 diagrams",
+    ]
+
+    before = pictures(first)
+    server = LiveReloadServer(lambda: None, "127.0.0.1", 0, str(tmp_path))
+    site.plugin.on_serve(server, config=site.config(), builder=lambda: None)
+    assert {str(nets / "nets" / "__init__.py"), str(nets / "nets" / "other.py")} <= set(server._watched_paths)
+    server.server_close()
+
+    code = nets / "nets" / "other.py"
+    code.write_text(code.read_text(encoding="utf-8").replace("nn.Linear(3, 5)", "nn.Linear(3, 7)"), encoding="utf-8")
+    second = site.rebuild(site.config())
+    after = pictures(second)
+    assert after[""] == before[""]
+    assert "Linear 3→5" in before["other/"]
+    assert "Linear 3→7" in after["other/"]
+
+    def no_process(*args: object, **kwargs: object) -> None:
+        raise AssertionError(f"started {args}")
+
+    monkeypatch.setattr(subprocess, "Popen", no_process)
+    third = site.rebuild(site.config())
+    assert third.progress == []
+    assert pictures(third) == after
+
+
+def pictures(built: Built) -> dict[str, str]:
+    """The words in the picture of each page."""
+    return {name: see(built.page(f"{name}index.html")).figures[0].text for name in ("", "other/")}
+
+
+SCRIPT = """
+import sys
+from mkdocs.commands.build import build
+from pathlib import Path
+from tests.mkdocs_ext.site import Site
+
+site = Site(Path({folder!r}), Path({nets!r}), Path({cache!r}))
+site.write("index.md", {text!r})
+built = site.build()
+assert built.warnings == [], built.warnings
+assert "<figure" in built.page()
+print(bool(built.progress), *sorted({{"torch", "numpy", "graphviz"}} & set(sys.modules)))
+"""
+
+
+def test_the_process_of_mkdocs_never_loads_torch(tmp_path: Path, nets: Path) -> None:
+    """And loads Graphviz's package only to draw."""
+    said = []
+    for run in ("first", "second"):
+        script = SCRIPT.format(folder=str(tmp_path / run), nets=str(nets), cache=str(tmp_path / "cache"), text=FENCE)
+        path = os.pathsep.join([str(ROOT / "core"), str(ROOT)])
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        said.append(done.stdout.split() or [done.stderr])
+    assert said == [["True", "graphviz"], ["False"]]
+
+
+def test_the_extension_does_without_mkdocs() -> None:
+    script = "import mkdocs_torchrecorder, sys; print([m for m in ('mkdocs', 'torch', 'graphviz') if m in sys.modules])"
+    path = os.pathsep.join([str(ROOT / "core"), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,124 @@
+"""Whole sites, built by MkDocs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.mkdocs_ext.placements import DRAWN, EXTENSIONS, FENCE, SHOWN, SUPERFENCES
+from tests.mkdocs_ext.seeing import see
+from tests.mkdocs_ext.site import Site
+
+SNIPPETS = {"pymdownx.snippets": {"base_path": ["."]}}
+
+
+@pytest.mark.parametrize("theme", ["mkdocs", "readthedocs", "material"])
+@pytest.mark.parametrize("fences", [(), SUPERFENCES], ids=["alone", "superfences"])
+def test_every_placement_in_every_theme(site: Site, theme: str, fences: tuple[str, ...]) -> None:
+    for i, text in enumerate(DRAWN.values()):
+        site.write(f"drawn/{i}.md", "# Drawn\n\n" + text)
+    for i, text in enumerate(SHOWN.values()):
+        site.write(f"shown/{i}.md", "# Shown\n\n" + text)
+    site.write("index.md", "# Home\n\n[There](drawn/0.md)\n")
+    built = site.build(theme=theme, extensions=[*EXTENSIONS, *fences], strict=True)
+    assert (built.aborted, built.warnings) == ("", [])
+    drawn = [see(built.page(f"drawn/{i}/index.html")) for i in range(len(DRAWN))]
+    assert {name: len(page.figures) for name, page in zip(DRAWN, drawn, strict=True)} == dict.fromkeys(DRAWN, 1)
+    shown = [see(built.page(f"shown/{i}/index.html")) for i in range(len(SHOWN))]
+    assert {name: len(page.figures) for name, page in zip(SHOWN, shown, strict=True)} == dict.fromkeys(SHOWN, 0)
+    assert "Drawn" in built.search_index()
+    assert "ReLU" not in built.search_index()
+
+
+def test_one_page_with_everything(site: Site) -> None:
+    text = "".join(f"\n\n# Part\n\n{text}\n" for text in [*DRAWN.values(), *SHOWN.values()] if "never" not in text)
+    site.write("index.md", text.replace("```torchrecorder\nnets.Net\n\n# Part", "# Part"))
+    site.write("other.md", FENCE)
+    built = site.build(extensions=[*EXTENSIONS, *SUPERFENCES], use_directory_urls=False)
+    seen = see(built.page("index.html"))
+    assert built.warnings == []
+    assert len(seen.figures) == len(DRAWN)
+    assert not {id_ for id_ in seen.twice if id_.startswith("tr-")}
+    assert len(see(built.page("other.html")).figures) == 1
+
+
+def test_the_style_sheet(site: Site) -> None:
+    site.write("index.md", FENCE)
+    site.write("sub/page.md", FENCE)
+    built = site.build()
+    assert "figcaption" in built.page("assets/torchrecorder.css")
+    assert 'href="../../assets/torchrecorder.css"' in built.page("sub/page/index.html")
+    site.write("assets/torchrecorder.css", "/* ours */")
+    assert site.build().page("assets/torchrecorder.css") == "/* ours */"
+
+
+def test_snippets(site: Site) -> None:
+    (site.folder / "part.md").write_text(FENCE, encoding="utf-8")
+    site.write("index.md", '# Home\n\n--8<-- "part.md"\n')
+    built = site.build(extensions=[{"pymdownx.snippets": {"base_path": [str(site.folder)]}}])
+    assert len(see(built.page()).figures) == 1
+
+
+def test_what_is_not_said_is_looked_for_in_the_front_matter_then_in_the_settings(site: Site) -> None:
+    site.settings["options"] = {"shape": "1,3", "depth": 0, "direction": "sideways"}
+    site.write("index.md", "```torchrecorder nets.Net\n```\n")
+    site.write("page.md", "---\ntorchrecorder:\n  depth: 1\n---\n```torchrecorder nets.Net\n```\n")
+    site.write("fence.md", "---\ntorchrecorder:\n  depth: 1\n---\n```torchrecorder nets.Net depth=0\n```\n")
+    site.write("wrong.md", "---\ntorchrecorder:\n  depht: 1\n  fold: maybe\n---\n```torchrecorder nets.Net\n```\n")
+    site.write("list.md", "---\ntorchrecorder: [1]\n---\n```torchrecorder nets.Net\n```\n")
+    built = site.build()
+    pages = [f"{name}index.html" for name in ("", "page/", "fence/", "wrong/", "list/")]
+    assert ["ReLU" in see(built.page(page)).figures[0].text for page in pages] == [False, True, False, False, False]
+    assert sorted(built.warnings) == [
+        "list.md: torchrecorder: in the front matter, torchrecorder holds options, each in a line `name: value`",
+        "torchrecorder: options: direction: 'SIDEWAYS' is none of TB, LR",
+        "wrong.md: torchrecorder: in the front matter, fold: 'maybe' is neither yes nor no",
+        "wrong.md: torchrecorder: in the front matter, unknown option 'depht', did you mean depth?",
+    ]
+
+
+def test_a_link_to_a_figure_leads_somewhere(site: Site) -> None:
+    site.write("index.md", FENCE.replace(":shape", ":name: my net\n:shape") + "\n[a](#my-net) [b](#her-net)\n")
+    built = site.build(validation={"anchors": "warn"}, strict=True)
+    assert [text for text in built.warnings if "my-net" in text] == []
+    assert len([text for text in built.warnings if "her-net" in text]) == 1
+
+
+def test_excerpts_of_a_blog_show_their_figures(site: Site) -> None:
+    site.write("index.md", "# Home\n")
+    site.write("blog/index.md", "# Blog\n")
+    post = "---\ndate: 2026-01-01\n---\n# Post\n\n" + FENCE + "\n<!-- more -->\n\n" + FENCE
+    site.write("blog/posts/post.md", post)
+    built = site.build(theme="material", plugins=["search", "blog"])
+    assert len(see(built.page("blog/2026/01/01/post/index.html")).figures) == 2
+    assert len(see(built.page("blog/index.html")).figures) == 1
+
+
+def test_plugin_and_extension_together_draw_once(site: Site, nets: Path) -> None:
+    site.write("index.md", FENCE)
+    extension = {"mkdocs_torchrecorder:TorchRecorderExtension": {"cache": str(site.folder / "never")}}
+    built = site.build(extensions=[extension])
+    assert len(see(built.page()).figures) == 1
+    assert not (site.folder / "never").exists()
+
+
+def test_the_extension_alone_knows_page_and_line(site: Site, nets: Path, cache: Path) -> None:
+    text = "---\ntitle: x\ntorchrecorder: {depth: 0}\n---\n" + FENCE + "\n```torchrecorder nets.Net depht=1\n```\n"
+    site.write("sub/page.md", text)
+    site.write("index.md", "# Home\n")
+    extension = {"mkdocs_torchrecorder:TorchRecorderExtension": {"path": [str(nets)], "cache": str(cache)}}
+    site.settings["enabled"] = False
+    built = site.build(extensions=[extension])
+    seen = see(built.page("sub/page/index.html"))
+    assert (len(seen.figures), len(seen.boxes)) == (1, 1)
+    assert "ReLU" not in seen.figures[0].text
+    assert built.warnings == ["sub/page.md:10: torchrecorder: unknown option 'depht', did you mean depth?"]
+
+
+def test_switched_off(site: Site) -> None:
+    site.write("index.md", FENCE)
+    site.settings["enabled"] = False
+    built = site.build(extensions=["fenced_code"])
+    assert 'class="language-torchrecorder"' in built.page()
+    assert not (built.folder / "assets" / "torchrecorder.css").exists()
