@@ -140,7 +140,8 @@ def _size(text: str, whole: str) -> int:
     if re.fullmatch(r"\s*\d+\s*", text, re.ASCII):
         return int(text)
     advice = f": write {','.join(re.split('[x×*]', text.strip()))}" if re.fullmatch(r"[\d\sx×*]+", text.strip()) else ""
-    raise ValueError(f"{text.strip()!r} in {whole!r} is no size{advice}")
+    where = "" if text.strip() == whole else f" in {whole!r}"
+    raise ValueError(f"{text.strip()!r}{where} is no size{advice}")
 
 
 def _dtype(name: str | None) -> str:

@@ -35,7 +35,7 @@ REFUSED = {
     "1×3": "write 1,3",
     "-1,3": "'-1' in '-1,3' is no size",
     "1,,2": "'' in '1,,2' is no size",
-    "1.5": "'1.5' in '1.5' is no size",
+    "1.5": "'1.5' is no size",
     "int65[1]": "did you mean int64?",
     "quux[1]": "unknown dtype 'quux': one of float32",
     "int64": "has no sizes",
