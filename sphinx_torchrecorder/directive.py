@@ -13,10 +13,9 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from sphinx_torchrecorder.body import Body, read_body
 from sphinx_torchrecorder.environment import Asked
 from sphinx_torchrecorder.nodes import diagram_placeholder
-from torchrecorder.diagram import OPTIONS
+from torchrecorder.diagram import OPTIONS, Body, read_body
 
 NAME = "torchrecorder"
 
@@ -44,8 +43,8 @@ class DiagramDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """A figure, so that `name`, `numfig` and translations work as for any other."""
-        body = read_body(self.content, self.arguments[0] if self.arguments else "")
-        self.options = {**self.options, **body.options}
+        body = read_body(self.content, self.arguments[0] if self.arguments else "", self.options)
+        self.options = dict(body.options)
         placeholder = diagram_placeholder(asked=self._asked(body))
         figure = nodes.figure("", placeholder)
         figure["classes"].append("torchrecorder")
@@ -57,8 +56,7 @@ class DiagramDirective(SphinxDirective):
         return [figure]
 
     def _asked(self, body: Body) -> Asked:
-        options = tuple(self.options.items())
-        return Asked(self.env.docname, self.get_location(), body.target, options, body.problems)
+        return Asked(self.env.docname, self.get_location(), body.target, tuple(body.options.items()), body.problems)
 
     def _caption(self) -> list[nodes.Node]:
         text = self.options.get("caption")

@@ -16,7 +16,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors import EnvironmentCollector
 
 from sphinx_torchrecorder.nodes import diagram_placeholder
-from torchrecorder.diagram import DiagramRequest, Outcome, read_request
+from torchrecorder.diagram import Body, DiagramRequest, Outcome
 from torchrecorder.errors import OptionError
 
 _ASKED = "torchrecorder_asked"
@@ -44,13 +44,7 @@ class Asked:
         Raises:
             OptionError: With every problem there is.
         """
-        try:
-            request = read_request(self.target, dict(self.options), site)
-        except OptionError as error:
-            raise OptionError((*self.problems, *error.problems)) from error
-        if self.problems:
-            raise OptionError(self.problems)
-        return request
+        return Body(self.target, dict(self.options), self.problems).request(site)
 
 
 class Build:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 
 from docutils import nodes
@@ -11,7 +10,7 @@ from sphinx.environment import BuildEnvironment
 
 from sphinx_torchrecorder.environment import Form
 from sphinx_torchrecorder.nodes import diagram_picture
-from torchrecorder.diagram import Diagram, FigureOptions
+from torchrecorder.diagram import Diagram, FigureOptions, Outcome, remarks
 from torchrecorder.errors import TorchRecorderError
 
 
@@ -80,11 +79,8 @@ def plain(target: str) -> nodes.Node:
     return nodes.paragraph("", "", nodes.literal(target, target))
 
 
-def add_remarks(frame: nodes.Element, notes: Sequence[str], error: TorchRecorderError | None) -> None:
-    """Put under the caption what a reader should know: what was guessed, and where the picture ends too early."""
-    remarks = [nodes.paragraph("", note, classes=["torchrecorder-note"]) for note in notes]
-    if error is not None:
-        text = f"This diagram is not complete: {error.summary()}"
-        remarks.insert(0, nodes.paragraph("", text, classes=["torchrecorder-incomplete"]))
-    if remarks:
-        frame += nodes.legend("", *remarks)
+def add_remarks(frame: nodes.Element, outcome: Outcome) -> None:
+    """Put under the caption what a reader should know of the picture."""
+    shown = [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in remarks(outcome)]
+    if shown:
+        frame += nodes.legend("", *shown)

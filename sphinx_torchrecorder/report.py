@@ -10,46 +10,32 @@ from collections.abc import Mapping
 from sphinx.util import logging
 
 from sphinx_torchrecorder.environment import Asked
-from torchrecorder.diagram import Outcome
-from torchrecorder.errors import EngineNotFound, OptionError, TorchMissing, TorchRecorderError, WorkerError
+from torchrecorder.diagram import Outcome, concerns_build, message
+from torchrecorder.errors import OptionError, TorchRecorderError
 
 logger = logging.getLogger(__name__)
 
 _TYPE = "torchrecorder"
-_OF_THE_MACHINE = (EngineNotFound, TorchMissing)
-"""What no page can be blamed for; said once, however many diagrams it costs."""
-_LOG_LINES = 5
 
 
 def report(results: Mapping[Asked, Outcome | OptionError], store_problem: str = "") -> None:
-    """Warn of each diagram that failed, where it is asked for; and of the machine's own problems, once."""
-    concerned: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
+    """Warn of each diagram that failed, where it is asked for; and of what concerns the whole build, once."""
+    of_the_build: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
     for asked, result in results.items():
         error = result.error if isinstance(result, Outcome) else result
-        if isinstance(error, _OF_THE_MACHINE):
-            concerned.setdefault(type(error), []).append(error)
-        elif error is not None:
-            _warn(error, asked.location)
-    for errors in concerned.values():
-        _warn_once(errors)
+        if error is None:
+            continue
+        if concerns_build(error):
+            of_the_build.setdefault(type(error), []).append(error)
+        else:
+            _warn(error, message(error), asked.location)
+    for errors in of_the_build.values():
+        _warn(errors[0], message(errors[0], missing=len(errors)))
     if store_problem:
         logger.warning("%s", store_problem, type=_TYPE, subtype="cache")
 
 
-def _warn(error: TorchRecorderError, location: str) -> None:
-    logger.warning("%s", _message(error), location=location, type=_TYPE, subtype=error.kind)
+def _warn(error: TorchRecorderError, text: str, location: str | None = None) -> None:
+    logger.warning("%s", text, location=location, type=_TYPE, subtype=error.kind)
     if details := error.details():
         logger.verbose("%s", details, location=location)
-
-
-def _warn_once(errors: list[TorchRecorderError]) -> None:
-    error, count = errors[0], len(errors)
-    missing = "1 diagram is missing" if count == 1 else f"{count} diagrams are missing"
-    logger.warning("%s: %s", missing, error, type=_TYPE, subtype=error.kind)
-
-
-def _message(error: TorchRecorderError) -> str:
-    """Its sentence; of a process that died, also its last words, since nothing else tells why."""
-    if not isinstance(error, WorkerError):
-        return str(error)
-    return "\n".join([str(error), *error.details().splitlines()[-_LOG_LINES:]])

@@ -38,17 +38,16 @@ class ShowDiagrams(SphinxPostTransform):
             return figure.plain(asked.target)
         if isinstance(result, OptionError):
             return figure.missing(asked.target, result)
-        options, diagram = result.request.figure, result.diagram
-        figure.dress(frame, options, build.form)
-        if diagram is None:
+        figure.dress(frame, result.request.figure, build.form)
+        if result.diagram is None:
             return figure.missing(asked.target, result.error)
-        figure.add_remarks(frame, diagram.notes, result.error)
-        if build.form == "inline":
-            copies[diagram.svg] += 1
-            return figure.inline(frame, diagram, options, copies[diagram.svg])
-        return (
-            figure.image(diagram, options, self.env, asked.docname) if build.form == "image" else figure.tree(diagram)
-        )
+        figure.add_remarks(frame, result)
+        if build.form == "text":
+            return figure.tree(result.diagram)
+        if build.form == "image":
+            return figure.image(result.diagram, result.request.figure, self.env, asked.docname)
+        copies[result.diagram.svg] += 1
+        return figure.inline(frame, result.diagram, result.request.figure, copies[result.diagram.svg])
 
 
 def setup(app: Sphinx) -> None:

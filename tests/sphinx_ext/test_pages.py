@@ -50,6 +50,9 @@ PAGES = {
         .. torchrecorder:: nets.Net(width=16)
            :shape: 1,3
            :depth: 0
+
+        .. torchrecorder:: detour.Detour
+           :shape: 1,3
         """,
     "third.md": """
         # Third
@@ -62,7 +65,8 @@ PAGES = {
         ```torchrecorder
         nets.Net
         shape: 4,3
-        caption: Without *colons*
+        caption: Without *colons*,
+          in two lines
         ```
 
         ```{torchrecorder} nets.Net
@@ -79,6 +83,20 @@ PAGES = {
         """,
 }
 
+DETOUR = """
+import torch
+from torch import nn
+
+
+class Detour(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.layer(torch.from_numpy(self.layer(x).detach().numpy()))
+"""
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Built:
@@ -86,10 +104,11 @@ def built(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Built:
     project.configure('numfig = True\nextensions.append("myst_parser")')
     for name, text in PAGES.items():
         project.write(f"docs/{name}", text)
+    project.write("src/detour.py", DETOUR)
     return project.build("html", "-W", "--keep-going").ok()
 
 
-@pytest.mark.parametrize(("page", "count"), [("index", 0), ("first", 3), ("sub/second", 1), ("third", 4)])
+@pytest.mark.parametrize(("page", "count"), [("index", 0), ("first", 3), ("sub/second", 2), ("third", 4)])
 def test_every_directive_and_fence_is_an_inline_picture(built: Built, page: str, count: int) -> None:
     assert len(built.svgs(f"{page}.html")) == count
     assert built.text(f"{page}.html").count('<figure class="') == count
@@ -102,7 +121,7 @@ def test_the_building_process_loads_no_torch(built: Built) -> None:
 
 
 def test_progress_is_shown(built: Built) -> None:
-    assert "recording models... [100%] nets.Net(width=16)\n" in built.output
+    assert "recording models... [100%] detour.Detour\n" in built.output
     assert "drawing diagrams... [100%]" in built.output
 
 
@@ -144,7 +163,12 @@ def test_a_named_figure_is_linked_and_numbered(built: Built) -> None:
 
 def test_captions_take_markup(built: Built) -> None:
     assert "A net of <em>two</em> layers." in built.text("first.html")
-    assert "Without <em>colons</em>" in built.text("third.html")
+    assert "Without <em>colons</em>, in two lines" in built.text("third.html")
+
+
+def test_what_a_picture_does_not_show_is_said_under_it(built: Built) -> None:
+    page = built.text("sub/second.html")
+    assert re.search(r'<figcaption>\s*<div class="legend">\s*<p class="torchrecorder-remark">.*numpy', page)
 
 
 def test_words_of_pictures_stay_out_of_the_search(built: Built) -> None:

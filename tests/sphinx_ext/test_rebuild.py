@@ -46,17 +46,13 @@ def test_pages_follow_their_models_in_every_output_folder(project: Project) -> N
     write_pages(project, count=1)
     project.write("docs/other.rst", "Other\n=====\n\n.. torchrecorder:: other.Other\n   :shape: 1,3\n")
     source = project.write("src/other.py", OTHER)
-    project.build("html").ok()
+    before = pages(project.build("html").ok())
     project.build("dirhtml").ok()
 
-    before = pages(project.build("html").ok())
+    os.utime(source)
     nothing = project.build("html").ok()
     assert (written(before, nothing), nothing.workers, drew(nothing)) == (set(), [], False)
     assert {"torch", "graphviz"}.isdisjoint(nothing.builder.modules)
-
-    os.utime(source)
-    touched = project.build("html").ok()
-    assert (written(before, touched), touched.workers) == (set(), [])
 
     project.write("src/other.py", OTHER.replace("nn.Linear(3, 5)", "nn.Linear(3, 5)  # wide enough"))
     assert written(before, project.build("html").ok()) == set()
@@ -86,14 +82,14 @@ def test_site_options_change_pages_without_reading_them(project: Project) -> Non
 
 
 def test_pages_read_and_written_by_several_processes(project: Project) -> None:
-    write_pages(project, count=12)
+    write_pages(project, count=6)
     first = project.build("html", "-W", "--keep-going", "-j2").ok()
     before = pages(first)
-    assert all(len(first.svgs(f"net{i}.html")) == 1 for i in range(12))
+    assert all(len(first.svgs(f"net{i}.html")) == 1 for i in range(6))
 
     assert written(before, project.build("html", "-j2").ok()) == set()
     project.configure('torchrecorder_options = {"align": "left"}')
-    assert len(written(before, project.build("html", "-j2").ok())) == 12
+    assert len(written(before, project.build("html", "-j2").ok())) == 6
 
 
 def test_a_diagram_that_is_gone_is_forgotten(project: Project) -> None:
@@ -109,7 +105,6 @@ def test_pages_left_out_of_a_build_are_written_by_the_next(project: Project) -> 
     write_pages(project)
     before = pages(project.build().ok())
     project.configure('torchrecorder_options = {"align": "left"}')
-    project.build("html", only="docs/net0.rst").ok()
     assert written(before, project.build("html", only="docs/net0.rst").ok()) == {"net0.html"}
 
     assert written(before, project.build().ok()) == {"net0.html", "net1.html"}
