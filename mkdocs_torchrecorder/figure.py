@@ -6,10 +6,10 @@ It looks right without a style sheet, because Python-Markdown alone cannot bring
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 
-from torchrecorder.diagram import Outcome, remarks
+from torchrecorder.diagram import Diagram, FigureOptions, Outcome, remarks
 
 _FIGURE = "width:auto;max-width:100%;margin:1.5em 0;text-align:"
 _REMARK = "display:block;margin-top:.4em"
@@ -30,10 +30,9 @@ def figure(outcome: Outcome, copy: int) -> str:
     if outcome.diagram is None:
         reason = str(outcome.error or "it was not drawn")
         return error_box(outcome.request.recording.target, reason, options.name)
-    picture = outcome.diagram.inline_svg(copy=copy, alt=options.alt, width=options.width)
     style = _FIGURE + (options.align or "center")
-    classes = ("torchrecorder", *options.classes)
-    return f"<figure{_attributes(options.name, classes, style)}>{picture}{_caption(outcome)}</figure>"
+    attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
+    return f"<figure{attributes}>{_picture(outcome.diagram, options, copy)}{_caption(outcome)}</figure>"
 
 
 def error_box(target: str, reason: str, name: str = "") -> str:
@@ -48,13 +47,22 @@ def anchor(name: str) -> str:
     return "-".join(name.split())
 
 
+def _picture(diagram: Diagram, options: FigureOptions, copy: int) -> str:
+    """The picture in a frame that the style sheet lets scroll before a wide picture becomes too small to read."""
+    natural = "" if options.width else f' style="--torchrecorder-width:{diagram.size[0]:.0f}px"'
+    svg = diagram.inline_svg(copy=copy, alt=options.alt, width=options.width)
+    return f'<div class="torchrecorder-picture"{natural}>{svg}</div>'
+
+
 def _caption(outcome: Outcome) -> str:
-    text = "".join([escape(outcome.request.figure.caption), *map(_remark, remarks(outcome))])
+    text = "".join([escape(outcome.request.figure.caption), *_remarks(outcome)])
     return f"<figcaption>{text}</figcaption>" if text else ""
 
 
-def _remark(text: str) -> str:
-    return f'<small class="torchrecorder-remark" style="{_REMARK}">{escape(text)}</small>'
+def _remarks(outcome: Outcome) -> Iterator[str]:
+    for i, text in enumerate(remarks(outcome)):
+        style = f"{_REMARK};font-weight:bold" if i == 0 and outcome.error else _REMARK
+        yield f'<small class="torchrecorder-remark" style="{style}">{escape(text)}</small>'
 
 
 def _attributes(name: str, classes: Iterable[str], style: str) -> str:

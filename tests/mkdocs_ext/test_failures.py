@@ -68,7 +68,7 @@ WARNINGS = {
     ("sub/page.md", 18): "the forward of Mismatch failed in layer narrow (Linear) called with (1, 8)",
     ("sub/page.md", 23): "Net is called with tensors of unknown shape",
     ("sub/page.md", 28): "cannot find nets.Nett: nets has no 'Nett' did you mean nets.Net?",
-    ("sub/page.md", 33): "unknown option 'depht', did you mean depth?; shape: '1x3' in '1x3' is no size: write 1,3",
+    ("sub/page.md", 33): "unknown option 'depht', did you mean depth?; shape: '1x3' is no size: write 1,3",
 }
 
 

@@ -16,38 +16,36 @@ from tests.mkdocs_ext.seeing import see
 from tests.mkdocs_ext.site import Built, Site
 
 ROOT = Path(__file__).parents[2]
-OTHER = FENCE.replace("nets.Net", "nets.other.Other")
 
 
 def test_a_served_site_follows_its_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nets = write_nets(tmp_path / "src")
-    site = Site(tmp_path / "site", nets, tmp_path / "cache")
+    folder = write_nets(tmp_path / "src")
+    code = {name: folder / "nets" / f"{name}.py" for name in ("__init__", "other", "broken")}
+    site = Site(tmp_path / "site", folder, tmp_path / "cache")
     site.write("index.md", FENCE)
-    site.write("other.md", OTHER)
+    site.write("other.md", FENCE.replace("nets.Net", "nets.other.Other"))
+    site.write("broken.md", FENCE.replace("nets.Net", "nets.broken.Other"))
     site.plugin.on_startup(command="serve", dirty=False)
     first = site.rebuild(site.config())
-    assert [line.partition(":")[0] for line in first.progress] == [
-        "recording 1/2",
-        "recording 2/2",
-        "drawing 2 diagrams",
-    ]
-
+    assert steps(first) == ["recording 1/3", "recording 2/3", "recording 3/3", "drawing 2 diagrams"]
     before = pictures(first)
-    server = LiveReloadServer(lambda: None, "127.0.0.1", 0, str(tmp_path))
-    site.plugin.on_serve(server, config=site.config(), builder=lambda: None)
-    assert {str(nets / "nets" / "__init__.py"), str(nets / "nets" / "other.py")} <= set(server._watched_paths)
-    server.server_close()
+    assert "Linear 3→5" in before["other/"]
+    assert "the weights are elsewhere" in before["broken/"]
 
-    code = nets / "nets" / "other.py"
-    code.write_text(code.read_text(encoding="utf-8").replace("nn.Linear(3, 5)", "nn.Linear(3, 7)"), encoding="utf-8")
+    server = LiveReloadServer(lambda: None, "127.0.0.1", 0, str(tmp_path))
+    server.server_close()
+    site.plugin.on_serve(server, config=site.config(), builder=lambda: None)
+    assert set(map(str, code.values())) <= set(server._watched_paths)
+
+    changed = code["other"].read_text(encoding="utf-8").replace("nn.Linear(3, 5)", "nn.Linear(3, 7)")
+    code["other"].write_text(changed, encoding="utf-8")
+    code["broken"].write_text(changed, encoding="utf-8")
     second = site.rebuild(site.config())
+    assert steps(second) == ["recording 1/2", "recording 2/2", "drawing 2 diagrams"]
     after = pictures(second)
     assert after[""] == before[""]
-    assert "Linear 3→5" in before["other/"]
     assert "Linear 3→7" in after["other/"]
-
-    def no_process(*args: object, **kwargs: object) -> None:
-        raise AssertionError(f"started {args}")
+    assert after["broken/"] == after["other/"]
 
     monkeypatch.setattr(subprocess, "Popen", no_process)
     third = site.rebuild(site.config())
@@ -55,14 +53,22 @@ def test_a_served_site_follows_its_models(tmp_path: Path, monkeypatch: pytest.Mo
     assert pictures(third) == after
 
 
+def steps(built: Built) -> list[str]:
+    return [line.partition(":")[0] for line in built.progress]
+
+
 def pictures(built: Built) -> dict[str, str]:
-    """The words in the picture of each page."""
-    return {name: see(built.page(f"{name}index.html")).figures[0].text for name in ("", "other/")}
+    """The words in the picture of each page, or in the box in its place."""
+    pages = {name: see(built.page(f"{name}index.html")) for name in ("", "other/", "broken/")}
+    return {name: (page.figures or page.boxes)[0].text for name, page in pages.items()}
+
+
+def no_process(*args: object, **kwargs: object) -> None:
+    raise AssertionError(f"started {args}")
 
 
 SCRIPT = """
 import sys
-from mkdocs.commands.build import build
 from pathlib import Path
 from tests.mkdocs_ext.site import Site
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -88,7 +90,7 @@ class Recordings:
     def _keep(self, answer: Answer) -> Recording:
         sources = tuple(map(Path, answer.dependencies.get("files", ())))
         if answer.graph is None:
-            return Recording(error=answer.error, sources=sources)
+            return Recording(error=answer.error, sources=(*sources, *_files_of(answer.error)))
         text = answer.graph.encode()
         digest = hashlib.sha256(text).hexdigest()
         if answer.error is None:  # what failed half-way is shown once and tried again
@@ -96,3 +98,21 @@ class Recordings:
             facts = {name: answer.dependencies[name] for name in ("modules", "distributions")}
             self._store.put_entry("rec", answer.request.key(), Manifest(digest, **facts).to_json())
         return Recording(digest, text, answer.error, sources)
+
+
+_FRAME = re.compile(r'^ *File "(.+)", line \d', re.MULTILINE)
+_NOT_THE_USERS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
+_OURS = Path(__file__).parents[1]
+
+
+def _files_of(error: TorchRecorderError | None) -> tuple[Path, ...]:
+    """The user's files in the traceback of an error.
+
+    A module that raises when it is imported is not among the modules, and a server must watch it for being mended.
+    """
+    named = map(Path, _FRAME.findall(error.details() if error else ""))
+    return tuple(
+        file
+        for file in dict.fromkeys(named)
+        if not any(file.is_relative_to(folder) for folder in (*_NOT_THE_USERS, _OURS)) and file.is_file()
+    )
