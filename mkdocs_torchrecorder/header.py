@@ -1,6 +1,7 @@
 """Target and options from a fence, above all from the words behind `torchrecorder` in its first line.
 
-pkg.Net   depth=2   shape="1,3; 1,8"   {.wide #net depth=2}   pkg.Net(width=64, depth=2)
+Those are a model, `pkg.Net` or `pkg.Net(width=64, depth=2)`, options, `depth=2` or `shape="1,3; 1,8"`, and attribute
+lists, `{.wide #net depth=2}`, in any order.
 """
 
 from __future__ import annotations

@@ -40,11 +40,14 @@ AFTER_SEARCH = -95
 class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-untyped-call] # of MkDocs
     """Draws the diagrams of a site."""
 
-    def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
-        """Begin; that this method exists has MkDocs keep the object when a served site is built again."""
+    def __init__(self) -> None:
+        super().__init__()
         self._server: LiveReloadServer | None = None
         self._sources: set[Path] = set()
         self._watched: set[Path] = set()
+
+    def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
+        """Nothing; but that it is here has MkDocs keep the object, and what it watches, between builds of a server."""
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig | None:
         """Have every Markdown of this build use the extension, that of docstrings too.
