@@ -93,8 +93,8 @@ class OptionError(TorchRecorderError, ValueError):
     problems: tuple[str, ...]
 
     def summary(self) -> str:
-        """The problems, joined."""
-        return "; ".join(self.problems)
+        """The problems, one in a line."""
+        return "\n".join(self.problems)
 
 
 @dataclass(eq=False)

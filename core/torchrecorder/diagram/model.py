@@ -23,7 +23,7 @@ class Drawing:
     svg: str
     """For inline use in HTML: it takes the page's colours. Its only ids begin with `tr-`."""
     width: float
-    """In points, of the SVG at its natural size."""
+    """In CSS pixels, of the SVG at its natural size."""
     height: float
     text: str
     """The tree of modules, for output without pictures."""
@@ -76,7 +76,7 @@ class Diagram:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height in points."""
+        """Width and height in CSS pixels."""
         return self.drawing.width, self.drawing.height
 
     @property
