@@ -17,6 +17,12 @@ def put_on(net: nn.Module, handles: Handles) -> None:
     handles.add(net.register_forward_hook(lambda *_: None), net.register_forward_pre_hook(lambda *_: None))
 
 
+def fail_with_hooks(net: nn.Module) -> None:
+    with Handles() as handles:
+        put_on(net, handles)
+        raise ZeroDivisionError
+
+
 def test_removes_at_the_end_and_after_an_exception() -> None:
     net = nn.Linear(1, 1)
     with Handles() as handles:
@@ -24,9 +30,8 @@ def test_removes_at_the_end_and_after_an_exception() -> None:
         net(torch.ones(1))
         assert (hooks_on(net), len(handles)) == (2, 2)
     assert hooks_on(net) == 0
-    with pytest.raises(ZeroDivisionError), Handles() as handles:
-        put_on(net, handles)
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        fail_with_hooks(net)
     assert hooks_on(net) == 0
 
 
