@@ -137,7 +137,7 @@ def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[st
     wrong: list[str] = []
     for name, value in written.items():
         problems: list[str] = []
-        text = str(value).lower() if isinstance(value, bool) else str(value)
+        text = _as_text(value)
         if name in _BY_NAME and not _BY_NAME[name].site:
             problems.append(f"{name}: cannot be set for a whole site")
         else:
@@ -146,6 +146,15 @@ def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[st
         if not problems:
             good[name] = text
     return good, wrong
+
+
+def _as_text(value: object) -> str:
+    """A value of Python or YAML as it would be written in a directive."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+        return " ".join(value)
+    return str(value)
 
 
 def _drawing(values: Mapping[str, Any]) -> DrawingOptions:

@@ -95,6 +95,14 @@ def test_a_wrong_site_value_is_told_and_left_out() -> None:
     assert read_request("pkg.Net", {}, good).drawing.fold is False
 
 
+def test_site_values_are_written_as_python_or_yaml_has_them() -> None:
+    good, wrong = site_options({"expand": ["encoder", "decoder.*"], "shape": (1, 3), "class": "wide", "seed": 3})
+    assert not wrong
+    request = read_request("pkg.Net", {}, good)
+    assert request.drawing.expand == ("encoder", "decoder.*")
+    assert (request.recording.shape, request.figure.classes, request.recording.seed) == ("1,3", ("wide",), 3)
+
+
 def test_every_option_is_explained_and_has_a_default_that_is_used() -> None:
     request = read_request("pkg.Net", {})
     assert len({option.name for option in OPTIONS}) == len(OPTIONS)
