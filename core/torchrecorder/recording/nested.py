@@ -7,7 +7,7 @@ an attribute of some object may lead anywhere.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -19,25 +19,26 @@ _DEPTH = 8
 _PLAIN = (str, bytes, int, float, complex, type, type(None), nn.Module, torch.dtype, torch.device)
 
 
-def tensors_in(obj: Any, found: list[Tensor]) -> list[Tensor]:
+_NO_CONTAINER = {int, float, str, bool, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format}
+
+
+def tensors_in(items: Iterable[Any], found: list[Tensor]) -> list[Tensor]:
     """Append the tensors among the arguments of an operation to `found`, and give it back.
 
     Operations take tensors, lists of them and slices only. It runs for each of them, hence the order of the tests.
     """
-    if isinstance(obj, Tensor):
-        found.append(obj)
-        return found
-    kind = type(obj)
-    if kind is int or kind is float or kind is str or kind is bool or obj is None:
-        return found
-    if isinstance(obj, (tuple, list)):
-        for item in obj:
+    for item in items:
+        kind = type(item)
+        if kind is Tensor or (kind not in _NO_CONTAINER and isinstance(item, Tensor)):
+            found.append(item)
+        elif kind in _NO_CONTAINER:
+            continue
+        elif isinstance(item, (tuple, list)):
             tensors_in(item, found)
-    elif isinstance(obj, dict):
-        for item in obj.values():
-            tensors_in(item, found)
-    elif kind is slice:
-        tensors_in((obj.start, obj.stop, obj.step), found)
+        elif isinstance(item, dict):
+            tensors_in(item.values(), found)
+        elif kind is slice:
+            tensors_in((item.start, item.stop, item.step), found)
     return found
 
 

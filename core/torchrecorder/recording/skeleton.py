@@ -30,34 +30,32 @@ class Skeleton:
 
     def __init__(self, substitute: Substitute) -> None:
         self._substitute = substitute
-        self._done: dict[int, Any] = {}
-        self._originals: list[Any] = []
+        self._done: dict[int, tuple[Any, Any]] = {}
+        """The stand-in by the address of the original, which is kept, else its address might be used again."""
         self.modules: list[tuple[nn.Module, nn.Module]] = []
         """Each module with its stand-in."""
 
     def of(self, obj: Any) -> Any:
         """The stand-in of an object."""
-        if obj is None or isinstance(obj, (str, int, float, bytes, type)):
+        kind = type(obj)
+        if kind in _SHARED:
             return obj
-        try:
-            return self._done[id(obj)]
-        except KeyError:
-            new = self._copy(obj)
-            self._keep(obj, new)
-            return new
+        known = self._done.get(id(obj))
+        if known is not None:
+            return known[0]
+        copier = _COPIERS.get(kind)
+        new = self._copy(obj) if copier is None else copier(self, obj)
+        self._keep(obj, new)
+        return new
 
     def _keep(self, obj: Any, new: Any) -> None:
-        self._done[id(obj)] = new
-        self._originals.append(obj)  # else its address might be used again for another object
+        self._done[id(obj)] = (new, obj)
 
     def _copy(self, obj: Any) -> Any:
         if isinstance(obj, nn.Module):
             return self._module(obj)
         if isinstance(obj, Tensor):
             return self._substitute(obj)
-        copier = _COPIERS.get(type(obj))
-        if copier is not None:
-            return copier(self, obj)
         if isinstance(obj, tuple) and hasattr(obj, "_replace"):
             return type(obj)(*map(self.of, obj))
         return obj
@@ -88,14 +86,14 @@ class Skeleton:
         return new
 
     def _dict(self, obj: dict[Any, Any]) -> dict[Any, Any]:
-        new = copy.copy(obj)
+        new = obj.copy()
         self._keep(obj, new)
         for key, value in obj.items():
             new[key] = self.of(value)
         return new
 
     def _list(self, obj: Any) -> Any:
-        new = copy.copy(obj)
+        new = obj.copy()
         self._keep(obj, new)
         for position, item in enumerate(obj):
             new[position] = self.of(item)
@@ -112,8 +110,8 @@ class Skeleton:
 
     def _reference(self, obj: weakref.ref[Any]) -> Any:
         """A weak reference to what has a stand-in by now (a parent, a parameter); others stay as they are."""
-        target = self._done.get(id(obj()))
-        return obj if target is None else weakref.ref(target)
+        known = self._done.get(id(obj()))
+        return obj if known is None else weakref.ref(known[0])
 
     def _handle(self, obj: RemovableHandle) -> RemovableHandle:
         """The handle of a hook removes it from the copy; with the original's it would undress the user's model."""
@@ -121,6 +119,8 @@ class Skeleton:
         new.__setstate__(tuple(map(self.of, obj.__getstate__())))  # type: ignore[no-untyped-call]
         return new
 
+
+_SHARED = {type(None), str, int, float, bool, bytes, type, torch.dtype, torch.device}
 
 _COPIERS: dict[type, Callable[[Skeleton, Any], Any]] = {
     dict: Skeleton._dict,
