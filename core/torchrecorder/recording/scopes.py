@@ -71,6 +71,8 @@ class Scopes:
 
     def leave(self, module: nn.Module) -> Running | None:
         """The innermost call of the module ends; calls inside it that never ended failed."""
+        if self.stack and self.stack[-1].module is module:
+            return self.stack.pop()
         if not any(running.module is module for running in self.stack):
             return None
         while self.stack[-1].module is not module:

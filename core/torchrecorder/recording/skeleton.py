@@ -69,7 +69,10 @@ class Skeleton:
             return module
         self._keep(module, new)
         self.modules.append((module, new))
-        new.__dict__.update({name: self.of(value) for name, value in module.__dict__.items()})
+        attributes = new.__dict__
+        for name, value in module.__dict__.items():
+            # The containers that every module has and few use are nobody else's: most of the work, if followed.
+            attributes[name] = type(value)() if name in _OWN and not value else self.of(value)
         for name in _slots(type(module)):
             if hasattr(module, name):
                 object.__setattr__(new, name, self.of(getattr(module, name)))
@@ -120,6 +123,7 @@ class Skeleton:
         return new
 
 
+_OWN = {name for name, value in vars(nn.Module()).items() if isinstance(value, (dict, set))}
 _SHARED = {type(None), str, int, float, bool, bytes, type, torch.dtype, torch.device}
 
 _COPIERS: dict[type, Callable[[Skeleton, Any], Any]] = {
