@@ -57,8 +57,13 @@ class KernelMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        out = func(*args, **kwargs) if kwargs else func(*args)
-        self._log.kernel(func, args, kwargs or {}, out)
+        kwargs = kwargs or {}
+        log = self._log
+        kernel = log.facts(func)
+        if kernel.writes:
+            log.before_write(kernel, args, kwargs)
+        out = func(*args, **kwargs)
+        log.kernel(kernel, args, kwargs, out)
         return out
 
 

@@ -131,7 +131,7 @@ class _Parameters:
         return self._known[id(module)]
 
     def _collect(self, module: nn.Module) -> dict[int, Tensor]:
-        found = {id(p): p for p in module.parameters(recurse=False)}
+        found: dict[int, Tensor] = {id(p): p for p in module.parameters(recurse=False)}
         for child in module.children():
             known = self._known.get(id(child))
             found.update({id(p): p for p in child.parameters()} if known is None else known)

@@ -48,7 +48,7 @@ class Running:
 class OpLog:
     """The operations of one recording, in the order in which they ended. Used by one thread."""
 
-    def __init__(self, values: Values, scopes: Scopes) -> None:
+    def __init__(self, values: Values, scopes: Scopes, before_write: Callable[[Tensor], None]) -> None:
         self.rows: list[Op] = []
         self.notes: dict[str, None] = {}
         self.paused = False
@@ -56,6 +56,7 @@ class OpLog:
         self._scopes = scopes
         self._running: Running | None = None
         self._names: dict[Any, OpName | None] = {}
+        self._before_write = before_write
         self._kernels: dict[int, tuple[Any, Kernel]] = {}
 
     def run(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -76,21 +77,28 @@ class OpLog:
         self._log(name, "op", running, args, kwargs, out)
         return out
 
-    def kernel(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
-        """A kernel ran. If no operation is running, it came from code without Python, and is an op by itself."""
-        if self.paused:
-            return
+    def facts(self, func: Any) -> Kernel:
+        """What is known of a kernel before it runs."""
         found = self._kernels.get(id(func))
         if found is None:
             found = self._kernels[id(func)] = (func, _describe(func))
-        kernel = found[1]
+        return found[1]
+
+    def before_write(self, kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """A kernel that overwrites some of its arguments is about to run."""
+        for tensor in _targets(kernel, args, kwargs):
+            self._before_write(tensor)
+
+    def kernel(self, kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
+        """A kernel ran. If no operation is running, it came from code without Python, and is an op by itself."""
+        if self.paused:
+            return
         running = self._running or Running()
         running.kernels.append(kernel.label)
         if kernel.rule is not None:
             _count(running, kernel.rule, args, kwargs, out)
-        for position, name in kernel.writes:
-            target = args[position] if position < len(args) else kwargs.get(name)
-            running.written += [(id(t), storage_address(t)) for t in tensors_in((target,), [])]
+        if kernel.writes:
+            running.written += [(id(t), storage_address(t)) for t in _targets(kernel, args, kwargs)]
         if isinstance(out, Tensor):
             running.results.append(weakref.ref(out))
         elif out is not None:
@@ -171,6 +179,13 @@ def _describe(func: Any) -> Kernel:
     arguments = enumerate(schema.arguments) if schema is not None and schema.is_mutable else ()
     writes = tuple((i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write)
     return Kernel(kernel_name(func), str(func), writes, flops.rule_for(func))
+
+
+def _targets(kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Tensor]:
+    """The tensors that the kernel overwrites."""
+    return tensors_in(
+        [args[position] if position < len(args) else kwargs.get(name) for position, name in kernel.writes], []
+    )
 
 
 def _count(running: Running, rule: flops.Rule, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:

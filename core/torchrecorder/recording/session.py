@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from torchrecorder.graph import Call, Failure, Graph, Info
 from torchrecorder.recording.calls import Calls
@@ -23,7 +23,15 @@ from torchrecorder.recording.values import Values
 class Session:
     """Runs a model once and keeps what it did. `model` may be changed by it; see `skeleton`."""
 
-    def __init__(self, model: nn.Module, originals: Sequence[tuple[nn.Module, str]] = ()) -> None:
+    log_type: ClassVar[type[OpLog]] = OpLog
+    """Tests that execute a recording again put one here that keeps what it was given."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        originals: Sequence[tuple[nn.Module, str]] = (),
+        before_write: Callable[[Tensor], None] = lambda tensor: None,
+    ) -> None:
         self._model = model
         self._values = Values()
         self._names = ModuleNames(self._values.declare)
@@ -31,7 +39,7 @@ class Session:
         for original, path in originals:
             self._names.stands_for(original, path)
         self._scopes = Scopes(self._names)
-        self._ops = OpLog(self._values, self._scopes)
+        self._ops = self.log_type(self._values, self._scopes, before_write)
         self._calls = Calls(model, self._values, self._scopes, self._ops)
         self._inputs: dict[str, int] = {}
         self._outputs: dict[str, tuple[int, ...]] = {}

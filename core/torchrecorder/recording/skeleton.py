@@ -17,10 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 from torch.utils.hooks import RemovableHandle
-
-from torchrecorder.recording.values import storage_address
 
 Substitute = Callable[[Tensor], Tensor]
 
@@ -171,38 +168,3 @@ def _make_eager(module: nn.Module) -> None:
     compiled = _compiled_class()
     if compiled is not None and isinstance(module, compiled):
         module.__dict__["forward"] = module.get_submodule("_orig_mod").__call__
-
-
-def shared_parameters(model: nn.Module) -> Substitute:
-    """Parameters become others on the same memory, so that `requires_grad_` or `.grad` set in forward is lost again.
-
-    Buffers and other tensors are copied, keeping who shares memory with whom: a forward may write to them.
-    """
-    parameters = {id(p): p for p in model.parameters()}
-    memories: dict[int | None, torch.UntypedStorage] = {}
-    for parameter in parameters.values():
-        if not is_lazy(parameter) and (address := storage_address(parameter)) is not None:
-            memories[address] = parameter.untyped_storage()
-
-    def substitute(tensor: Tensor) -> Tensor:
-        if is_lazy(tensor):
-            return copy.deepcopy(tensor)
-        address = storage_address(tensor)
-        if type(tensor) not in (Tensor, nn.Parameter, nn.Buffer) or address is None:
-            return tensor if isinstance(tensor, nn.Parameter) else _copied(tensor)
-        if address not in memories:
-            memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
-        place = (tensor.storage_offset(), tensor.size(), tensor.stride())
-        new = tensor.detach().new_empty(0).set_(memories[address], *place)
-        if isinstance(tensor, nn.Parameter):
-            return nn.Parameter(new, tensor.requires_grad)
-        return new.requires_grad_(tensor.requires_grad)
-
-    return substitute
-
-
-def _copied(tensor: Tensor) -> Tensor:
-    try:
-        return tensor.detach().clone()
-    except (RuntimeError, NotImplementedError):
-        return tensor
