@@ -36,7 +36,8 @@ def record(request: RecordingRequest) -> Graph:
     if request.inputs:
         args, kwargs = load_arguments(request.inputs)
     else:
-        made = make_inputs(model, parse_shapes(request.shape) if request.shape else None, seed=request.seed)
+        specs = parse_shapes(request.shape) if request.shape else None
+        made = make_inputs(model, specs, seed=request.seed, mode=request.mode)
         args, kwargs, guessed = made.args, made.kwargs, made.guessed
     options: dict[str, Any] = {"mode": request.mode, "run": request.run, "seed": request.seed, "guessed": guessed}
     return _with_as_little_autograd_as_possible(lambda: capture(model, args, kwargs, **options))

@@ -94,16 +94,26 @@ def prepared(
         yield session(stand_in, originals, tensors.before_write), args, kwargs
 
 
-_TENSORS: dict[Executed, Callable[[nn.Module], Substitutes]] = {"real": SharedTensors, "fake": FakeTensors, "meta": MetaTensors}
+_TENSORS: dict[Executed, Callable[[nn.Module], Substitutes]] = {
+    "real": SharedTensors,
+    "fake": FakeTensors,
+    "meta": MetaTensors,
+}
+
+
+def is_small(model: nn.Module) -> bool:
+    """Whether the model has numbers, and few enough of them to compute a forward for one picture."""
+    parameters = list(model.parameters())
+    if any(tensor.is_meta for tensor in (*parameters, *model.buffers())):
+        return False
+    return sum(p.numel() for p in parameters if not is_lazy(p)) <= LARGE
 
 
 def _ways(model: nn.Module) -> list[Executed]:
     """How a model is run, best first: nothing tells more than numbers, and almost all runs on fake tensors."""
-    parameters = list(model.parameters())
-    if any(tensor.is_meta for tensor in (*parameters, *model.buffers())):
-        return ["fake", "meta"]
-    is_large = sum(p.numel() for p in parameters if not is_lazy(p)) > LARGE
-    return ["fake", "real", "meta"] if is_large else ["real", "fake", "meta"]
+    if is_small(model):
+        return ["real", "fake", "meta"]
+    return ["fake", "meta"] if any(p.is_meta for p in model.parameters()) else ["fake", "real", "meta"]
 
 
 def _is_of_the_machine(error: ForwardError) -> bool:

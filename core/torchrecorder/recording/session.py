@@ -32,7 +32,7 @@ class Session:
         originals: Sequence[tuple[nn.Module, str]] = (),
         before_write: Callable[[Tensor], None] = lambda tensor: None,
     ) -> None:
-        self._model = model
+        self.model = model
         self._values = Values()
         self._names = ModuleNames(self._values.declare)
         self._names.register(model)
@@ -47,11 +47,11 @@ class Session:
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call the model and give its result. After an exception, which goes on, `graph` ends where it was raised."""
-        for path, tensor in Signatures().tensors(self._model, args, kwargs, objects=True):
+        for path, tensor in Signatures().tensors(self.model, args, kwargs, objects=True):
             self._inputs[path] = self._values.start(tensor, "input", path)
         try:
             with self._recording():
-                result = self._model(*args, **kwargs)
+                result = self.model(*args, **kwargs)
         except Exception as error:
             self._failure = self._calls.failure(error)
             raise
@@ -63,14 +63,14 @@ class Session:
         """What was recorded; `info` says how."""
         called = [row.module for row in self._scopes.rows if row.kind == "module"]
         return Graph(
-            modules=describe(self._model, called, self._names.met),
+            modules=describe(self.model, called, self._names.met),
             calls=tuple(_call(row) for row in self._scopes.rows),
             ops=tuple(self._ops.rows),
             values=tuple(self._values.rows),
             inputs=self._inputs,
             outputs=self._outputs,
             info=self._complete(info),
-            tied=tied(self._model),
+            tied=tied(self.model),
         )
 
     @contextmanager

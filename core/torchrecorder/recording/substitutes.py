@@ -1,8 +1,9 @@
-"""What stands in for the tensors of a model and of its arguments while it is recorded: the user's own stay as they are."""
+"""What stands in for the tensors of a model and of its arguments during a recording: the user's own stay as they are."""
 
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
@@ -34,9 +35,9 @@ class SharedTensors:
     """Numbers. Parameters become others on the same memory, so that a recording needs no second copy of the model.
 
     What the forward does to the tensor (`requires_grad_`, `.grad`, `.data = …`) is lost with it. What it writes into
-    the memory is undone: just before a kernel writes, the memory is copied, and afterwards copied back. Buffers and other
-    tensors are copied from the start, keeping who shares memory with whom, since some kernels (batch norm in training)
-    write to them without saying so.
+    the memory is undone: just before a kernel writes, the memory is copied, and afterwards copied back. Buffers and
+    other tensors are copied from the start, keeping who shares memory with whom, since some kernels (batch norm in
+    training) write to them without saying so.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -109,9 +110,14 @@ class FakeTensors:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Make every tensor a fake one."""
-        with self._mode:
-            yield
+        """Make every tensor a fake one. What fails is reported as an exception; torch logs it as well."""
+        logger = logging.getLogger(type(self._mode).__module__)
+        was_disabled, logger.disabled = logger.disabled, True
+        try:
+            with self._mode:
+                yield
+        finally:
+            logger.disabled = was_disabled
 
 
 class MetaTensors:

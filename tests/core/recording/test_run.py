@@ -44,7 +44,7 @@ def test_counts_do_not_depend_on_the_way(way: Any, mode: Any) -> None:
 
 @pytest.mark.parametrize("way", ["real", "fake", "meta"])
 def test_what_is_written_to_parameters_is_undone(way: Any) -> None:
-    def body(self: Any, x: Tensor) -> Tensor:
+    def body(self: Any, x: Tensor) -> Any:
         with torch.no_grad():
             self.fc.weight.mul_(2)
             self.fc.weight[0] = 7
@@ -61,7 +61,7 @@ def test_what_is_written_to_parameters_is_undone(way: Any) -> None:
 
 
 def test_fake_tensors_are_not_left_in_the_model() -> None:
-    def body(self: Any, x: Tensor) -> Tensor:
+    def body(self: Any, x: Tensor) -> Any:
         self.cache = x * 2
         self.kept["x"] = self.cache
         return self.cache
@@ -94,11 +94,13 @@ def test_what_needs_numbers_is_computed_after_all(monkeypatch: pytest.MonkeyPatc
     assert graph.info.executed == "real"
     assert op_names(graph) == ["sum", "gt", "linear"]
     (note,) = graph.info.notes
-    assert note.startswith("the forward ran on numbers, because on fake tensors it failed: DataDependentOutputException")
+    assert note.startswith(
+        "the forward ran on numbers, because on fake tensors it failed: DataDependentOutputException"
+    )
 
 
 def test_what_the_machine_cannot_compute_is_followed_by_shape() -> None:
-    def body(self: Any, x: Tensor) -> Tensor:
+    def body(self: Any, x: Tensor) -> Any:
         return x @ torch.empty(3, 10**15)
 
     graph = record(Net(body), X)
@@ -110,7 +112,7 @@ def test_what_the_machine_cannot_compute_is_followed_by_shape() -> None:
 
 
 def test_a_model_that_raises_is_not_drawn_as_if_it_did_not() -> None:
-    def body(self: Any, x: Tensor) -> Tensor:
+    def body(self: Any, x: Tensor) -> Any:
         if type(x) is Tensor:
             raise ValueError("only for real")
         return x
