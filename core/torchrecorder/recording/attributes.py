@@ -17,9 +17,12 @@ _NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Sy
 def attributes(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, str]:
     """The arguments that are no tensors, by position or name. Never the address of anything."""
     found = {}
-    for key, arg in (*enumerate(args), *kwargs.items()):
+    for position, arg in enumerate(args):
         if not (isinstance(arg, Tensor) or _only_tensors(arg)):
-            found[str(key)] = _text(arg)[:_CHARACTERS]
+            found[str(position)] = _text(arg)[:_CHARACTERS]
+    for name, arg in kwargs.items():
+        if not (isinstance(arg, Tensor) or _only_tensors(arg)):
+            found[name] = _text(arg)[:_CHARACTERS]
     return found
 
 

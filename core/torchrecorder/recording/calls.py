@@ -75,16 +75,21 @@ class Calls:
             return None
         if running is self._root:
             self._scopes.stack.append(running)
-        kwargs = rest[0] if len(rest) == 2 else {}
         with torch._C.DisableTorchFunction():
-            inputs = self._signatures.tensors(module, args, kwargs)
-            running.row.inputs = {path: self._values.at(t, running.moment) for path, t in inputs}
-            if len(rest) == 1:
-                self._fail(running)
-                return None
-            self._failed = None
-            result = self._passed_through(running, rest[1])
-            running.row.outputs = {path: self._values.read(t)[0] for path, t in named_tensors(result)}
+            return self._end(running, module, args, *rest)
+
+    def _end(self, running: Running, module: nn.Module, args: Any, *rest: Any) -> Any:
+        row, moment, values = running.row, running.moment, self._values
+        kwargs = rest[0] if len(rest) == 2 else {}
+        for path, tensor in self._signatures.tensors(module, args, kwargs):
+            row.inputs[path] = values.at(tensor, moment)
+        if len(rest) == 1:
+            self._fail(running)
+            return None
+        self._failed = None
+        result = self._passed_through(running, rest[1])
+        for path, tensor in [("", result)] if isinstance(result, Tensor) else named_tensors(result):
+            row.outputs[path] = values.read(tensor)[0]
         return result if result is not rest[1] else None
 
     def _is_elsewhere(self) -> bool:
@@ -103,6 +108,8 @@ class Calls:
         """
         if running.children or not is_native(type(running.module)):
             return out
+        if isinstance(out, Tensor):
+            return self._renamed(running, out)
         renamed: dict[int, Tensor] = {}
 
         def rename(tensor: Tensor) -> Tensor:
@@ -113,15 +120,13 @@ class Calls:
         return map_tensors(out, rename)
 
     def _renamed(self, running: Running, tensor: Tensor) -> Tensor:
-        if any(self._made_in(running, value) for value in self._values.read(tensor)):
-            return tensor
+        for value in self._values.read(tensor):
+            producer = self._values.rows[value].producer
+            if producer is not None and producer >= running.first_op:
+                return tensor
         fresh = self._alias(tensor)
         self._ops.passed(tensor, running.row.id, fresh)
         return fresh
-
-    def _made_in(self, running: Running, value: int) -> bool:
-        producer = self._values.rows[value].producer
-        return producer is not None and producer >= running.first_op
 
     def _alias(self, tensor: Tensor) -> Tensor:
         self._ops.paused = True

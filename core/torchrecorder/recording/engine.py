@@ -11,7 +11,7 @@ from torch import nn
 
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Mode
-from torchrecorder.recording.run import Run, run_real
+from torchrecorder.recording.run import Forward, Run, run_as
 
 _ONE_AT_A_TIME = threading.RLock()
 """torch keeps some of what a recording switches on for the whole process, so two at once would leave it switched on."""
@@ -38,7 +38,8 @@ def capture(
         args: Positional arguments of its forward.
         kwargs: Keyword arguments of its forward.
         mode: Whether layers such as dropout behave as in training.
-        run: `real` computes, `fake` only follows shapes, `auto` chooses.
+        run: `real` computes; `fake` only follows shapes, as `meta` does, which fewer models survive. `auto` computes
+            small models and falls back; what ran is in `info.executed`, with a note if it is not the first choice.
         seed: For the random numbers that the forward draws.
         guessed: How the arguments were chosen, if nobody gave them; goes into the Graph as it is.
 
@@ -51,7 +52,7 @@ def capture(
         what = f"the class {model.__name__}, not an instance" if isinstance(model, type) else type(model).__name__
         raise TypeError(f"only an nn.Module can be recorded; this is {what}")
     with _alone():
-        return run_real(model, args, kwargs or {}, mode=mode, seed=seed, guessed=guessed)
+        return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed))
 
 
 @contextmanager

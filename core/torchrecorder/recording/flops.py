@@ -7,6 +7,7 @@ the same as nothing.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -37,9 +38,35 @@ def _own_rules() -> dict[Any, Rule]:
     rules: dict[str, Rule] = {
         "_scaled_dot_product_flash_attention_for_cpu": _attention,
         "mkldnn_rnn_layer": _recurrent,
+        # torch has these, but walks over all arguments each time, which costs more than many a product.
+        "mm": _product,
+        "addmm": _added_product,
+        "bmm": _products,
+        "convolution": _convolution,
     }
     present = {name: rule for name, rule in rules.items() if hasattr(torch.ops.aten, name)}
     return {getattr(torch.ops.aten, name).default: rule for name, rule in present.items()}
+
+
+def _product(a: Tensor, b: Tensor, *_: Any, out_val: Any, **__: Any) -> int:
+    return 2 * a.numel() * b.shape[1]
+
+
+def _added_product(_c: Tensor, a: Tensor, b: Tensor, *_: Any, out_val: Any, **__: Any) -> int:
+    return 2 * a.numel() * b.shape[1]
+
+
+def _products(a: Tensor, b: Tensor, *_: Any, out_val: Any, **__: Any) -> int:
+    return 2 * a.numel() * b.shape[2]
+
+
+def _convolution(
+    x: Tensor, weight: Tensor, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool, *_: Any,
+    out_val: Tensor, **__: Any,
+) -> int:  # fmt: skip
+    """Each position of the smaller grid (the input's, if transposed) of each example meets each weight once."""
+    grid = x if transposed else out_val
+    return 2 * x.shape[0] * math.prod(grid.shape[2:]) * weight.numel()
 
 
 def _attention(query: Tensor, key: Tensor, value: Tensor, *_: Any, out_val: Any, **__: Any) -> int:

@@ -1,4 +1,4 @@
-"""What a model is called with: the tensors that its user described."""
+"""What a model is called with: the tensors that its user described, or the first guess that its forward accepts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.errors import InputError
+from torchrecorder.graph.model import Mode
+from torchrecorder.recording.ladder.guess import Guess
+from torchrecorder.recording.ladder.guesses import guesses
+from torchrecorder.recording.ladder.proof import refusal
 from torchrecorder.request import InputSpec
+
+_SHOWN = 12
+"""Guesses that an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,23 +30,28 @@ class Inputs:
     """How they were chosen, if the user gave none."""
 
 
-def make_inputs(model: nn.Module, specs: Sequence[InputSpec] | None, *, seed: int) -> Inputs:
+def make_inputs(model: nn.Module, specs: Sequence[InputSpec] | None, *, seed: int, mode: Mode = "eval") -> Inputs:
     """Random tensors as described: the named ones as keyword arguments, the others by position.
 
-    They are drawn from a generator of their own, so torch's random numbers do not move.
+    If nothing is described, inputs are guessed from what the model says of itself, and the first guess that its forward
+    accepts is taken. They are drawn from a generator of their own, so torch's random numbers do not move.
 
     Raises:
-        InputError: Nothing is described, or a tensor cannot be made.
+        InputError: A tensor cannot be made, or no guess was accepted.
     """
-    if specs is None:
-        raise InputError(
-            f"{type(model).__name__} is called with tensors of unknown shape", "say it: `shape: 1,3,224,224`"
-        )
-    generator = torch.Generator().manual_seed(seed)
-    made = [(spec.name, make_tensor(spec, generator)) for spec in specs]
-    return Inputs(
-        tuple(tensor for name, tensor in made if name is None),
-        {name: tensor for name, tensor in made if name is not None},
+    if specs is not None:
+        return _made(specs, seed)
+    tried: list[str] = []
+    for guess in guesses(model, batch=2 if mode == "train" else 1):
+        inputs = _inputs(guess, seed)
+        reason = refusal(model, inputs.args, inputs.kwargs, mode=mode, seed=seed)
+        if not reason:
+            return inputs
+        tried.append(f"{inputs.guessed}: {reason}")
+    raise InputError(
+        f"{type(model).__name__} is called with inputs of unknown shape",
+        "say it: `shape: 1,3,224,224`, or name a function that makes them with `inputs`",
+        tuple(tried[:_SHOWN]),
     )
 
 
@@ -56,3 +68,19 @@ def make_tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:
         return torch.randint(spec.high, spec.shape, generator=generator, dtype=dtype)
     except (RuntimeError, ValueError, TypeError) as error:
         raise InputError(f"the input {spec} cannot be made: {error}") from error
+
+
+def _made(specs: Sequence[InputSpec], seed: int, guessed: str = "") -> Inputs:
+    generator = torch.Generator().manual_seed(seed)
+    made = [(spec.name, make_tensor(spec, generator)) for spec in specs]
+    return Inputs(
+        tuple(tensor for name, tensor in made if name is None),
+        {name: tensor for name, tensor in made if name is not None},
+        guessed,
+    )
+
+
+def _inputs(guess: Guess, seed: int) -> Inputs:
+    if guess.arguments is not None:
+        return Inputs(*guess.arguments, str(guess))
+    return _made(guess.specs, seed, str(guess))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import torch
 
 from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed
 from torchrecorder.graph import Graph, to_json
@@ -33,9 +36,22 @@ def record(request: RecordingRequest) -> Graph:
     if request.inputs:
         args, kwargs = load_arguments(request.inputs)
     else:
-        made = make_inputs(model, parse_shapes(request.shape) if request.shape else None, seed=request.seed)
+        specs = parse_shapes(request.shape) if request.shape else None
+        made = make_inputs(model, specs, seed=request.seed, mode=request.mode)
         args, kwargs, guessed = made.args, made.kwargs, made.guessed
-    return capture(model, args, kwargs, mode=request.mode, run=request.run, seed=request.seed, guessed=guessed)
+    options: dict[str, Any] = {"mode": request.mode, "run": request.run, "seed": request.seed, "guessed": guessed}
+    return _with_as_little_autograd_as_possible(lambda: capture(model, args, kwargs, **options))
+
+
+def _with_as_little_autograd_as_possible(recording: Callable[[], Graph]) -> Graph:
+    """Record without autograd, which keeps every activation; with it only if the forward fails without."""
+    try:
+        with torch.no_grad():
+            return recording()
+    except ForwardError:
+        with contextlib.suppress(ForwardError):  # the first error says more
+            return recording()
+        raise
 
 
 def _graph_or_error(request: RecordingRequest) -> dict[str, Any]:

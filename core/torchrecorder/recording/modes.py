@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,11 @@ class KernelMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     supports_higher_order_operators = True
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Leave out the wrapper that keeps the compiler away: it costs as much as the mode, and loads the compiler."""
+        return False
+
     def __init__(self, log: OpLog) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._log = log
@@ -52,6 +58,22 @@ class KernelMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
+        log = self._log
+        kernel = log.facts(func)
+        if kernel.writes:
+            log.before_write(kernel, args, kwargs)
         out = func(*args, **kwargs)
-        self._log.kernel(func, args, kwargs, out)
+        log.kernel(kernel, args, kwargs, out)
         return out
+
+
+def _hide_from_compiler(function: Callable[..., Any]) -> None:
+    """Keep a compiler that the forward itself loads from compiling the recorder; one loaded before is switched off."""
+    with contextlib.suppress(ImportError, AttributeError):  # as good as nothing is promised of these names
+        from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
+
+        skip = _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP)
+        set_code_exec_strategy(function.__code__, skip)
+
+
+_hide_from_compiler(KernelMode.__torch_dispatch__)

@@ -56,11 +56,12 @@ class ModuleNames:
         count = self._unregistered[name] = self._unregistered.get(name, 0) + 1
         path = name if count == 1 else f"{name}:{count}"
         self._paths.pop(id(module), None)
+        inside = _Parameters()
         for inner, child in module.named_modules(prefix=path):
             known = self._paths.get(id(child))
             if known is None or known[0]() is not child:
                 self._paths[id(child)] = (weakref.ref(child), inner)
-                self.met[inner] = _describe(child, inner)
+                self.met[inner] = _describe(child, inner, inside)
         for kind, inner, tensor in named_state(module):
             self._declare(tensor, kind, f"{path}.{inner}")
         return path
@@ -85,10 +86,11 @@ def describe(model: nn.Module, called: Iterable[str], met: Mapping[str, Module])
     modules = dict(model.named_modules(remove_duplicate=False))
     for path, module in modules.items():
         paths.setdefault(id(module), []).append(path)
+    inside = _Parameters()
     found = {}
     for first, *aliases in paths.values():
         if first in wanted:
-            found[first] = _describe(modules[first], first, tuple(aliases))
+            found[first] = _describe(modules[first], first, inside, tuple(aliases))
     found.update((path, facts) for path, facts in met.items() if path in wanted)
     return found
 
@@ -113,18 +115,36 @@ def is_native(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == "torch"
 
 
-def _describe(module: nn.Module, path: str, aliases: tuple[str, ...] = ()) -> Module:
+class _Parameters:
+    """The parameters in each module of a model; what is in a part is looked up once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, dict[int, Tensor]] = {}
+
+    def of(self, module: nn.Module) -> dict[int, Tensor]:
+        """The parameters in the module and all below it, each once, by identity."""
+        if id(module) in self._known:
+            return self._known[id(module)]
+        for inner in reversed(list(module.modules())):  # parts come after the whole
+            if id(inner) not in self._known:
+                self._known[id(inner)] = self._collect(inner)
+        return self._known[id(module)]
+
+    def _collect(self, module: nn.Module) -> dict[int, Tensor]:
+        found: dict[int, Tensor] = {id(p): p for p in module.parameters(recurse=False)}
+        for child in module.children():
+            known = self._known.get(id(child))
+            found.update({id(p): p for p in child.parameters()} if known is None else known)
+        return found
+
+
+def _describe(module: nn.Module, path: str, inside: _Parameters, aliases: tuple[str, ...] = ()) -> Module:
     cls = type(module)
-    return Module(path, class_name(cls), is_native(cls), _count(module), _extra_repr(module), aliases)
-
-
-def _count(module: nn.Module) -> ParamCount:
-    everything = list(module.parameters())
-    return ParamCount(
-        own=sum(_size(p) for p in module.parameters(recurse=False)),
-        total=sum(_size(p) for p in everything),
-        trainable=sum(_size(p) for p in everything if p.requires_grad),
-    )
+    own = sum(map(_size, module.parameters(recurse=False)))
+    everything = inside.of(module).values()
+    trainable = sum(_size(p) for p in everything if p.requires_grad)
+    count = ParamCount(own, sum(map(_size, everything)), trainable)
+    return Module(path, class_name(cls), is_native(cls), count, _extra_repr(module), aliases)
 
 
 def _size(parameter: Tensor) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -30,22 +31,24 @@ class Kernel:
     rule: flops.Rule | None
 
 
-@dataclass(slots=True)
 class Running:
     """What has been seen of an operation that is running."""
 
-    kernels: list[str] = field(default_factory=list)
-    flops: int | None = None
-    written: list[tuple[int, int | None]] = field(default_factory=list)
-    """Identity and storage address of the tensors that its kernels overwrote."""
-    results: list[weakref.ref[Tensor]] = field(default_factory=list)
-    """What its kernels gave; usually gone, or among its outputs, when it ends."""
+    __slots__ = ("flops", "kernels", "results", "written")
+
+    def __init__(self) -> None:
+        self.kernels: list[str] = []
+        self.flops: int | None = None
+        self.written: list[tuple[int, int | None]] = []
+        """Identity and storage address of the tensors that its kernels overwrote."""
+        self.results: list[weakref.ref[Tensor]] = []
+        """What its kernels gave; usually gone, or among its outputs, when it ends."""
 
 
 class OpLog:
     """The operations of one recording, in the order in which they ended. Used by one thread."""
 
-    def __init__(self, values: Values, scopes: Scopes) -> None:
+    def __init__(self, values: Values, scopes: Scopes, before_write: Callable[[Tensor], None]) -> None:
         self.rows: list[Op] = []
         self.notes: dict[str, None] = {}
         self.paused = False
@@ -53,13 +56,17 @@ class OpLog:
         self._scopes = scopes
         self._running: Running | None = None
         self._names: dict[Any, OpName | None] = {}
-        self._kernels: dict[Any, Kernel] = {}
+        self._before_write = before_write
+        self._kernels: dict[int, tuple[Any, Kernel]] = {}
 
     def run(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call a function of torch's API and log it, if it is an operation."""
         if self.paused or self._running is not None:
             return func(*args, **kwargs)
-        name = self._name(func)
+        try:
+            name = self._names[func]
+        except (KeyError, TypeError):
+            name = self._name(func)
         if name is None:
             return self._question(func, args, kwargs)
         running = self._running = Running()
@@ -70,18 +77,34 @@ class OpLog:
         self._log(name, "op", running, args, kwargs, out)
         return out
 
-    def kernel(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
+    def facts(self, func: Any) -> Kernel:
+        """What is known of a kernel before it runs."""
+        found = self._kernels.get(id(func))
+        if found is None:
+            found = self._kernels[id(func)] = (func, _describe(func))
+        return found[1]
+
+    def before_write(self, kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """A kernel that overwrites some of its arguments is about to run."""
+        for tensor in _targets(kernel, args, kwargs):
+            self._before_write(tensor)
+
+    def kernel(self, kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
         """A kernel ran. If no operation is running, it came from code without Python, and is an op by itself."""
         if self.paused:
             return
-        kernel = self._kernel(func)
-        running = self._running
-        if running is not None:
-            _note_kernel(running, kernel, args, kwargs, out)
-            return
-        alone = Running()
-        _note_kernel(alone, kernel, args, kwargs, out)
-        self._log(kernel.name, "kernel", alone, args, kwargs, out)
+        running = self._running or Running()
+        running.kernels.append(kernel.label)
+        if kernel.rule is not None:
+            _count(running, kernel.rule, args, kwargs, out)
+        if kernel.writes:
+            running.written += [(id(t), storage_address(t)) for t in _targets(kernel, args, kwargs)]
+        if isinstance(out, Tensor):
+            running.results.append(weakref.ref(out))
+        elif out is not None:
+            running.results += [weakref.ref(t) for t in tensors_in((out,), [])]
+        if self._running is None:
+            self._log(kernel.name, "kernel", running, args, kwargs, out)
 
     def passed(self, tensor: Tensor, call: int, fresh: Tensor) -> None:
         """Log that a call gave its argument back; `fresh` stands for the result from now on."""
@@ -106,31 +129,36 @@ class OpLog:
     ) -> None:
         given = tensors_in(args, [])
         if kwargs:
-            tensors_in(kwargs, given)
-        given = innermost(given)
-        overwritten = _overwritten(name, given, running.written)
+            tensors_in(kwargs.values(), given)
+        if given:
+            given = innermost(given)
+        overwritten = _overwritten(name, given, running.written) if running.written or name.name == "set_data" else ()
         fresh = self._fresh(given, out)
         if not fresh and not overwritten:
             return
-        read = self._values.read
-        inputs = tuple(dict.fromkeys(value for tensor in given for value in read(tensor)))
+        values = self._values
+        inputs = values.read_all(given)
         op = len(self.rows)
-        mutates = tuple(self._values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten))
-        made = tuple(self._values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates)))
+        mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)])
+        outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
         call, source = self._scopes.locate()
-        outputs = mutates + made
         self._adopt(running.results, outputs[0])
         facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind)
         self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *facts))
 
-    def _fresh(self, given: Sequence[Tensor], out: Any) -> Iterable[Tensor]:
+    def _fresh(self, given: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
         """The tensors of a result that are new, each once."""
-        if out is None:
-            return ()
-        old = {id(tensor) for tensor in given}
+        found: list[Tensor] = []
         is_known = self._values.is_known
-        found = {id(t): t for t in innermost(tensors_in(out, [])) if id(t) not in old and not is_known(t)}
-        return found.values()
+        for tensor in innermost(tensors_in((out,), [])):
+            if is_known(tensor):
+                continue
+            for other in (*given, *found):
+                if other is tensor:
+                    break
+            else:
+                found.append(tensor)
+        return found
 
     def _adopt(self, results: Sequence[weakref.ref[Tensor]], value: int) -> None:
         """Tensors that outlive their kernel without being outputs (wrapped by one, cached in C++) stand for the op."""
@@ -140,20 +168,10 @@ class OpLog:
                 self._values.alias(tensor, value)
 
     def _name(self, func: Any) -> OpName | None:
-        try:
-            return self._names[func]
-        except KeyError:
-            name = self._names[func] = op_name(func)
-            return name
-        except TypeError:
-            return op_name(func)
-
-    def _kernel(self, func: Any) -> Kernel:
-        try:
-            return self._kernels[func]
-        except KeyError:
-            kernel = self._kernels[func] = _describe(func)
-            return kernel
+        name = op_name(func)
+        with contextlib.suppress(TypeError):  # not every callable can be a key
+            self._names[func] = name
+        return name
 
 
 def _describe(func: Any) -> Kernel:
@@ -163,19 +181,17 @@ def _describe(func: Any) -> Kernel:
     return Kernel(kernel_name(func), str(func), writes, flops.rule_for(func))
 
 
-def _note_kernel(running: Running, kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
-    running.kernels.append(kernel.label)
-    if kernel.rule is not None:
-        counted = flops.count(kernel.rule, args, kwargs, out)
-        if counted is not None:
-            running.flops = (running.flops or 0) + counted
-    for position, name in kernel.writes:
-        target = args[position] if position < len(args) else kwargs.get(name)
-        running.written += [(id(t), storage_address(t)) for t in tensors_in(target, [])]
-    if isinstance(out, Tensor):
-        running.results.append(weakref.ref(out))
-    elif out is not None:
-        running.results += [weakref.ref(t) for t in tensors_in(out, [])]
+def _targets(kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Tensor]:
+    """The tensors that the kernel overwrites."""
+    return tensors_in(
+        [args[position] if position < len(args) else kwargs.get(name) for position, name in kernel.writes], []
+    )
+
+
+def _count(running: Running, rule: flops.Rule, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
+    counted = flops.count(rule, args, kwargs, out)
+    if counted is not None:
+        running.flops = (running.flops or 0) + counted
 
 
 def _overwritten(name: OpName, given: Sequence[Tensor], written: Sequence[tuple[int, int | None]]) -> Sequence[Tensor]:
@@ -186,8 +202,6 @@ def _overwritten(name: OpName, given: Sequence[Tensor], written: Sequence[tuple[
     """
     if name.name == "set_data":
         return given[:1]
-    if not written:
-        return ()
     found: dict[int, Tensor] = {}
     for identity, address in written:
         target = next((t for t in given if id(t) == identity), None)

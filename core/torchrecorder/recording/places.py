@@ -1,25 +1,57 @@
-"""Which file a frame runs, looked up once per file: every operation asks."""
+"""What the frames of Python say of themselves, looked up once per function: every operation walks over some."""
 
 from __future__ import annotations
 
-from types import FrameType
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+import torch
+from torch import nn
 
 from torchrecorder.recording.origin import import_path, is_users
 
 
+def _code_named(name: str, code: CodeType) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
+
+
+CALL: CodeType = nn.Module._call_impl.__code__
+"""What runs a module, with the hooks in the function inside it."""
+HOOKED_CALL = _code_named("inner", CALL)
+APPLY: CodeType = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
+
+
+class Place(NamedTuple):
+    """What is known of a function."""
+
+    code: CodeType
+    """Kept, so that no other function gets its address."""
+    file: str | None
+    """Its file as `pkg/mod.py`; None if it lies in torch or in the recorder, or was generated."""
+    is_module_call: bool
+    may_be_scope: bool
+    """Whether it may run a module that no hook announces, or a custom autograd function."""
+
+
 class Places:
-    """Names files as `pkg/mod.py`."""
+    """Knows functions by the address of their code: to compare code objects is to compare what is in them."""
 
     def __init__(self) -> None:
-        self._files: dict[str, str | None] = {}
+        self._known: dict[int, Place] = {}
 
-    def file_of(self, frame: FrameType) -> str | None:
-        """The frame's file; None if it lies in torch or in the recorder, or was generated."""
-        filename = frame.f_code.co_filename
-        try:
-            return self._files[filename]
-        except KeyError:
-            # Generated code (`<eval_with_key>.3` of torch.fx) carries a number that differs from run to run.
-            is_seen = is_users(filename) and not filename.startswith("<")
-            found = self._files[filename] = import_path(filename, frame.f_globals) if is_seen else None
-            return found
+    def of_code(self, frame: FrameType) -> Place:
+        """What is known of the function that runs in the frame."""
+        code = frame.f_code
+        place = self._known.get(id(code))
+        if place is None:
+            place = self._known[id(code)] = _describe(code, frame)
+        return place
+
+
+def _describe(code: CodeType, frame: FrameType) -> Place:
+    # Generated code (`<eval_with_key>.3` of torch.fx) carries a number that differs from run to run.
+    filename = code.co_filename
+    is_seen = is_users(filename) and not filename.startswith("<")
+    file = import_path(filename, frame.f_globals) if is_seen else None
+    may_be_scope = code is APPLY or (code.co_name == "forward" and code.co_argcount > 0)
+    return Place(code, file, code is CALL or code is HOOKED_CALL, may_be_scope)

@@ -2,44 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
+from torch.nn.parameter import is_lazy
 
+from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph, Info
-from torchrecorder.graph.model import Mode
+from torchrecorder.graph.model import Executed, Mode
 from torchrecorder.recording.failure import forward_error
 from torchrecorder.recording.preserve import undisturbed
 from torchrecorder.recording.session import Session
-from torchrecorder.recording.skeleton import Skeleton, shared_parameters
-from torchrecorder.running.nested import map_tensors
+from torchrecorder.recording.skeleton import Skeleton
+from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
+from torchrecorder.running import map_tensors
 
 Run = Literal["auto", "real", "fake", "meta"]
 
+LARGE = 300_000_000
+"""Parameters from which on a model is not computed unless it is asked for: seconds and gigabytes for one picture."""
 
-def run_real(
-    model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, mode: Mode, seed: int, guessed: str
-) -> Graph:
-    """Record a forward on numbers; the model and the arguments stay as they are."""
-    with torch.inference_mode(False):
-        skeleton = Skeleton(shared_parameters(model))
-        stand_in: nn.Module = skeleton.of(model)
-        given = map_tensors((tuple(args), dict(kwargs)), _copied)
-    stand_in.train(mode == "train")
-    paths = {id(module): path for path, module in stand_in.named_modules()}
-    originals = [(old, paths[id(new)]) for old, new in skeleton.modules if id(new) in paths and old is not new]
-    session = Session(stand_in, originals)
-    info = Info("real", torch.__version__, mode, guessed)
-    with undisturbed(seed):
+_OF_THE_MACHINE = (
+    *("can't allocate memory", "out of memory", "not enough memory"),
+    *("not implemented for", "Torch not compiled with", "NVIDIA driver", "No CUDA", "CUDA error"),
+)
+"""What exceptions say when the machine is at fault, not the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """What is to be recorded."""
+
+    model: nn.Module
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    mode: Mode = "eval"
+    seed: int = 0
+    guessed: str = ""
+
+
+def run_as(run: Run, forward: Forward) -> Graph:
+    """Record a forward in the way that was asked for; `auto` falls back to the next one, and a note says why.
+
+    Raises:
+        ForwardError: The forward raised, in the way that comes first.
+    """
+    first, *others = _ways(forward.model) if run == "auto" else [run]
+    try:
+        return record(first, forward)
+    except ForwardError as error:
+        for other in others:
+            if first != "real" or _is_of_the_machine(error):
+                try:
+                    return record(other, forward, (_note(other, first, error),))
+                except ForwardError:
+                    continue
+        raise
+
+
+def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = ()) -> Graph:
+    """Record a forward in one way. The model and the arguments stay as they are."""
+    info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes)
+    with prepared(executed, forward) as (session, args, kwargs):
         try:
-            session.run(*given)
+            session.run(args, kwargs)
         except Exception as error:
             raise forward_error(error, session.graph(info)) from error
-    return session.graph(info)
+        return session.graph(info)
 
 
-def _copied(tensor: Tensor) -> Tensor:
-    """A forward may write to its arguments."""
-    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+@contextmanager
+def prepared(
+    executed: Executed, forward: Forward, session: type[Session] = Session
+) -> Iterator[tuple[Session, tuple[Any, ...], dict[str, Any]]]:
+    """A session on a stand-in of the model, and the arguments for it."""
+    tensors = _TENSORS[executed](forward.model)
+    with ExitStack() as stack:
+        with torch.inference_mode(False):
+            skeleton = Skeleton(tensors.of)
+            stand_in: nn.Module = skeleton.of(forward.model)
+            args, kwargs = map_tensors((tuple(forward.args), dict(forward.kwargs)), tensors.of_argument)
+        stand_in.train(forward.mode == "train")
+        paths = {id(module): path for path, module in stand_in.named_modules()}
+        originals = [(old, paths[id(new)]) for old, new in skeleton.modules if id(new) in paths and old is not new]
+        stack.enter_context(undisturbed(forward.seed))
+        stack.enter_context(tensors.running())
+        yield session(stand_in, originals, tensors.before_write), args, kwargs
+
+
+_TENSORS: dict[Executed, Callable[[nn.Module], Substitutes]] = {
+    "real": SharedTensors,
+    "fake": FakeTensors,
+    "meta": MetaTensors,
+}
+
+
+def is_small(model: nn.Module) -> bool:
+    """Whether the model has numbers, and few enough of them to compute a forward for one picture."""
+    parameters = list(model.parameters())
+    if any(tensor.is_meta for tensor in (*parameters, *model.buffers())):
+        return False
+    return sum(p.numel() for p in parameters if not is_lazy(p)) <= LARGE
+
+
+def _ways(model: nn.Module) -> list[Executed]:
+    """How a model is run, best first: nothing tells more than numbers, and almost all runs on fake tensors."""
+    if is_small(model):
+        return ["real", "fake", "meta"]
+    return ["fake", "meta"] if any(p.is_meta for p in model.parameters()) else ["fake", "real", "meta"]
+
+
+def _is_of_the_machine(error: ForwardError) -> bool:
+    """Whether another machine could have run it. One that raises for its own reasons is not drawn."""
+    return error.cause.startswith(("MemoryError", "NotImplementedError", "OutOfMemoryError")) or any(
+        said in error.cause for said in _OF_THE_MACHINE
+    )
+
+
+_NAMES = {"real": "on numbers", "fake": "on fake tensors", "meta": "on the meta device"}
+
+
+def _note(executed: Executed, first: Executed, error: ForwardError) -> str:
+    where = f" in {error.layer}" if error.layer else ""
+    cause = error.cause.partition("\n")[0][:200]
+    return f"the forward ran {_NAMES[executed]}, because {_NAMES[first]} it failed{where}: {cause}"

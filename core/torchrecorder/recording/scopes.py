@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchrecorder.graph.model import CallKind
 from torchrecorder.recording.modules import ModuleNames
-from torchrecorder.recording.places import Places
+from torchrecorder.recording.places import APPLY, CALL, HOOKED_CALL, Places
 
 
 @dataclass(slots=True)
@@ -50,15 +49,6 @@ class Running:
     when the next walk no longer meets it: kept longer, it would keep the tensors among its local variables."""
 
 
-def _code_named(name: str, code: CodeType) -> CodeType:
-    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
-
-
-_CALL: CodeType = nn.Module._call_impl.__code__
-_HOOKED_CALL = _code_named("inner", _CALL)
-_APPLY: CodeType = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
-
-
 class Scopes:
     """The calls of one recording, in the order they began. Used by one thread."""
 
@@ -81,6 +71,8 @@ class Scopes:
 
     def leave(self, module: nn.Module) -> Running | None:
         """The innermost call of the module ends; calls inside it that never ended failed."""
+        if self.stack and self.stack[-1].module is module:
+            return self.stack.pop()
         if not any(running.module is module for running in self.stack):
             return None
         while self.stack[-1].module is not module:
@@ -89,35 +81,27 @@ class Scopes:
 
     def locate(self) -> tuple[int, str | None]:
         """Id of the innermost call, and `file:line` of the statement outside torch that runs in it."""
-        return self._locate(sys._getframe(1))
+        return self._locate(sys._getframe(2))
 
     def _locate(self, frame: FrameType | None) -> tuple[int, str | None]:
         top = self.stack[-1]
         source: str | None = None
         inner: list[tuple[FrameType, Any]] = []
+        of_code = self._places.of_code
         while frame is not None:
-            code = frame.f_code
-            if code is _HOOKED_CALL or code is _CALL:
+            place = of_code(frame)
+            if place.is_module_call:
                 break
-            if source is None and (file := self._places.file_of(frame)):
-                source = f"{file}:{frame.f_lineno}"
-            scope = self._scope_of(frame, code, top)
-            if scope is not None:
-                inner.append((frame, scope))
+            if source is None and place.file is not None:
+                source = f"{place.file}:{frame.f_lineno}"
+            if place.may_be_scope:
+                scope = _scope_of(frame, top)
+                if scope is not None:
+                    inner.append((frame, scope))
             frame = frame.f_back
+        if not inner and not top.frames:
+            return top.row.id, source
         return self._innermost(top, inner), source
-
-    def _scope_of(self, frame: FrameType, code: CodeType, top: Running) -> Any:
-        """The module or autograd function that the frame runs, if it is not the innermost module itself."""
-        if code is _APPLY:
-            return frame.f_locals["cls"]
-        if code.co_name != "forward" or not code.co_argcount:
-            return None
-        back = frame.f_back
-        if back is not None and back.f_code is _HOOKED_CALL:
-            return None
-        owner = _first_argument(frame, code)
-        return owner if isinstance(owner, nn.Module) and owner is not top.module else None
 
     def _innermost(self, top: Running, inner: list[tuple[FrameType, Any]]) -> int:
         frames = top.frames
@@ -145,9 +129,21 @@ class Scopes:
 
 def _caller_of_module(frame: FrameType | None) -> FrameType | None:
     """The frame that called the module whose hooks are running."""
-    while frame is not None and frame.f_code is not _CALL:
+    while frame is not None and frame.f_code is not CALL:
         frame = frame.f_back
     return None if frame is None else frame.f_back
+
+
+def _scope_of(frame: FrameType, top: Running) -> Any:
+    """The module or autograd function that the frame runs, if it is not the innermost module itself."""
+    code = frame.f_code
+    if code is APPLY:
+        return frame.f_locals["cls"]
+    back = frame.f_back
+    if back is not None and back.f_code is HOOKED_CALL:
+        return None
+    owner = _first_argument(frame, code)
+    return owner if isinstance(owner, nn.Module) and owner is not top.module else None
 
 
 def _first_argument(frame: FrameType, code: CodeType) -> Any:

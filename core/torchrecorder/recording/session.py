@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from torchrecorder.graph import Call, Failure, Graph, Info
 from torchrecorder.recording.calls import Calls
@@ -23,15 +23,23 @@ from torchrecorder.running.nested import named_tensors
 class Session:
     """Runs a model once and keeps what it did. `model` may be changed by it; see `skeleton`."""
 
-    def __init__(self, model: nn.Module, originals: Sequence[tuple[nn.Module, str]] = ()) -> None:
-        self._model = model
+    log_type: ClassVar[type[OpLog]] = OpLog
+    """Tests that execute a recording again put one here that keeps what it was given."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        originals: Sequence[tuple[nn.Module, str]] = (),
+        before_write: Callable[[Tensor], None] = lambda tensor: None,
+    ) -> None:
+        self.model = model
         self._values = Values()
         self._names = ModuleNames(self._values.declare)
         self._names.register(model)
         for original, path in originals:
             self._names.stands_for(original, path)
         self._scopes = Scopes(self._names)
-        self._ops = OpLog(self._values, self._scopes)
+        self._ops = self.log_type(self._values, self._scopes, before_write)
         self._calls = Calls(model, self._values, self._scopes, self._ops)
         self._inputs: dict[str, int] = {}
         self._outputs: dict[str, tuple[int, ...]] = {}
@@ -39,11 +47,11 @@ class Session:
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call the model and give its result. After an exception, which goes on, `graph` ends where it was raised."""
-        for path, tensor in Signatures().tensors(self._model, args, kwargs, objects=True):
+        for path, tensor in Signatures().tensors(self.model, args, kwargs, objects=True):
             self._inputs[path] = self._values.start(tensor, "input", path)
         try:
             with self._recording():
-                result = self._model(*args, **kwargs)
+                result = self.model(*args, **kwargs)
         except Exception as error:
             self._failure = self._calls.failure(error)
             raise
@@ -55,14 +63,14 @@ class Session:
         """What was recorded; `info` says how."""
         called = [row.module for row in self._scopes.rows if row.kind == "module"]
         return Graph(
-            modules=describe(self._model, called, self._names.met),
+            modules=describe(self.model, called, self._names.met),
             calls=tuple(_call(row) for row in self._scopes.rows),
             ops=tuple(self._ops.rows),
             values=tuple(self._values.rows),
             inputs=self._inputs,
             outputs=self._outputs,
             info=self._complete(info),
-            tied=tied(self._model),
+            tied=tied(self.model),
         )
 
     @contextmanager

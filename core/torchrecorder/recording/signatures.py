@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
@@ -26,14 +26,19 @@ class Signatures:
         kwargs: Mapping[str, Any],
         *,
         objects: bool = False,
-    ) -> Iterator[tuple[str, Tensor]]:
+    ) -> list[tuple[str, Tensor]]:
         """The tensors among the arguments of `module`, with their paths: `x`, `states.0`."""
         names, rest = self._names(module)
+        found: list[tuple[str, Tensor]] = []
         for position, arg in enumerate(args):
             name = names[position] if position < len(names) else _join(rest, position - len(names))
-            yield from named_tensors(arg, name, objects=objects)
+            if isinstance(arg, Tensor):
+                found.append((name, arg))
+            else:
+                found += named_tensors(arg, name, objects=objects)
         for name, arg in kwargs.items():
-            yield from named_tensors(arg, name, objects=objects)
+            found += named_tensors(arg, name, objects=objects)
+        return found
 
     def _names(self, module: nn.Module) -> _Names:
         forward = getattr(module.forward, "__func__", module.forward)

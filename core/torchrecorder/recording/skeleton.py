@@ -17,10 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 from torch.utils.hooks import RemovableHandle
-
-from torchrecorder.recording.values import storage_address
 
 Substitute = Callable[[Tensor], Tensor]
 
@@ -30,34 +27,32 @@ class Skeleton:
 
     def __init__(self, substitute: Substitute) -> None:
         self._substitute = substitute
-        self._done: dict[int, Any] = {}
-        self._originals: list[Any] = []
+        self._done: dict[int, tuple[Any, Any]] = {}
+        """The stand-in by the address of the original, which is kept, else its address might be used again."""
         self.modules: list[tuple[nn.Module, nn.Module]] = []
         """Each module with its stand-in."""
 
     def of(self, obj: Any) -> Any:
         """The stand-in of an object."""
-        if obj is None or isinstance(obj, (str, int, float, bytes, type)):
+        kind = type(obj)
+        if kind in _SHARED:
             return obj
-        try:
-            return self._done[id(obj)]
-        except KeyError:
-            new = self._copy(obj)
-            self._keep(obj, new)
-            return new
+        known = self._done.get(id(obj))
+        if known is not None:
+            return known[0]
+        copier = _COPIERS.get(kind)
+        new = self._copy(obj) if copier is None else copier(self, obj)
+        self._keep(obj, new)
+        return new
 
     def _keep(self, obj: Any, new: Any) -> None:
-        self._done[id(obj)] = new
-        self._originals.append(obj)  # else its address might be used again for another object
+        self._done[id(obj)] = (new, obj)
 
     def _copy(self, obj: Any) -> Any:
         if isinstance(obj, nn.Module):
             return self._module(obj)
         if isinstance(obj, Tensor):
             return self._substitute(obj)
-        copier = _COPIERS.get(type(obj))
-        if copier is not None:
-            return copier(self, obj)
         if isinstance(obj, tuple) and hasattr(obj, "_replace"):
             return type(obj)(*map(self.of, obj))
         return obj
@@ -71,7 +66,10 @@ class Skeleton:
             return module
         self._keep(module, new)
         self.modules.append((module, new))
-        new.__dict__.update({name: self.of(value) for name, value in module.__dict__.items()})
+        attributes = new.__dict__
+        for name, value in module.__dict__.items():
+            # The containers that every module has and few use are nobody else's: most of the work, if followed.
+            attributes[name] = type(value)() if name in _OWN and not value else self.of(value)
         for name in _slots(type(module)):
             if hasattr(module, name):
                 object.__setattr__(new, name, self.of(getattr(module, name)))
@@ -88,14 +86,14 @@ class Skeleton:
         return new
 
     def _dict(self, obj: dict[Any, Any]) -> dict[Any, Any]:
-        new = copy.copy(obj)
+        new = obj.copy()
         self._keep(obj, new)
         for key, value in obj.items():
             new[key] = self.of(value)
         return new
 
     def _list(self, obj: Any) -> Any:
-        new = copy.copy(obj)
+        new = obj.copy()
         self._keep(obj, new)
         for position, item in enumerate(obj):
             new[position] = self.of(item)
@@ -112,8 +110,8 @@ class Skeleton:
 
     def _reference(self, obj: weakref.ref[Any]) -> Any:
         """A weak reference to what has a stand-in by now (a parent, a parameter); others stay as they are."""
-        target = self._done.get(id(obj()))
-        return obj if target is None else weakref.ref(target)
+        known = self._done.get(id(obj()))
+        return obj if known is None else weakref.ref(known[0])
 
     def _handle(self, obj: RemovableHandle) -> RemovableHandle:
         """The handle of a hook removes it from the copy; with the original's it would undress the user's model."""
@@ -121,6 +119,9 @@ class Skeleton:
         new.__setstate__(tuple(map(self.of, obj.__getstate__())))  # type: ignore[no-untyped-call]
         return new
 
+
+_OWN = {name for name, value in vars(nn.Module()).items() if isinstance(value, (dict, set))}
+_SHARED = {type(None), str, int, float, bool, bytes, type, torch.dtype, torch.device}
 
 _COPIERS: dict[type, Callable[[Skeleton, Any], Any]] = {
     dict: Skeleton._dict,
@@ -167,38 +168,3 @@ def _make_eager(module: nn.Module) -> None:
     compiled = _compiled_class()
     if compiled is not None and isinstance(module, compiled):
         module.__dict__["forward"] = module.get_submodule("_orig_mod").__call__
-
-
-def shared_parameters(model: nn.Module) -> Substitute:
-    """Parameters become others on the same memory, so that `requires_grad_` or `.grad` set in forward is lost again.
-
-    Buffers and other tensors are copied, keeping who shares memory with whom: a forward may write to them.
-    """
-    parameters = {id(p): p for p in model.parameters()}
-    memories: dict[int | None, torch.UntypedStorage] = {}
-    for parameter in parameters.values():
-        if not is_lazy(parameter) and (address := storage_address(parameter)) is not None:
-            memories[address] = parameter.untyped_storage()
-
-    def substitute(tensor: Tensor) -> Tensor:
-        if is_lazy(tensor):
-            return copy.deepcopy(tensor)
-        address = storage_address(tensor)
-        if type(tensor) not in (Tensor, nn.Parameter, nn.Buffer) or address is None:
-            return tensor if isinstance(tensor, nn.Parameter) else _copied(tensor)
-        if address not in memories:
-            memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
-        place = (tensor.storage_offset(), tensor.size(), tensor.stride())
-        new = tensor.detach().new_empty(0).set_(memories[address], *place)
-        if isinstance(tensor, nn.Parameter):
-            return nn.Parameter(new, tensor.requires_grad)
-        return new.requires_grad_(tensor.requires_grad)
-
-    return substitute
-
-
-def _copied(tensor: Tensor) -> Tensor:
-    try:
-        return tensor.detach().clone()
-    except (RuntimeError, NotImplementedError):
-        return tensor

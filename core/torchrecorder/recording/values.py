@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,10 +63,14 @@ class Values:
         self._metas: dict[Any, TensorMeta] = {}
         self._names: dict[int, tuple[weakref.ref[Tensor], ValueKind, str]] = {}
         self._named: dict[tuple[ValueKind, str], int] = {}
+        self._by_memory: dict[int, int | None] = {}
+        self._memories: dict[int, int] = {}
 
     def declare(self, tensor: Tensor, kind: ValueKind, name: str) -> None:
         """Say what a tensor is, should it ever be read. Two tensors of one name are one value."""
-        self._names.setdefault(id(tensor), (weakref.ref(tensor), kind, name))
+        known = self._names.get(id(tensor))
+        if known is None or known[0]() is not tensor:
+            self._names[id(tensor)] = (weakref.ref(tensor), kind, name)
 
     def is_known(self, tensor: Tensor) -> bool:
         """Whether the tensor has a value already."""
@@ -78,6 +83,17 @@ class Values:
         Both, if it is a view taken before that write: the numbers come from the write, their arrangement from the view.
         """
         (tensor,) = innermost([tensor])
+        return self._read(tensor)
+
+    def read_all(self, tensors: Iterable[Tensor]) -> tuple[int, ...]:
+        """What reads of these tensors depend on, each value once; the tensors are innermost ones."""
+        found: dict[int, None] = {}
+        for tensor in tensors:
+            for value in self._read(tensor):
+                found[value] = None
+        return tuple(found)
+
+    def _read(self, tensor: Tensor) -> tuple[int, ...]:
         entry = self._entries.get(id(tensor))
         if entry is None or entry.ref() is not tensor:
             entry = self._first_seen(tensor)
@@ -169,12 +185,22 @@ class Values:
         address = storage_address(tensor)
         if address is None or address in self._storages:
             return self._storages.get(address or 0)
-        declared = [ref() for ref, _, _ in self._names.values()]
-        for other in declared:
-            if other is not None and other is not tensor and storage_address(other) == address:
-                self.read(other)
-                return self._storages[address]
-        return None
+        other = self._declared_at(address)
+        if other is None or other is tensor:
+            return None
+        self.read(other)
+        return self._storages.get(address)
+
+    def _declared_at(self, address: int) -> Tensor | None:
+        """The declared tensor with this memory. Their addresses are taken together, since few forwards need any."""
+        if len(self._by_memory) != len(self._names):
+            for identity, (ref, _, _) in self._names.items():
+                other = ref()
+                self._by_memory.setdefault(identity, None if other is None else storage_address(other))
+            self._memories = {at: identity for identity, at in reversed(self._by_memory.items()) if at is not None}
+        holder = self._memories.get(address)
+        found = None if holder is None else self._names[holder][0]()
+        return found if found is not None and storage_address(found) == address else None
 
     def _storage(self, tensor: Tensor) -> tuple[Storage | None, bool]:
         """The memory of a tensor (None for sparse, nested, …), and whether it was known before."""
@@ -191,7 +217,7 @@ class Values:
 
     def _meta(self, tensor: Tensor) -> TensorMeta:
         try:
-            key = (tensor.shape, tensor.dtype, tensor.device.type, tensor.layout)
+            key = (tensor.shape, tensor.dtype, tensor.device, tensor.layout)
         except (RuntimeError, ValueError):  # nested, or a lazy parameter: the sizes cannot be asked for
             return TensorMeta(("?",), str(tensor.dtype)[6:], tensor.device.type, None)
         meta = self._metas.get(key)

@@ -7,7 +7,7 @@ an attribute of some object may lead anywhere.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -19,25 +19,26 @@ _DEPTH = 8
 _PLAIN = (str, bytes, int, float, complex, type, type(None), nn.Module, torch.dtype, torch.device)
 
 
-def tensors_in(obj: Any, found: list[Tensor]) -> list[Tensor]:
+_NO_CONTAINER = {int, float, str, bool, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format}
+
+
+def tensors_in(items: Iterable[Any], found: list[Tensor]) -> list[Tensor]:
     """Append the tensors among the arguments of an operation to `found`, and give it back.
 
     Operations take tensors, lists of them and slices only. It runs for each of them, hence the order of the tests.
     """
-    if isinstance(obj, Tensor):
-        found.append(obj)
-        return found
-    kind = type(obj)
-    if kind is int or kind is float or kind is str or kind is bool or obj is None:
-        return found
-    if isinstance(obj, (tuple, list)):
-        for item in obj:
+    for item in items:
+        kind = type(item)
+        if kind is Tensor or (kind not in _NO_CONTAINER and isinstance(item, Tensor)):
+            found.append(item)
+        elif kind in _NO_CONTAINER:
+            continue
+        elif isinstance(item, (tuple, list)):
             tensors_in(item, found)
-    elif isinstance(obj, dict):
-        for item in obj.values():
-            tensors_in(item, found)
-    elif kind is slice:
-        tensors_in((obj.start, obj.stop, obj.step), found)
+        elif isinstance(item, dict):
+            tensors_in(item.values(), found)
+        elif kind is slice:
+            tensors_in((item.start, item.stop, item.step), found)
     return found
 
 
@@ -63,8 +64,8 @@ def named_tensors(
 def _items(obj: Any, objects: bool) -> Iterator[tuple[Any, Any]]:
     if isinstance(obj, Mapping):
         yield from obj.items()
-    elif isinstance(obj, tuple) and hasattr(obj, "_fields"):
-        yield from zip(obj._fields, obj, strict=True)
+    elif isinstance(obj, tuple) and (names := getattr(obj, "_fields", None)) is not None:
+        yield from zip(names, obj, strict=True)
     elif isinstance(obj, (list, tuple)):
         yield from enumerate(obj)
     elif dataclasses.is_dataclass(obj):
@@ -90,8 +91,8 @@ def map_tensors(obj: Any, change: Callable[[Tensor], Tensor], *, depth: int = _D
 def _rebuilt(obj: Any, changed: dict[Any, Any]) -> Any:
     if isinstance(obj, Mapping):
         return _with_items(obj, changed)
-    if isinstance(obj, tuple) and hasattr(obj, "_replace"):
-        return obj._replace(**changed)
+    if isinstance(obj, tuple) and (replace := getattr(obj, "_replace", None)) is not None:
+        return replace(**changed)
     if isinstance(obj, (list, tuple)):
         items = [changed.get(i, item) for i, item in enumerate(obj)]
         return items if type(obj) is list else type(obj)(items)
@@ -99,8 +100,8 @@ def _rebuilt(obj: Any, changed: dict[Any, Any]) -> Any:
 
 
 def _with_items(obj: Mapping[Any, Any], changed: dict[Any, Any]) -> Any:
-    copy = getattr(obj, "copy", dict)
-    new = obj.__copy__() if hasattr(obj, "__copy__") else copy() if copy is not dict else dict(obj)
+    copy = getattr(obj, "__copy__", None) or getattr(obj, "copy", None)
+    new = dict(obj) if copy is None else copy()
     for key, item in changed.items():
         new[key] = item
     return new

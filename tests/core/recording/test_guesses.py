@@ -1,0 +1,167 @@
+"""Inputs that nobody gave: what is guessed, why, and that nothing is believed before it ran."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.core.recording.nets import Net, record
+from torchrecorder.errors import InputError
+from torchrecorder.recording.inputs import Inputs, make_inputs
+
+
+def guess(model: nn.Module, **options: Any) -> Inputs:
+    found = make_inputs(model, None, seed=0, **options)
+    assert record(model, *found.args, **options).outputs
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (nn.Sequential(nn.Linear(7, 2)), "1,7, from 0 (Linear)"),
+        (nn.Sequential(nn.Flatten(), nn.Linear(28 * 28, 2)), "1,784, from 1 (Linear)"),
+        (nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU()), "1,1,224,224, from 0 (Conv2d)"),
+        (nn.Sequential(nn.Conv2d(1, 2, 5), nn.Flatten(), nn.Linear(1152, 1)), "1,1,28,28, from 0 (Conv2d)"),
+        (nn.Sequential(nn.Conv1d(4, 2, 3)), "1,4,128, from 0 (Conv1d)"),
+        (nn.Sequential(nn.Conv3d(1, 2, 3)), "1,1,32,32,32, from 0 (Conv3d)"),
+        (nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 2)), "int64[1,9]<9, from 0 (Embedding)"),
+        (nn.LSTM(5, 6), "16,1,5, from LSTM"),
+        (nn.GRUCell(5, 6), "1,5, from GRUCell"),
+        (nn.MultiheadAttention(8, 2, batch_first=True), "1,16,8; 1,16,8; 1,16,8, from MultiheadAttention"),
+        (nn.TransformerEncoderLayer(8, 2, 16), "1,16,8, from self_attn (MultiheadAttention)"),
+        (nn.Sequential(nn.BatchNorm2d(3), nn.Conv2d(3, 4, 3)), "2,3,32,32, from 0 (BatchNorm2d)"),
+        (nn.Sequential(nn.LazyConv2d(4, 3)), "1,3,224,224, from 0 (LazyConv2d)"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_the_first_layer_tells(model: nn.Module, said: str) -> None:
+    assert guess(model).guessed == said
+
+
+def test_two_examples_are_trained_on() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    assert guess(model, mode="train").guessed == "2,3, from 0 (Linear)"
+
+
+def test_a_guess_that_needs_numbers_is_proved_on_numbers() -> None:
+    model = Net(lambda self, x: self.fc(x) if x.sum() > -1e9 else x, fc=nn.Linear(3, 3))
+    assert guess(model).guessed == "1,3, from fc (Linear)"
+
+
+def test_the_layer_registered_first_need_not_be_called_first() -> None:
+    model = Net(lambda self, x: self.head(self.body_(x)), head=nn.Linear(4, 2), body_=nn.Linear(3, 4))
+    assert guess(model).guessed == "1,3, from body_ (Linear)"
+
+
+def test_an_error_lists_what_was_tried(caplog: pytest.LogCaptureFixture) -> None:
+    def body(self: Any, x: Tensor) -> Any:
+        raise ValueError("never")
+
+    with caplog.at_level(logging.DEBUG), pytest.raises(InputError) as caught:
+        make_inputs(Net(body, fc=nn.Linear(7, 2)), None, seed=0)
+    assert caught.value.reason == "Net is called with inputs of unknown shape"
+    assert caught.value.tried[0] == "1,7, from fc (Linear): ValueError: never"
+    assert "shape: 1,3,224,224" in caught.value.hint()
+    assert caplog.records == []
+
+
+def test_a_model_without_layers_is_asked_about() -> None:
+    with pytest.raises(InputError) as caught:
+        make_inputs(nn.ReLU(), None, seed=0)
+    assert caught.value.tried == ()
+
+
+def test_a_forward_without_parameters_is_called_with_nothing() -> None:
+    class Constant(nn.Module):
+        def forward(self) -> Tensor:
+            return torch.ones(3)
+
+    found = guess(Constant())
+    assert (found.args, found.kwargs) == ((), {})
+    assert found.guessed == "nothing, since the forward has no parameters"
+
+
+def test_a_lightning_module_keeps_an_example() -> None:
+    model = nn.Sequential(nn.Linear(3, 3))
+    model.example_input_array = torch.ones(5, 3)
+    found = guess(model)
+    assert found.args[0].shape == (5, 3)
+    assert found.guessed == "the example_input_array of Sequential"
+
+
+def test_a_wrong_example_is_not_believed() -> None:
+    model = nn.Sequential(nn.Linear(3, 3))
+    model.example_input_array = torch.ones(5, 4)
+    assert guess(model).guessed == "1,3, from 0 (Linear)"
+
+
+def test_a_timm_model_has_a_default_size() -> None:
+    class FromTimm(nn.Sequential):
+        default_cfg: dict[str, Any]
+
+    FromTimm.__module__ = "timm.models.some"
+    model = FromTimm(nn.Conv2d(3, 4, 3))
+    model.__dict__["default_cfg"] = {"input_size": (3, 40, 48)}
+    assert guess(model).guessed == "1,3,40,48, from the default_cfg of FromTimm"
+
+
+class Annotation:
+    """What jaxtyping makes of `Float[Tensor, "batch 3 time"]`."""
+
+    def __init__(self, dim_str: str, *dtypes: str) -> None:
+        self.dim_str = dim_str
+        self.dtypes = dtypes
+
+
+def test_annotations_tell_shapes_and_types() -> None:
+    class Annotated(nn.Module):
+        def forward(self, x: Any, ids: Any) -> Any:
+            return x.sum(-1) + ids.sum(-1)
+
+    Annotated.forward.__annotations__ = {
+        "x": Annotation("*rest batch 3 width=8", "float16", "float32"),
+        "ids": Annotation("batch 3 time", "int32", "int64"),
+    }
+    found = make_inputs(Annotated(), None, seed=0)
+    assert {name: (t.shape, t.dtype) for name, t in found.kwargs.items()} == {
+        "x": ((1, 3, 8), torch.float32),
+        "ids": ((1, 3, 16), torch.int64),
+    }
+    assert found.guessed == "x=1,3,8; ids=int64[1,3,16]<2, from the annotations of its forward"
+
+
+SMALL = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 37}
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "said"),
+    [
+        ("Bert", SMALL, "input_ids=int64[1,16]<99"),
+        ("ViT", {**SMALL, "image_size": 32, "patch_size": 8}, "pixel_values=1,3,32,32"),
+        (
+            "T5",
+            {"vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 37, "num_layers": 1, "num_heads": 4},
+            "input_ids=int64[1,16]<99; decoder_input_ids=int64[1,16]<99",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_transformers_model_needs_no_shape(name: str, config: dict[str, Any], said: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    model = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**config))
+    assert make_inputs(model, None, seed=0).guessed == f"{said}, from the config of {name}Model"
+
+
+def test_guessing_leaves_the_random_numbers_and_the_model_alone() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout())
+    model[1].eval()
+    state = torch.get_rng_state()
+    guess(model, mode="train")
+    assert torch.equal(torch.get_rng_state(), state)
+    assert [module.training for module in model] == [True, False, True]
+    assert model[1].state_dict()["running_mean"].tolist() == [0.0] * 4

@@ -1,0 +1,156 @@
+"""On what a model runs: numbers, fake tensors or meta, what `auto` chooses, and that none of them touches the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.core.recording.nets import Net, op_names, record
+from tests.truth.case import Case
+from tests.truth.cases import CASES
+from tests.truth.neutral import to_neutral
+from torchrecorder.errors import ForwardError
+from torchrecorder.graph import to_json
+from torchrecorder.recording import capture, run
+
+X = torch.ones(2, 3)
+
+
+def resnet() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(16, 2))
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if not c.needs_numbers], ids=lambda case: case.name)
+@pytest.mark.parametrize("way", ["fake", "meta"])
+def test_without_numbers_the_graph_is_as_exact(case: Case, way: Any) -> None:
+    args, kwargs = case.inputs()
+    graph = capture(case.build(), args, kwargs, mode="train" if case.train else "eval", run=way)
+    assert to_neutral(graph) == (case.nodes, set(case.edges))
+    assert graph.info.executed == way
+
+
+@pytest.mark.parametrize("way", ["real", "fake", "meta"])
+@pytest.mark.parametrize("mode", ["eval", "train"])
+def test_counts_do_not_depend_on_the_way(way: Any, mode: Any) -> None:
+    graph = record(resnet(), torch.ones(2, 3, 4, 4), run=way, mode=mode)
+    first = record(resnet(), torch.ones(2, 3, 4, 4), run="real", mode=mode)
+    assert [op.flops for op in graph.ops] == [op.flops for op in first.ops]
+    shapes = [[v.meta and v.meta.shape for v in g.values] for g in (graph, first)]
+    assert shapes[0] == shapes[1]
+
+
+@pytest.mark.parametrize("way", ["real", "fake", "meta"])
+def test_what_is_written_to_parameters_is_undone(way: Any) -> None:
+    def body(self: Any, x: Tensor) -> Any:
+        with torch.no_grad():
+            self.fc.weight.mul_(2)
+            self.fc.weight[0] = 7
+            nn.init.zeros_(self.fc.bias)
+        self.fc.weight.data.clamp_(max=0.1)
+        self.norm.running_mean.add_(1)
+        return self.norm(self.fc(x))
+
+    net = Net(body, fc=nn.Linear(3, 3), norm=nn.BatchNorm1d(3))
+    before = {name: (id(t), t._version, t.tolist()) for name, t in net.state_dict(keep_vars=True).items()}
+    graph = record(net, X, run=way, mode="train")
+    assert {"mul_", "setitem", "zero_", "clamp_"} <= {*op_names(graph)}
+    assert {name: (id(t), t._version, t.tolist()) for name, t in net.state_dict(keep_vars=True).items()} == before
+
+
+def test_fake_tensors_are_not_left_in_the_model() -> None:
+    def body(self: Any, x: Tensor) -> Any:
+        self.cache = x * 2
+        self.kept["x"] = self.cache
+        return self.cache
+
+    net = Net(body, kept={})
+    assert record(net, X, run="fake").info.executed == "fake"
+    assert not hasattr(net, "cache")
+    assert net.kept == {}
+    assert type(net(X)) is Tensor
+
+
+def test_a_model_on_meta_is_recorded_under_fake_tensors() -> None:
+    with torch.device("meta"):
+        net = nn.Sequential(nn.Embedding(9, 8), nn.LSTM(8, 8))
+    graph = record(net, torch.ones(2, 3, dtype=torch.long))
+    assert (graph.info.executed, graph.info.notes) == ("fake", ())
+    assert {v.meta.device for v in graph.values if v.meta} == {"cpu"}
+    assert net[0].weight.is_meta
+
+
+def test_a_large_model_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "LARGE", 10)
+    graph = record(nn.Linear(3, 3), X)
+    assert (graph.info.executed, graph.info.notes) == ("fake", ())
+
+
+def test_what_needs_numbers_is_computed_after_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "LARGE", 10)
+    graph = record(Net(lambda self, x: self.fc(x) if x.sum() > 0 else x, fc=nn.Linear(3, 3)), X)
+    assert graph.info.executed == "real"
+    assert op_names(graph) == ["sum", "gt", "linear"]
+    (note,) = graph.info.notes
+    assert note.startswith(
+        "the forward ran on numbers, because on fake tensors it failed: DataDependentOutputException"
+    )
+
+
+def test_what_the_machine_cannot_compute_is_followed_by_shape() -> None:
+    def body(self: Any, x: Tensor) -> Any:
+        return x @ torch.empty(3, 10**15)
+
+    graph = record(Net(body), X)
+    assert graph.info.executed == "fake"
+    assert graph.values[graph.outputs[""][0]].meta.shape == (2, 10**15)  # type: ignore[union-attr]
+    (note,) = graph.info.notes
+    assert "because on numbers it failed" in note
+    assert "allocate memory" in note
+
+
+def test_a_model_that_raises_is_not_drawn_as_if_it_did_not() -> None:
+    def body(self: Any, x: Tensor) -> Any:
+        if type(x) is Tensor:
+            raise ValueError("only for real")
+        return x
+
+    with pytest.raises(ForwardError, match="only for real"):
+        record(Net(body), X)
+
+
+@pytest.mark.parametrize("way", ["fake", "meta"])
+def test_the_way_that_was_asked_for_is_the_only_one(way: Any) -> None:
+    with pytest.raises(ForwardError):
+        record(Net(lambda self, x: x if x.sum() > 0 else -x), X, run=way)
+
+
+@pytest.mark.parametrize("way", ["fake", "meta"])
+def test_without_numbers_a_graph_is_deterministic(way: Any) -> None:
+    texts = {to_json(record(nn.LSTM(3, 4), torch.ones(5, 1, 3), run=way)) for _ in range(2)}
+    assert len(texts) == 1
+
+
+class Energy(nn.Module):
+    """Needs autograd to run at all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 1)
+
+    def forward(self, x: Tensor) -> Any:
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(self.fc(x).sum(), x)[0]
+
+
+def test_the_worker_uses_autograd_only_if_it_must() -> None:
+    from torchrecorder.recording.job import record as record_request
+    from torchrecorder.request import RecordingRequest
+
+    graph = record_request(RecordingRequest(f"{__name__}:Energy", "2,3"))
+    assert "linear" in op_names(graph)
+    assert graph.outputs
+    with torch.no_grad(), pytest.raises(ForwardError):
+        record(Energy(), X)
