@@ -124,7 +124,7 @@ def _nodes(drawing: Drawing) -> Iterator[str]:
 
 def _paint(node: Figure, kind: str) -> str:
     colour = variable(kind)
-    dashes = ' stroke-dasharray="3 2"' if kind == "data" else ""
+    dashes = ' stroke-dasharray="3 2"' if kind in ("data", "link") else ""
     paint = f' fill="{colour}" fill-opacity=".16" stroke="{colour}"{dashes}'
     return paint if "error" not in node.flags else f' fill="{colour}" fill-opacity=".16"{_error(node)}'
 
