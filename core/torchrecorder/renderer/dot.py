@@ -1,6 +1,7 @@
 """From a View to the text that a layout engine reads.
 
-The text carries no colours: each thing says what it is in its class, and `svg` paints it. Nodes stand in clusters and
+The text carries no colours: each thing says what it is in its class, and `svg` paints it. What is not for layout, the
+shapes on edges and the classes of layers, travels as a comment. Nodes stand in clusters and
 all edges at the root, where an edge cannot pull its end into the wrong cluster. Names are n0, n1, …, so nothing of the
 user's is ever a name, and every label is escaped and without HTML.
 """
@@ -8,6 +9,7 @@ user's is ever a name, and every label is escaped and without HTML.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import graphviz
 
@@ -106,6 +108,8 @@ class _Drawing:
     def _title(self, box: Box) -> Iterator[str]:
         words = ["box", *(["repeat"] if box.repeat > 1 else []), *([] if self._is_ok(box.calls) else ["error"])]
         attributes = {"label": self.labels.box(box), "class": " ".join(words), "margin": "10", "style": "rounded"}
+        cls = self.labels.cls(box.calls) if box.period == 1 else ""
+        attributes |= {"comment": cls} if cls else {}
         return (f"{key}={_quoted(value)}" for key, value in attributes.items())
 
     def _node(self, node: Node) -> str:
@@ -115,6 +119,8 @@ class _Drawing:
         words += [] if self._is_ok(node.calls) else ["error"]
         style = _SIGN if label.is_sign else _SMALL if kind in ("data", "link") else {}
         attributes = {"label": _label(label.name, label.line), "class": " ".join(words), **style}
+        cls = self.labels.cls(node.calls) if node.kind == "call" else ""
+        attributes |= {"comment": cls} if cls else {}
         inner = " ".join(f"{key}={value if key == 'label' else _quoted(value)}" for key, value in attributes.items())
         return f"n{node.id} [{inner}]"
 
@@ -122,7 +128,7 @@ class _Drawing:
         shape = self.shapes.get((edge.tail, edge.head), "")
         is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
         weight = "1" if is_loose else "0" if edge.skip else "4"
-        attributes = {"weight": weight, **({"xlabel": shape} if shape else {})}
+        attributes = {"weight": weight, **({"comment": shape} if shape else {})}
         attributes |= {"class": "skip"} if edge.skip else {}
         inner = " ".join(f"{key}={_quoted(value)}" for key, value in attributes.items())
         dot.body.append(f"\tn{edge.tail} -> n{edge.head} [{inner}]\n")
@@ -132,7 +138,9 @@ class _Drawing:
         return all(self.view.graph.calls[call].ok for call in calls) or failure is None
 
 
+@lru_cache(maxsize=4096)
 def _quoted(text: str) -> str:
+    """The text as an attribute; cached, because a few hundred classes and sizes come thousands of times."""
     return str(graphviz.quoting.quote(_literal(text)))
 
 

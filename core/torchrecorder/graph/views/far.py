@@ -117,13 +117,9 @@ def _renumbered(view: View, order: list[tuple[int, Node]], edges: Iterable[Edge]
     """The View with new nodes at their places, so that ids count up in the order of things again."""
     nodes = [node for _, node in sorted(order, key=lambda pair: (pair[0], pair[1].id))]
     new = {node.id: position for position, node in enumerate(nodes)}
+    moved = [Edge(new[edge.tail], new[edge.head], edge.value, edge.skip) for edge in edges]
     return replace(
         view,
-        nodes=tuple(replace(node, id=new[node.id], links=tuple(new[link] for link in node.links)) for node in nodes),
-        edges=tuple(
-            sorted(
-                (replace(edge, tail=new[edge.tail], head=new[edge.head]) for edge in edges),
-                key=lambda edge: (edge.tail, edge.head),
-            )
-        ),
+        nodes=tuple(node.moved(new[node.id], tuple(new[link] for link in node.links)) for node in nodes),
+        edges=tuple(sorted(moved, key=lambda edge: (edge.tail, edge.head))),
     )

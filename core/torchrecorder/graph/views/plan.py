@@ -49,7 +49,8 @@ class Plan:
     n_runs: int = 0
 
     def __post_init__(self) -> None:
-        self.states, self.handed, self.root = [*self.choice.states], self.choice.handed, self.choice.root
+        self.states: list[State] = [*self.choice.states]
+        self.handed, self.root = self.choice.handed, self.choice.root
 
 
 def make_plan(tree: CallTree, choice: Choice) -> Plan:
@@ -79,6 +80,7 @@ def _place(plan: Plan, entry: Entry, parent: int | None) -> tuple[int | None, It
 
 def _place_run(plan: Plan, run: Run, parent: int | None) -> tuple[int | None, Iterator[Entry]]:
     calls, period = run.calls, run.period
+    first = calls[0]
     if len(calls) > 1:
         for i, call in enumerate(calls):
             plan.run_head[call] = calls[i % period]
@@ -86,9 +88,9 @@ def _place_run(plan: Plan, run: Run, parent: int | None) -> tuple[int | None, It
         plan.n_runs += 1
     if period > 1:
         return _box(plan, run, parent), iter(entries_of(plan.tree, plan.choice, plan.states, calls[:period]))
-    if plan.states[calls[0]] == "box":
-        return _box(plan, run, parent), iter(entries_of(plan.tree, plan.choice, plan.states, calls[0]))
-    plan.node_of_call[calls[0]] = _add(plan, Node(len(plan.nodes), "call", parent, calls))
+    if plan.states[first] == "box":
+        return _box(plan, run, parent), iter(entries_of(plan.tree, plan.choice, plan.states, first))
+    plan.node_of_call[first] = _add(plan, Node(len(plan.nodes), "call", parent, calls))
     return parent, iter(())
 
 

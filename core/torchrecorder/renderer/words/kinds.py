@@ -107,7 +107,10 @@ class Kinds:
 def op_kind(name: str) -> Kind:
     """The kind of an op, by its name in torch's public API."""
     bare = plain(name)
-    return next((kind for kind, words in _OP_WORDS if bare.startswith(words)), "op")
+    for kind, words in _OP_WORDS:
+        if bare.startswith(words):
+            return kind
+    return "op"
 
 
 def torch_kind(module: Module) -> Kind:
@@ -117,7 +120,10 @@ def torch_kind(module: Module) -> Kind:
     path = module.cls.split(".")
     if path[-1] == "MultiheadAttention":
         return "attention"
-    return next((_TORCH_FILES[part] for part in path[:-1] if part in _TORCH_FILES), "op")
+    for part in path[:-1]:
+        if part in _TORCH_FILES:
+            return _TORCH_FILES[part]
+    return "op"
 
 
 def _kind_of_ops(ran: set[str]) -> Kind:

@@ -13,6 +13,7 @@ from torchrecorder.renderer.words.units import parameters, shape
 
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""
+MAX_CLASS = 200
 _NAMED = 3
 """More far ends than this are counted instead of named."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
@@ -71,6 +72,11 @@ class Labels:
     def kind(self, node: Node) -> Kind:
         """The kind of a node."""
         return self.kinds.of(node)
+
+    def cls(self, calls: tuple[int, ...]) -> str:
+        """The class of what is called, with its module; empty for a function."""
+        module = self._module(calls[0])
+        return "" if module is None else clean(module.cls, MAX_CLASS)
 
     def _call(self, node: Node) -> Label:
         call = self.graph.calls[node.calls[0]]
