@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
@@ -21,7 +22,8 @@ class Drawing:
     """The picture of a Graph, with what is said about it; plain data, kept in the cache."""
 
     svg: str
-    """For inline use in HTML: it takes the page's colours. Its only ids begin with `tr-`."""
+    """For inline use in HTML: it takes the page's colours. Its only ids begin with `tr-`; its only links are
+    `torchrecorder:pkg.Class`, for which an address is put in."""
     width: float
     """In CSS pixels, of the SVG at its natural size."""
     height: float
@@ -61,8 +63,15 @@ class Diagram:
 
     @property
     def svg(self) -> str:
-        """The picture for inline use in HTML: it takes the page's colours."""
-        return self.drawing.svg
+        """The picture for inline use in HTML, without links: it takes the page's colours."""
+        return self.inline_svg()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
+        from torchrecorder.renderer.svg.links import classes
+
+        return classes(self.drawing.svg)
 
     @property
     def text(self) -> str:
@@ -94,15 +103,21 @@ class Diagram:
         """What the model did, as plain data."""
         return self.load_graph()
 
-    def inline_svg(self, *, copy: int = 1, alt: str = "", width: str = "") -> str:
+    def inline_svg(
+        self, *, copy: int = 1, alt: str = "", width: str = "", urls: Mapping[str, str] = MappingProxyType({})
+    ) -> str:
         """The picture for inline use, fitted to its place in a page.
 
         Args:
             copy: Counts the same picture in one page, because ids must be unique there.
             alt: What it shows, in place of its own title and description.
             width: As in CSS, in place of its natural width.
+            urls: Addresses by class, for those of `classes` that have one. Only relative ones, `#…`, `http:`, `https:`
+                and `mailto:` become links.
         """
-        head, end, body = self.svg.partition("</desc>")
+        from torchrecorder.renderer.svg.links import link
+
+        head, end, body = link(self.drawing.svg, urls).partition("</desc>")
         if alt:
             head, end = _LABELS.sub(lambda _: f"aria-label={quoteattr(alt)}", head), ""
             head = _TITLES.sub("", head)
@@ -116,7 +131,7 @@ class Diagram:
         """The picture with colours of its own, for files and `<img>`."""
         from torchrecorder.renderer.svg import fixed
 
-        return fixed(self.svg)
+        return fixed(self.drawing.svg)
 
     def save(self, path: str | Path) -> None:
         """Write the diagram to a file; its ending says how: `.svg`, `.txt` (module tree) or `.json` (Graph).

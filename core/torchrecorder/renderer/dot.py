@@ -1,6 +1,7 @@
 """From a View to the text that a layout engine reads.
 
-The text carries no colours: each thing says what it is in its class, and `svg` paints it. Nodes stand in clusters and
+The text carries no colours: each thing says what it is in its class, and `svg` paints it. What is not for layout, the
+shapes on edges and the classes of layers, travels as a comment. Nodes stand in clusters and
 all edges at the root, where an edge cannot pull its end into the wrong cluster. Names are n0, n1, …, so nothing of the
 user's is ever a name, and every label is escaped and without HTML.
 """
@@ -8,6 +9,7 @@ user's is ever a name, and every label is escaped and without HTML.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import graphviz
 
@@ -19,6 +21,7 @@ from torchrecorder.renderer.words.labels import Labels
 FONT_SIZE, LINE_SIZE, EDGE_SIZE = 10.5, 9.5, 9.0
 _MANY = 300
 """Above this many nodes layout is told to take less care, and edges carry no text."""
+_VERY_MANY = 1000
 _GRAPH = {
     "fontname": "Helvetica",
     "fontsize": "10.5",
@@ -34,6 +37,7 @@ _GRAPH = {
 _NODE = {"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize": "10.5"}
 _NODE |= {"margin": "0.13,0.06", "height": "0.3", "width": "0.8"}
 _EDGE = {"fontname": "Helvetica", "fontsize": "9", "arrowsize": "0.6"}
+_LOOSE = ("param", "buffer", "const", "from")
 _SIGN = {"shape": "circle", "width": "0.26", "height": "0.26", "fixedsize": "true", "margin": "0"}
 _SMALL = {"width": "0.3", "height": "0.24", "margin": "0.1,0.03", "fontsize": "9"}
 
@@ -57,7 +61,8 @@ class _Drawing:
     def __init__(self, view: View, labels: Labels, shapes: bool) -> None:
         self.view, self.labels = view, labels
         is_large = len(view.nodes) > _MANY
-        self.effort = {"nslimit": "2", "mclimit": "0.3"} if is_large else {}
+        care = "2" if len(view.nodes) <= _VERY_MANY else "0.5"
+        self.effort = {"nslimit": care, "mclimit": "0.3"} if is_large else {}
         self.shapes = edge_shapes(view) if shapes and not is_large else {}
         self.nodes_in: dict[int | None, list[Node]] = {}
         self.boxes_in: dict[int | None, list[Box]] = {}
@@ -103,6 +108,8 @@ class _Drawing:
     def _title(self, box: Box) -> Iterator[str]:
         words = ["box", *(["repeat"] if box.repeat > 1 else []), *([] if self._is_ok(box.calls) else ["error"])]
         attributes = {"label": self.labels.box(box), "class": " ".join(words), "margin": "10", "style": "rounded"}
+        cls = self.labels.cls(box.calls) if box.period == 1 else ""
+        attributes |= {"comment": cls} if cls else {}
         return (f"{key}={_quoted(value)}" for key, value in attributes.items())
 
     def _node(self, node: Node) -> str:
@@ -110,16 +117,18 @@ class _Drawing:
         kind = self.labels.kind(node)
         words = [kind, *(["repeat"] if node.kind == "call" and node.repeat > 1 else [])]
         words += [] if self._is_ok(node.calls) else ["error"]
-        style = _SIGN if label.is_sign else _SMALL if kind == "data" else {}
+        style = _SIGN if label.is_sign else _SMALL if kind in ("data", "link") else {}
         attributes = {"label": _label(label.name, label.line), "class": " ".join(words), **style}
+        cls = self.labels.cls(node.calls) if node.kind == "call" else ""
+        attributes |= {"comment": cls} if cls else {}
         inner = " ".join(f"{key}={value if key == 'label' else _quoted(value)}" for key, value in attributes.items())
         return f"n{node.id} [{inner}]"
 
     def _edge(self, dot: graphviz.Digraph, edge: Edge) -> None:
         shape = self.shapes.get((edge.tail, edge.head), "")
-        is_loose = self.view.nodes[edge.tail].kind in ("param", "buffer", "const")
-        weight = "0" if edge.skip else "1" if is_loose else "4"
-        attributes = {"weight": weight, **({"xlabel": shape} if shape else {})}
+        is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
+        weight = "1" if is_loose else "0" if edge.skip else "4"
+        attributes = {"weight": weight, **({"comment": shape} if shape else {})}
         attributes |= {"class": "skip"} if edge.skip else {}
         inner = " ".join(f"{key}={_quoted(value)}" for key, value in attributes.items())
         dot.body.append(f"\tn{edge.tail} -> n{edge.head} [{inner}]\n")
@@ -129,7 +138,9 @@ class _Drawing:
         return all(self.view.graph.calls[call].ok for call in calls) or failure is None
 
 
+@lru_cache(maxsize=4096)
 def _quoted(text: str) -> str:
+    """The text as an attribute; cached, because a few hundred classes and sizes come thousands of times."""
     return str(graphviz.quoting.quote(_literal(text)))
 
 

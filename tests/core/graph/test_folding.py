@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.core.graph.building import Net, residual_block, transformer
-from tests.core.graph.seeing import boxes, edges, shown
-from torchrecorder.graph import make_view
+from tests.core.graph.seeing import boxes, edges, reaches, shown
+from torchrecorder.graph import Graph, make_view
 
 
 def test_a_run_is_wired_as_one() -> None:
@@ -103,3 +103,45 @@ def test_an_output_of_each_leads_out_once() -> None:
 
 def test_the_two_relus_of_a_block_are_two() -> None:
     assert shown(make_view(residual_block())).count("relu") == 2
+
+
+def turns(pattern: str, *, shared: bool = False) -> Graph:
+    """Blocks of two ops in a list, of the kinds that the letters of the pattern name."""
+    net = Net("Turns")
+    x = net.input("x", 1, 4)
+    for i, letter in enumerate(pattern):
+        path = f"layers.{ord(letter) if shared else i}"
+        with net.call(path, f"Block{letter}"):
+            x = net.op("add", net.op("sin" if letter == "a" else "cos", x), x)
+    return net.graph(x)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("abababab", ["layers.0 x4"]),
+        ("aaabaaabaaabaaab", ["layers.0 x4", "layers.0 x3"]),
+        ("abbabbabb", ["layers.0 x3", "layers.1 x2"]),
+        ("abab", ["layers.0", "layers.1", "layers.2", "layers.3"]),
+        ("aabababc", ["layers.0 x2", "layers.2", "layers.3", "layers.4", "layers.5", "layers.6", "layers.7"]),
+        ("abcabcabca", ["layers.0 x3", "layers.9"]),
+    ],
+)
+def test_kinds_that_take_turns(pattern: str, expected: list[str]) -> None:
+    view = make_view(turns(pattern), depth="all")
+    groups = [name for name in boxes(view)[1:] if name in expected]
+    assert groups[: len(expected)] == expected
+    assert all(edge.tail < edge.head for edge in view.edges)
+    assert reaches(view)
+
+
+def test_a_turn_is_drawn_once_with_its_inner_edge() -> None:
+    view = make_view(turns("abababab"), depth=1)
+    assert shown(view) == ["input:x", "layers.0", "layers.1", "output:"]
+    assert edges(view) == ["input:x > layers.0", "layers.0 > layers.1", "layers.1 > output:"]
+    assert view.boxes[1].period == 2
+
+
+def test_shared_layers_that_take_turns_are_one_kind_each() -> None:
+    view = make_view(turns("abababab", shared=True), depth=1)
+    assert view.boxes[1].repeat == 4

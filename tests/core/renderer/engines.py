@@ -32,9 +32,9 @@ NASTY = (
 
 
 def laid_out(source: str) -> str:
-    svg = find_engine().layout([source])[0]
-    assert isinstance(svg, str), svg
-    return svg
+    layout = find_engine().layout([source])[0]
+    assert isinstance(layout, str), layout
+    return layout
 
 
 def picture(graph: Graph, **options: object) -> Picture:

@@ -30,8 +30,8 @@ def test_edges_stand_at_the_root() -> None:
 
 def test_shapes_are_said_where_they_change() -> None:
     source = to_dot(make_view(residual_block(), depth=2)).source
-    assert source.count('xlabel="1×16×8×8"') == 2
-    assert "xlabel" not in to_dot(make_view(residual_block()), shapes=False).source
+    assert source.count('comment="1×16×8×8"') == 2
+    assert 'comment="1×' not in to_dot(make_view(residual_block()), shapes=False).source
 
 
 def test_the_name_of_the_model() -> None:
@@ -46,9 +46,9 @@ def test_the_direction() -> None:
 
 
 def test_many_nodes_get_less_care() -> None:
-    source = to_dot(make_view(chain(400))).source
+    source = to_dot(make_view(chain(400), depth=1)).source
     assert "nslimit=2" in source
-    assert "xlabel" not in source
+    assert 'comment="1×' not in source
 
 
 def test_deep_nesting_needs_no_recursion() -> None:

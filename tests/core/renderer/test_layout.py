@@ -86,8 +86,8 @@ class TestRunning:
     def test_no_file_is_read(self, engine: Engine, tmp_path: Path) -> None:
         image = tmp_path / "i.svg"
         image.write_text('<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>')
-        (svg,) = engine.layout([f'digraph {{ a [image="{image}"] }}'])
-        assert "<image" not in str(svg)
+        (layout,) = engine.layout([f'digraph {{ a [shape=none width=0 height=0 margin=0 label="" image="{image}"] }}'])
+        assert '"0.0' in str(layout) or '"0"' in str(layout)  # as small as without the image
 
     def test_a_program_that_does_not_start(self, tmp_path: Path) -> None:
         (error,) = Engine(tmp_path / "none", "none 1").layout([GOOD])
@@ -102,7 +102,7 @@ class TestFailing:
         assert str(error) == "layout engine fake 1 failed: it gave no picture"
 
     def test_a_picture_with_an_error_is_none(self, tmp_path: Path) -> None:
-        engine = program(tmp_path / "e", 'for f in "$@"; do echo "<svg></svg>" > "$f.svg"; done; echo bad >&2; exit 1')
+        engine = program(tmp_path / "e", 'for f in "$@"; do echo "{}" > "$f.json0"; done; echo bad >&2; exit 1')
         assert [str(error) for error in engine.layout([GOOD, GOOD])] == [
             "layout engine fake 1 failed: exit status 1: bad"
         ] * 2
@@ -112,7 +112,7 @@ class TestFailing:
         assert str(error) == "layout engine fake 1 failed: SIGSEGV"
 
     def test_half_a_picture_is_none(self, tmp_path: Path) -> None:
-        engine = program(tmp_path / "e", 'for f in "$@"; do echo "<svg><g>" > "$f.svg"; done')
+        engine = program(tmp_path / "e", 'for f in "$@"; do echo "{" > "$f.json0"; done')
         assert isinstance(engine.layout([GOOD])[0], EngineError)
 
     def test_children_are_killed_too(self, tmp_path: Path) -> None:

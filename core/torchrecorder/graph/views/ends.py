@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from torchrecorder.graph.views.model import Edge, Node, NodeKind
 from torchrecorder.graph.views.plan import Plan
 from torchrecorder.graph.views.skips import skips
@@ -142,7 +140,7 @@ class Ends:
         loose = [node for node in self.before if node.kind != "input"]
         order = [*inputs, *loose, *planned, *self.after]
         new = {node.id: position for position, node in enumerate(order)}
-        nodes = tuple(replace(node, id=new[node.id]) for node in order)
+        nodes = tuple(node.moved(position) for position, node in enumerate(order))
         pairs = {(new[t], new[h]): value for (t, h), value in self.edges.items()}
         sums = [node.id for node in nodes if self._is_sum(node)]
         skipping = skips(len(nodes), [*pairs], sums)

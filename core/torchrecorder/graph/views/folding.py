@@ -19,6 +19,9 @@ from torchrecorder.graph.model import Op
 from torchrecorder.graph.views.tree import CallTree
 
 _DIGITS = re.compile(r"\d+")
+_MAX_PERIOD = 8
+_MIN_TURNS = 3
+"""Kinds that take turns fewer times than this are drawn one by one: a box around them would not save much."""
 
 
 @dataclass(eq=False)
@@ -37,6 +40,29 @@ class Comparer:
         if stop - start > 2:
             stop = start + self._same_sharing([*calls[start:stop]])
         return stop - start
+
+    def turns(self, calls: Sequence[int], start: int) -> tuple[int, int]:
+        """How many of `calls` from `start` on repeat, and how many kinds of them take turns.
+
+        Swin's layers with and without shifted windows alternate; of six of Gemma's, one attends globally.
+        """
+        length, period = self.run(calls, start), 1
+        # a shorter period would consist of equal calls only, and those are found
+        for candidate in range(length + 1, _MAX_PERIOD + 1):
+            repeated = self._repeated(calls[start:], candidate)
+            if repeated >= _MIN_TURNS * candidate and repeated > length:
+                return repeated, candidate
+        return length, period
+
+    def _repeated(self, calls: Sequence[int], period: int) -> int:
+        """How many of the calls, in whole turns, are equal to those one period before."""
+        stop = period
+        while stop < len(calls) and self.equal(calls[stop % period], calls[stop]):
+            stop += 1
+        n_turns = stop // period
+        if n_turns > 1:
+            n_turns = min(self._same_sharing([*calls[kind : n_turns * period : period]]) for kind in range(period))
+        return n_turns * period
 
     def equal(self, a: int, b: int) -> bool:
         """Whether call `b` is call `a` again."""

@@ -11,7 +11,8 @@ from typing import Literal
 
 from torchrecorder.graph.model import Graph
 
-NodeKind = Literal["input", "output", "call", "op", "param", "buffer", "const"]
+NodeKind = Literal["input", "output", "call", "op", "param", "buffer", "const", "gap", "from", "to"]
+"""`gap`: a stretch of what happened in a box, as one; `from` and `to`: the ends of an edge that is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,13 @@ class Box:
     """Id of the box around it; a parent has a smaller id."""
     calls: tuple[int, ...]
     """Ids of the calls it stands for, in order; its nodes are those of the first."""
+    period: int = 1
+    """How many kinds of calls take turns; if more than one, the box is around one call of each kind."""
 
     @property
     def repeat(self) -> int:
         """The N of `×N`."""
-        return len(self.calls)
+        return len(self.calls) // self.period
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,19 @@ class Node:
     """For an input, output, parameter, buffer or constant: the ids of its values."""
     name: str = ""
     """For those: its path or qualified name, as in the code."""
+    links: tuple[int, ...] = ()
+    """For `from` and `to`: the ids of the nodes at the other ends."""
+    size: int = 1
+    """For a gap: how many things it holds."""
 
     @property
     def repeat(self) -> int:
         """The N of `×N`."""
-        return max(len(self.calls), len(self.values), 1)
+        return max(len(self.calls), 1) if self.kind == "call" else 1
+
+    def moved(self, id_: int, links: tuple[int, ...] = ()) -> Node:
+        """The node with another id; `dataclasses.replace` takes ten times as long, which thousands of nodes feel."""
+        return Node(id_, self.kind, self.box, self.calls, self.op, self.values, self.name, links, self.size)
 
 
 @dataclass(frozen=True, slots=True)

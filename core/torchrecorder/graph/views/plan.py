@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
+from torchrecorder.graph.views.entries import Entry, Gap, Run, entries_of
 from torchrecorder.graph.views.folding import Comparer
 from torchrecorder.graph.views.model import Box, Node
 from torchrecorder.graph.views.scopes import State
-from torchrecorder.graph.views.tree import CallTree, Item
+from torchrecorder.graph.views.tree import CallTree
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a plan follows."""
+
+    states: list[State]
+    """How each call is drawn."""
+    comparer: Comparer | None
+    """Folds what is equal; None to fold nothing."""
+    handed: list[int | None]
+    """For each op the value it hands on; None if it is a node."""
+    root: int = 0
+    """The call that is shown."""
+    most: int = 0
+    """How many things are drawn one by one in a box; 0 for all."""
+    asked: Set[int] = frozenset()
+    """The calls that a reader asked to see inside, which is drawn without a gap."""
+    opened: Set[int] = frozenset()
+    """Those, and all around them, which no gap takes in."""
 
 
 @dataclass(eq=False)
@@ -16,106 +37,76 @@ class Plan:
     """The boxes and nodes of the calls and ops, and what each op of the Graph became."""
 
     tree: CallTree
-    states: Sequence[State]
-    root: int
-    handed: Sequence[int | None]
-    """For each op the value it hands on; None if it is a node."""
+    choice: Choice
     boxes: list[Box] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     node_of_call: dict[int, int] = field(default_factory=dict)
     node_of_op: dict[int, int] = field(default_factory=dict)
     run_head: dict[int, int] = field(default_factory=dict)
-    """For each call of a run the first one of the run."""
+    """For each call of a run the one that is drawn for it."""
+    turns: dict[int, dict[int, int]] = field(default_factory=dict)
+    """For each call in runs how often each of the runs, by its number, had come round before."""
+    n_runs: int = 0
 
-    def is_visible(self, item: Item) -> bool:
-        """Whether a thing directly in a box is drawn."""
-        if item.is_call:
-            return self.states[item.id] != "gone"
-        return self.handed[item.id] is None
+    def __post_init__(self) -> None:
+        self.states: list[State] = [*self.choice.states]
+        self.handed, self.root = self.choice.handed, self.choice.root
 
 
-def make_plan(
-    tree: CallTree,
-    states: Sequence[State],
-    comparer: Comparer | None,
-    *,
-    handed: Sequence[int | None],
-    root: int = 0,
-) -> Plan:
-    """The boxes and nodes of a View.
-
-    Args:
-        tree: The nesting of the calls.
-        states: How each call is drawn.
-        comparer: Folds what is equal; None to fold nothing.
-        handed: For each op the value it hands on; None if it is not contracted.
-        root: The call that is shown.
-    """
-    plan = Plan(tree, states, root, handed)
-    pending = [_place(plan, (root,), None, comparer)]
+def make_plan(tree: CallTree, choice: Choice) -> Plan:
+    """The boxes and nodes of a View."""
+    plan = Plan(tree, choice)
+    pending = [_place(plan, Run((choice.root,)), None)]
     while pending:
         box, entries = pending[-1]
         entry = next(entries, None)
         if entry is None:
             pending.pop()
-        elif isinstance(entry, int):
-            plan.node_of_op[entry] = len(plan.nodes)
-            plan.nodes.append(Node(len(plan.nodes), "op", box, op=entry))
         else:
-            pending.append(_place(plan, entry, box, comparer))
+            pending.append(_place(plan, entry, box))
     return plan
 
 
-_Entry = int | tuple[int, ...]
-"""Id of an op, or the ids of the calls of a run."""
-
-
-def _place(
-    plan: Plan, calls: tuple[int, ...], parent: int | None, comparer: Comparer | None
-) -> tuple[int | None, Iterator[_Entry]]:
-    """Draws the calls as a box or a node; returns the box and what is in it."""
-    if len(calls) > 1:
-        plan.run_head.update(dict.fromkeys(calls, calls[0]))
-    if plan.states[calls[0]] == "box":
-        box = Box(len(plan.boxes), parent, calls)
-        plan.boxes.append(box)
-        return box.id, iter(_entries(plan, calls[0], comparer))
-    plan.node_of_call[calls[0]] = len(plan.nodes)
-    plan.nodes.append(Node(len(plan.nodes), "call", parent, calls))
+def _place(plan: Plan, entry: Entry, parent: int | None) -> tuple[int | None, Iterator[Entry]]:
+    """Draws an op, calls or a gap as a box or a node; returns the box and what is in it."""
+    if isinstance(entry, int):
+        plan.node_of_op[entry] = _add(plan, Node(len(plan.nodes), "op", parent, op=entry))
+    elif isinstance(entry, Gap):
+        _place_gap(plan, entry, parent)
+    else:
+        return _place_run(plan, entry, parent)
     return parent, iter(())
 
 
-def _entries(plan: Plan, call: int, comparer: Comparer | None) -> Iterator[_Entry]:
-    items = [item for item in plan.tree.items[call] if plan.is_visible(item)]
-    items += [Item(True, failed) for failed in _failed_without_ops(plan.tree, call)]
-    at = 0
-    while at < len(items):
-        if not items[at].is_call:
-            yield items[at].id
-            at += 1
-            continue
-        stop = at
-        while stop < len(items) and items[stop].is_call:
-            stop += 1
-        yield from _runs(plan, [item.id for item in items[at:stop]], comparer)
-        at = stop
+def _place_run(plan: Plan, run: Run, parent: int | None) -> tuple[int | None, Iterator[Entry]]:
+    calls, period = run.calls, run.period
+    first = calls[0]
+    if len(calls) > 1:
+        for i, call in enumerate(calls):
+            plan.run_head[call] = calls[i % period]
+            plan.turns.setdefault(call, {})[plan.n_runs] = i // period
+        plan.n_runs += 1
+    if period > 1:
+        return _box(plan, run, parent), iter(entries_of(plan.tree, plan.choice, plan.states, calls[:period]))
+    if plan.states[first] == "box":
+        return _box(plan, run, parent), iter(entries_of(plan.tree, plan.choice, plan.states, first))
+    plan.node_of_call[first] = _add(plan, Node(len(plan.nodes), "call", parent, calls))
+    return parent, iter(())
 
 
-def _failed_without_ops(tree: CallTree, call: int) -> list[int]:
-    rows = tree.graph.calls
-    return [child for child in tree.children[call] if not rows[child].ok and not tree.n_ops[child]]
+def _place_gap(plan: Plan, gap: Gap, parent: int | None) -> None:
+    node = _add(plan, Node(len(plan.nodes), "gap", parent, gap.calls, size=len(gap.calls) + len(gap.ops)))
+    for call in gap.calls:
+        plan.states[call] = "node"
+        plan.node_of_call[call] = node
+    plan.node_of_op.update(dict.fromkeys(gap.ops, node))
 
 
-def _runs(plan: Plan, calls: list[int], comparer: Comparer | None) -> Iterator[tuple[int, ...]]:
-    at = 0
-    while at < len(calls):
-        length = comparer.run(calls, at) if comparer else 1
-        run = calls[at : at + length]
-        length = next((i for i, call in enumerate(run) if not _drawn_alike(plan, run[0], call)), len(run))
-        yield tuple(run[:length])
-        at += length
+def _box(plan: Plan, run: Run, parent: int | None) -> int:
+    plan.boxes.append(Box(len(plan.boxes), parent, run.calls, run.period))
+    return len(plan.boxes) - 1
 
 
-def _drawn_alike(plan: Plan, a: int, b: int) -> bool:
-    end = plan.tree.end
-    return plan.states[a : end[a]] == plan.states[b : end[b]]
+def _add(plan: Plan, node: Node) -> int:
+    plan.nodes.append(node)
+    return node.id

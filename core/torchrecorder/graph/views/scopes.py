@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Literal
 
 from torchrecorder.graph.views.contract import does_nothing
@@ -48,8 +48,8 @@ def states(
     depth: int,
     closed: Sequence[bool] = (),
     contract: bool = True,
-    expand: Sequence[str] = (),
-    collapse: Sequence[str] = (),
+    opened: Set[int] = frozenset(),
+    collapsed: Set[int] = frozenset(),
 ) -> list[State]:
     """How each call is drawn if every call around it is a box.
 
@@ -58,13 +58,11 @@ def states(
         atomic: The calls that are never boxes.
         root: The call that the picture shows.
         depth: How many levels of calls are boxes; the root is the first.
-        closed: The calls that are boxes only where `expand` says so.
+        closed: The calls that are boxes only if they are `opened`.
         contract: Whether calls that do nothing are left out.
-        expand: Patterns of paths that are boxes in spite of `depth`, with everything around them.
-        collapse: Patterns of paths that are nodes in spite of everything.
+        opened: The calls that are boxes in spite of `depth`.
+        collapsed: The calls that are nodes in spite of everything.
     """
-    opened = _with_parents(tree, matching(tree, expand))
-    collapsed = set(matching(tree, collapse))
     limit = depth + tree.level[root]
     found: list[State] = ["node"] * len(tree.level)
     for call in range(len(tree.level) - 1, -1, -1):
@@ -89,6 +87,17 @@ def matching(tree: CallTree, patterns: Iterable[str]) -> list[int]:
     return [row.id for row in rows if any(regex.fullmatch(row.module) for regex in regexes)]
 
 
+def with_parents(tree: CallTree, calls: Iterable[int]) -> set[int]:
+    """The calls and all calls around them."""
+    found: set[int] = set()
+    for call in calls:
+        at: int | None = call
+        while at is not None and at not in found:
+            found.add(at)
+            at = tree.graph.calls[at].parent
+    return found
+
+
 def _regex(pattern: str) -> re.Pattern[str]:
     signs = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
     parts = re.split(r"(\*\*|\*|\?)", pattern)
@@ -111,13 +120,3 @@ def _is_gone(tree: CallTree, call: int, found: Sequence[State], contract: bool) 
     if not tree.n_ops[call] or (contract and does_nothing(tree, call)):
         return True
     return all(item.is_call and found[item.id] == "gone" for item in tree.items[call])
-
-
-def _with_parents(tree: CallTree, calls: Iterable[int]) -> set[int]:
-    found: set[int] = set()
-    for call in calls:
-        at: int | None = call
-        while at is not None and at not in found:
-            found.add(at)
-            at = tree.graph.calls[at].parent
-    return found

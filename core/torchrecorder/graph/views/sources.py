@@ -88,6 +88,8 @@ class Sources:
 
     def _is_data(self, read: Read, value: Value) -> bool:
         node = self.plan.nodes[read.head]
+        if node.kind == "gap":
+            return False
         if node.kind == "call":
             given = self.graph.calls[node.calls[0]].inputs.values()
             return read.value in given or read.origin in given

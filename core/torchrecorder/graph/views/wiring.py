@@ -74,7 +74,7 @@ class Wiring:
             parent = calls[call].parent if call != self.plan.root else None
             above = None if parent is None else self.holder[parent]
             self.holder[call] = above if above is not None or states[call] == "box" else call
-            is_again = self.plan.run_head.get(call, call) != call
+            is_again = any(self.plan.turns.get(call, {}).values())
             self.is_repeat[call] = is_again or (parent is not None and self.is_repeat[parent])
 
     def _handed(self, op: Op) -> int | None:
@@ -110,11 +110,13 @@ class Wiring:
         x, y = self._siblings(self.graph.ops[producer].call, reader.call)
         if x == y:
             return self.is_repeat[x]
-        head = self.plan.run_head.get(x)
         parent = self.graph.calls[x].parent
-        return (head is not None and head == self.plan.run_head.get(y)) or (
-            parent is not None and self.is_repeat[parent]
-        )
+        return self._in_other_turns(x, y) or (parent is not None and self.is_repeat[parent])
+
+    def _in_other_turns(self, x: int, y: int) -> bool:
+        """Whether one run holds both, and not in its first turn, which is drawn."""
+        before_y = self.plan.turns.get(y, {})
+        return any(max(n, before_y[run]) > 0 for run, n in self.plan.turns.get(x, {}).items() if run in before_y)
 
     def _siblings(self, x: int, y: int) -> tuple[int, int]:
         """The calls around x and y that have one parent, or the call that is around both."""

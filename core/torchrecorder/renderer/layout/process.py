@@ -21,7 +21,7 @@ from torchrecorder.errors import EngineError
 from torchrecorder.renderer.layout.limits import limit
 
 MAX_STDERR = 2000
-_END = b"</svg>"
+_END = b"}"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Engine:
     """Its name and version, `graphviz-pure 0.2.2`: a part of the key of a stored picture."""
 
     def layout(self, sources: Sequence[str], timeout_s: float = 10) -> list[str | EngineError]:
-        """The SVG of each DOT text, or why there is none.
+        """Where everything lies in each picture, as Graphviz's JSON, or why that is not known.
 
         Args:
             sources: The texts.
@@ -57,7 +57,7 @@ class Engine:
         if isinstance(run, OSError):
             return dict.fromkeys(batch, self._error(f"it does not start: {run}"))
         finished: dict[int, str | EngineError] = {
-            i: svg for i, svg in zip(batch, run.outputs, strict=True) if svg is not None
+            i: layout for i, layout in zip(batch, run.outputs, strict=True) if layout is not None
         }
         if run.status == 0:
             return {i: finished.get(i, self._error("it gave no picture")) for i in batch}
@@ -120,14 +120,14 @@ def _run(program: Path, sources: list[str], timeout_s: float) -> _Run | OSError:
         except OSError as error:
             return error
         stderr = (folder / "stderr").read_bytes()[: 8 * MAX_STDERR].decode("utf-8", "replace")
-        pictures = [folder / f"{file}.svg" for file in files]
+        pictures = [folder / f"{file}.json0" for file in files]
         return _Run(status, killed, [*map(_finished, pictures)], [path.exists() for path in pictures], stderr)
 
 
 def _start(program: Path, folder: Path, files: list[str]) -> subprocess.Popen[bytes]:
     with (folder / "stderr").open("wb") as stderr:
         return subprocess.Popen(
-            [program, "-Tsvg", "-O", *files],
+            [program, "-Tjson0", "-O", *files],
             cwd=folder,
             env=_environment(),
             stdin=subprocess.DEVNULL,

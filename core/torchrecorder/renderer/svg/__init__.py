@@ -1,5 +1,7 @@
-"""From an engine's SVG to the one that stands in a page: read as numbers and words, arranged, and written anew."""
+"""From an engine's layout to the picture in a page: read as numbers and words, arranged, and written."""
 
-from torchrecorder.renderer.svg.finish import Picture, finish, fixed
+from torchrecorder.renderer.svg.finish import Picture, finish
+from torchrecorder.renderer.svg.fixed import fixed
+from torchrecorder.renderer.svg.links import classes, link
 
-__all__ = ["Picture", "finish", "fixed"]
+__all__ = ["Picture", "classes", "finish", "fixed", "link"]

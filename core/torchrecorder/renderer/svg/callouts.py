@@ -8,13 +8,13 @@ the edge where the least is in the way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from torchrecorder.renderer.svg.drawing import Drawing, Line, Word
 from torchrecorder.renderer.svg.geometry import Rect, along
 from torchrecorder.renderer.svg.metrics import width
 from torchrecorder.renderer.svg.scene import Curves, Rects
 
+SIZE = 9.0
 _PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
 _DIGIT_HEIGHT = 0.72
 """Height of a digit as a part of the size; shapes have no signs that are higher or reach lower."""
@@ -22,26 +22,25 @@ _GAP = 3.5
 _HIT, _CROSSED = 10, 3
 
 
-def place_words(drawing: Drawing, taken: Sequence[Rect]) -> list[Word]:
+def place_words(drawing: Drawing, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
     """The words of all edges, each at its place.
 
     A word is left out where there is no room for it: the shape is said again further down.
 
     Args:
         drawing: The picture.
+        curves: Its edges.
         taken: Where something else stands besides nodes and edges.
     """
     borders = [border for box in drawing.boxes for border in _borders(box.rect)]
     rects = Rects([*(node.rect for node in drawing.nodes), *taken, *borders])
-    curves = Curves(line.curve for line in drawing.lines)
     page = Rect(0, 0, drawing.width, drawing.height)
     found = []
     for line in drawing.lines:
-        for word in line.words[:1]:
-            rect = _best(_places(line, word), rects, curves, page)
-            if rect is not None:
-                rects.add(rect)
-                found.append(replace(word, x=(rect.left + rect.right) / 2, y=rect.bottom - 0.09 * word.size))
+        rect = _best(_places(line), rects, curves, page) if line.word else None
+        if rect is not None:
+            rects.add(rect)
+            found.append(Word((rect.left + rect.right) / 2, rect.bottom - 0.09 * SIZE, SIZE, line.word))
     return found
 
 
@@ -66,9 +65,9 @@ def _borders(box: Rect) -> Iterator[Rect]:
     yield box._replace(left=box.right)
 
 
-def _places(line: Line, word: Word) -> Iterator[Rect]:
+def _places(line: Line) -> Iterator[Rect]:
     """Where the word could stand, the best place first."""
-    wide, high = width(word.text, word.size), (_DIGIT_HEIGHT + 0.18) * word.size
+    wide, high = width(line.word, SIZE), (_DIGIT_HEIGHT + 0.18) * SIZE
     points = along(line.curve, _PLACES)
     for x, y in points:
         yield Rect(x + _GAP, y - high / 2, x + _GAP + wide, y + high / 2)

@@ -1,25 +1,31 @@
-"""Reading an engine's SVG: only positions, sizes and words are taken out of it.
+"""Reading what an engine laid out: positions and sizes, and our own words back.
 
-Nothing of the engine's markup reaches the page. Numbers become numbers, text becomes text, classes are looked up in a
-list, and the picture is written anew; so an engine that lets a script through, as old versions of Graphviz do, or a
-broken one, cannot put anything into a page.
+The engine writes JSON. Positions become numbers, classes are looked up in a list, and words are those that we gave it,
+so nothing of an engine's own reaches a page, whatever it writes.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from xml.etree import ElementTree
+from functools import lru_cache
+from typing import Any
 
 from torchrecorder.errors import EngineError
-from torchrecorder.renderer.svg.geometry import Curve, Point, Rect, around
+from torchrecorder.renderer.svg.geometry import Curve, Point, Rect
 from torchrecorder.renderer.svg.palette import COLOURS
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
-_COMMAND = re.compile(r"[A-Za-z]")
+PAD = 4.5
+"""Room around the picture, in points: lines are half as wide as they are drawn."""
 _FLAGS = frozenset((*COLOURS, "repeat", "box", "error"))
-_MAX_NUMBER = 1e6
+_MAX_SUM = 1e8
+"""Of the numbers in a position or a curve."""
+_LINE_HEIGHT, _BASE = 1.2, 0.34
+"""Distance of base lines, and how far one lies under the middle of its line; as parts of the size."""
+_INCH = 72.0
+_ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class Figure:
     rect: Rect
     is_round: bool
     words: tuple[Word, ...]
+    cls: str = ""
+    """The class of what it shows, if it shows a layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +56,9 @@ class Line:
 
     flags: frozenset[str]
     curve: Curve
-    head: tuple[Point, ...]
-    words: tuple[Word, ...]
+    tip: Point | None
+    """Where its arrow ends; the arrow begins where the curve ends."""
+    word: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,100 +72,109 @@ class Drawing:
     lines: list[Line] = field(default_factory=list)
 
 
-def read_drawing(svg: str) -> Drawing:
-    """What the engine drew.
+def read_drawing(layout: str) -> Drawing:
+    """What the engine laid out.
 
     Raises:
-        EngineError: The text is no SVG as Graphviz writes it.
+        EngineError: The text is no layout as Graphviz writes it.
     """
     try:
-        root = ElementTree.fromstring(_without_doctype(svg))
-        box = _numbers(root.get("viewBox", ""))
-        graph = next(child for child in root if _tag(child) == "g")
-        move = _numbers(graph.get("transform", "").rpartition("translate")[2])
-        return _Reader(move[0], move[1]).drawing(graph, box[2], box[3])
-    except (ElementTree.ParseError, StopIteration, IndexError, ValueError) as error:
-        raise EngineError(engine="SVG", reason=f"its output cannot be read: {error}") from error
-
-
-def _without_doctype(svg: str) -> str:
-    """The text without its document type, so that no entity can be declared."""
-    start = svg.find("<svg")
-    if start < 0:
-        raise ValueError("there is no <svg> in it")
-    return svg[start:]
+        data = json.loads(layout)
+        left, bottom, right, top = _numbers(data["bb"], 4)
+        reader = _Reader(PAD - left, PAD + top)
+        drawing = Drawing(right - left + 2 * PAD, top - bottom + 2 * PAD)
+        for row in data.get("objects", ()):
+            reader.figure(row, drawing)
+        drawing.lines.extend(reader.line(row) for row in data.get("edges", ()))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise EngineError(engine="Graphviz", reason=f"its output cannot be read: {error}") from error
+    return drawing
 
 
 class _Reader:
-    """Reads groups and moves everything so that the picture begins at 0, 0."""
+    """Moves everything so that the picture begins at 0, 0 and y grows downwards."""
 
     def __init__(self, dx: float, dy: float) -> None:
         self.dx, self.dy = dx, dy
 
-    def drawing(self, graph: ElementTree.Element, width: float, height: float) -> Drawing:
-        drawing = Drawing(width, height)
-        for group in graph:
-            kind, *flags = group.get("class", "").split() or [""]
-            found = frozenset(flags) & _FLAGS
-            if kind == "edge":
-                drawing.lines.extend(self._lines(group, found))
-            elif kind in ("node", "cluster"):
-                place = drawing.nodes if kind == "node" else drawing.boxes
-                place.extend(self._figures(group, found))
-        return drawing
+    def figure(self, row: Mapping[str, Any], drawing: Drawing) -> None:
+        """Adds a node or a box; other groups have no place of their own."""
+        if "pos" in row:
+            drawing.nodes.append(self._node(row))
+        elif "bb" in row and str(row["name"]).startswith("cluster"):
+            drawing.boxes.append(self._box(row))
 
-    def _figures(self, group: ElementTree.Element, flags: frozenset[str]) -> Iterator[Figure]:
-        parts = _parts(group)
-        for tag in ("path", "polygon", "ellipse"):
-            for element in parts.get(tag, [])[:1]:
-                rect = self._ellipse(element) if tag == "ellipse" else around(self._points(element))
-                yield Figure(flags, rect, tag == "ellipse", self._words(parts))
-                return
+    def line(self, row: Mapping[str, Any]) -> Line:
+        """An edge."""
+        first, _, rest = row["pos"].partition(" ")
+        tip: Point | None = None
+        if first.startswith("e,"):
+            (tip,), curve = self._points(first[2:]), self._points(rest)
+        else:
+            curve = self._points(row["pos"])
+        if len(curve) % 3 != 1:
+            raise ValueError(f"a curve has {len(curve)} points")
+        return Line(_flags(row), curve, tip, _about(row))
 
-    def _lines(self, group: ElementTree.Element, flags: frozenset[str]) -> Iterator[Line]:
-        parts = _parts(group)
-        heads = parts.get("polygon")
-        for path in parts.get("path", [])[:1]:
-            curve = self._points(path)
-            if len(curve) % 3 == 1:
-                yield Line(flags, curve, tuple(self._points(heads[0])) if heads else (), self._words(parts))
+    def _node(self, row: Mapping[str, Any]) -> Figure:
+        ((x, y),) = self._points(row["pos"])
+        wide, high = _number(row["width"]) * _INCH / 2, _number(row["height"]) * _INCH / 2
+        size = _number(row.get("fontsize", "10.5"))
+        lines = [_plain(line) for line in _lines(row.get("label", ""))]
+        rect = Rect(x - wide, y - high, x + wide, y + high)
+        return Figure(_flags(row), rect, row.get("shape") == "circle", _at(x, y, size, lines), _about(row))
 
-    def _words(self, parts: Mapping[str, list[ElementTree.Element]]) -> tuple[Word, ...]:
-        return tuple(self._word(element) for element in parts.get("text", ()) if (element.text or "").strip())
+    def _box(self, row: Mapping[str, Any]) -> Figure:
+        left, bottom, right, top = _numbers(row["bb"], 4)
+        rect = Rect(left + self.dx, self.dy - top, right + self.dx, self.dy - bottom)
+        text = _plain(row.get("label", ""))
+        ((x, y),) = self._points(row["lp"]) if text else ((0.0, 0.0),)
+        return Figure(_flags(row), rect, False, _at(x, y, 10.5, [text]), _about(row))
 
-    def _word(self, element: ElementTree.Element) -> Word:
-        x, y, size = _numbers(" ".join(element.get(key, "0") for key in ("x", "y", "font-size")))
-        return Word(x + self.dx, y + self.dy, size, (element.text or "").strip())
-
-    def _ellipse(self, element: ElementTree.Element) -> Rect:
-        cx, cy, rx, ry = _numbers(" ".join(element.get(key, "") for key in ("cx", "cy", "rx", "ry")))
-        cx, cy = cx + self.dx, cy + self.dy
-        return Rect(cx - rx, cy - ry, cx + rx, cy + ry)
-
-    def _points(self, element: ElementTree.Element) -> list[Point]:
-        text = element.get("d") or element.get("points") or ""
-        if set(_COMMAND.findall(text)) - set("MCLZz"):
-            raise ValueError(f"an outline has signs other than M, C, L and Z: {text[:40]}")
-        numbers = _numbers(text)
+    def _points(self, text: str) -> list[Point]:
+        numbers = _numbers(text.replace(" ", ","))
         dx, dy = self.dx, self.dy
-        return [(x + dx, y + dy) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
+        return [(x + dx, dy - y) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
-def _parts(group: ElementTree.Element) -> dict[str, list[ElementTree.Element]]:
-    """What is in a group, also within links, by tag."""
-    found: dict[str, list[ElementTree.Element]] = {}
-    for element in group.iter():
-        if isinstance(element.tag, str):
-            found.setdefault(_tag(element), []).append(element)
-    return found
+def _at(x: float, y: float, size: float, lines: Iterable[str]) -> tuple[Word, ...]:
+    """Lines of text around a middle."""
+    seen = [line for line in lines if line]
+    top = y - (len(seen) - 1) / 2 * size * _LINE_HEIGHT + size * _BASE
+    return tuple(Word(x, top + i * size * _LINE_HEIGHT, size, line) for i, line in enumerate(seen))
 
 
-def _tag(element: ElementTree.Element) -> str:
-    return element.tag.rpartition("}")[2]
+def _flags(row: Mapping[str, Any]) -> frozenset[str]:
+    return _listed(str(row.get("class", "")))
 
 
-def _numbers(text: str) -> list[float]:
-    numbers = [*map(float, _NUMBER.findall(text))]
-    if numbers and not -_MAX_NUMBER < min(numbers) <= max(numbers) < _MAX_NUMBER:
+@lru_cache(maxsize=256)
+def _listed(classes: str) -> frozenset[str]:
+    return frozenset(classes.split()) & _FLAGS
+
+
+def _about(row: Mapping[str, Any]) -> str:
+    """What a thing says besides its label: an edge its shape, a node or box its class."""
+    return _plain(row.get("comment", ""))
+
+
+def _lines(label: str) -> list[str]:
+    """The lines of a label: an escaped line break parts them, an escaped backslash does not."""
+    return re.sub(r"\\\\|\\n", lambda found: found[0] if found[0] == "\\\\" else "\n", label).split("\n")
+
+
+def _plain(text: str) -> str:
+    """The text that was escaped for the engine."""
+    return _ESCAPED.sub(lambda found: found[1] or "&", str(text)).strip()
+
+
+def _number(text: str) -> float:
+    (number,) = _numbers(text, 1)
+    return number
+
+
+def _numbers(text: str, n: int | None = None) -> list[float]:
+    numbers = [*map(float, text.split(","))]
+    if not sum(map(abs, numbers)) < _MAX_SUM or n not in (None, len(numbers)):  # also if one is not a number
         raise ValueError(f"{text[:40]} is no position")
     return numbers

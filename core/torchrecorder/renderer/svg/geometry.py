@@ -43,7 +43,7 @@ class Rect(NamedTuple):
 
 def around(points: Sequence[Point]) -> Rect:
     """The smallest rectangle around the points."""
-    xs, ys = [p[0] for p in points], [p[1] for p in points]
+    xs, ys = zip(*points, strict=True)
     return Rect(min(xs), min(ys), max(xs), max(ys))
 
 
@@ -68,21 +68,24 @@ def without(curve: Curve, near: Callable[[Rect], Sequence[Rect]]) -> list[Curve]
         curve: The curve.
         near: Gives the rectangles that meet another.
     """
+    rects = near(around(curve))
+    return _parts(curve, rects) if rects else [curve]
+
+
+def _parts(curve: Curve, rects: Sequence[Rect]) -> list[Curve]:
     parts: list[Curve] = []
     joined = False
     for segment in segments(curve):
-        rects = near(around(segment))
-        if not rects and joined:
-            parts[-1].extend(segment[1:])
-            continue
-        for start, end in _outside(segment, rects):
+        extent = around(segment)
+        in_way = [rect for rect in rects if rect.meets(extent)]
+        for start, end in _outside(segment, in_way):
             piece = _cut(segment, start, end)
             if start == 0 and joined:
                 parts[-1].extend(piece[1:])
             else:
                 parts.append([*piece])
             joined = end == 1
-        joined = joined and not any(rect.contains(segment[3]) for rect in rects)
+        joined = joined and not any(rect.contains(segment[3]) for rect in in_way)
     return parts
 
 
@@ -134,6 +137,34 @@ def _halves(segment: Segment, t: float) -> tuple[Segment, Segment]:
 
 def _between(p: Point, q: Point, t: float) -> Point:
     return p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t
+
+
+def is_straight(curve: Curve) -> bool:
+    """Whether the curve cannot be told from a line between its ends, with its points in order."""
+    (x0, y0), (x1, y1) = curve[0], curve[-1]
+    dx, dy = x1 - x0, y1 - y0
+    length = math.hypot(dx, dy)
+    if not length:
+        return False
+    off, over = _HAIR * length, length * length
+    return all(
+        -off < (x - x0) * dy - (y - y0) * dx < off and 0 <= (x - x0) * dx + (y - y0) * dy <= over
+        for x, y in curve[1:-1]
+    )
+
+
+_HAIR = 0.35
+"""A distance that nobody sees, in points."""
+
+
+def arrow(start: Point, tip: Point) -> tuple[Point, Point, Point]:
+    """The corners of an arrow head."""
+    dx, dy = (tip[0] - start[0]) * _SLIM, (tip[1] - start[1]) * _SLIM
+    return (start[0] - dy, start[1] + dx), tip, (start[0] + dy, start[1] - dx)
+
+
+_SLIM = 0.35
+"""Half the width of an arrow head, as a part of its length."""
 
 
 def along(curve: Curve, places: Sequence[float]) -> list[Point]:

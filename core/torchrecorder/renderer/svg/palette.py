@@ -21,6 +21,7 @@ COLOURS: dict[str, str] = {
     "op": "#7d8590",
     "block": "#7d8590",
     "data": "#7d8590",
+    "link": "#d98e04",
     "skip": "#d98e04",
     "error": "#d1242f",
 }

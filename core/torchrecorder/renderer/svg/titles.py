@@ -24,21 +24,22 @@ class Title:
     left: float
     word: Word
     rect: Rect
+    cls: str
 
 
-def place_titles(drawing: Drawing) -> list[Title]:
+def place_titles(drawing: Drawing, curves: Curves) -> list[Title]:
     """The titles of all boxes, each where the fewest edges are."""
-    curves = Curves(line.curve for line in drawing.lines)
     return [_place(box, word, curves) for box in drawing.boxes for word in box.words[:1]]
 
 
 def _place(box: Figure, word: Word, curves: Curves) -> Title:
     length = width(word.text, word.size)
     lefts = [box.rect.left + _INSET, max(box.rect.right - _INSET - length, box.rect.left + _INSET)]
-    titles = [_at(left, length, word) for left in lefts]
-    return min(titles, key=lambda title: curves.through(title.rect))
+    at_left, at_right = (_at(box, left, length, word) for left in lefts)
+    crossing = curves.through(at_left.rect)
+    return at_right if crossing and curves.through(at_right.rect) < crossing else at_left
 
 
-def _at(left: float, length: float, word: Word) -> Title:
+def _at(box: Figure, left: float, length: float, word: Word) -> Title:
     top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
-    return Title(left, word, Rect(left - 3, top, left + length + 3, bottom))
+    return Title(left, word, Rect(left - 3, top, left + length + 3, bottom), box.cls)

@@ -10,15 +10,18 @@ from __future__ import annotations
 from typing import Literal
 
 from torchrecorder.graph import Graph, Module, Node
+from torchrecorder.graph.views import NodeKind
 from torchrecorder.graph.views.opsets import POINTWISE, names
 
-Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data"]
-"""`block`: a layer of layers whose inside is not drawn; `data`: a parameter, buffer or constant."""
+Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data", "link"]
+"""`block`: layers whose inside is not drawn; `data`: a parameter, buffer or constant; `link`: an end of a cut edge."""
 
 SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@", "mm": "@"}
 """Ops drawn as a sign in a circle."""
 
 _TELLING: tuple[Kind, ...] = ("attention", "conv", "norm", "linear", "pool")
+
+_OTHER_NODES: dict[NodeKind, Kind] = {"gap": "block", "from": "link", "to": "link"}
 
 _TORCH_FILES: dict[str, Kind] = {
     "conv": "conv",
@@ -85,7 +88,9 @@ class Kinds:
             return "io"
         if node.kind == "call":
             return self.of_call(node.calls[0])
-        return op_kind(self.graph.ops[node.op].name) if node.kind == "op" and node.op is not None else "data"
+        if node.kind == "op" and node.op is not None:
+            return op_kind(self.graph.ops[node.op].name)
+        return _OTHER_NODES.get(node.kind, "data")
 
     def of_call(self, call: int) -> Kind:
         """The kind of a call whose inside is not drawn."""
@@ -102,7 +107,10 @@ class Kinds:
 def op_kind(name: str) -> Kind:
     """The kind of an op, by its name in torch's public API."""
     bare = plain(name)
-    return next((kind for kind, words in _OP_WORDS if bare.startswith(words)), "op")
+    for kind, words in _OP_WORDS:
+        if bare.startswith(words):
+            return kind
+    return "op"
 
 
 def torch_kind(module: Module) -> Kind:
@@ -112,7 +120,10 @@ def torch_kind(module: Module) -> Kind:
     path = module.cls.split(".")
     if path[-1] == "MultiheadAttention":
         return "attention"
-    return next((_TORCH_FILES[part] for part in path[:-1] if part in _TORCH_FILES), "op")
+    for part in path[:-1]:
+        if part in _TORCH_FILES:
+            return _TORCH_FILES[part]
+    return "op"
 
 
 def _kind_of_ops(ran: set[str]) -> Kind:

@@ -13,6 +13,9 @@ from torchrecorder.renderer.words.units import parameters, shape
 
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""
+MAX_CLASS = 200
+_NAMED = 3
+"""More far ends than this are counted instead of named."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 
 
@@ -39,10 +42,22 @@ class Labels:
         """Title of a box: `name · Class ×N · params each`."""
         module = self._module(box.calls[0])
         name = self._run_name(box.calls, box.parent)
-        cls = self.graph.calls[box.calls[0]].module if module is None else class_name(module)
+        cls = " + ".join(self._classes(box.calls[: box.period]))
+        cls = f"({cls})" if " + " in cls else cls
         times = f" ×{box.repeat}" if box.repeat > 1 else ""
-        parts = [name if name != cls else "", cls + times, self._params(module, box.calls)]
+        params = self._params(module, box.calls) if box.period == 1 else ""
+        parts = [name if name != cls else "", cls + times, params]
         return clean(" · ".join(filter(None, parts)), MAX_NAME + MAX_LINE)
+
+    def _classes(self, calls: tuple[int, ...]) -> list[str]:
+        """Their classes in order: `5 A` and `B` if the first of a turn are alike."""
+        found: list[tuple[str, int]] = []
+        for call in calls:
+            module = self._module(call)
+            cls = self.graph.calls[call].module if module is None else class_name(module)
+            n = found.pop()[1] if found and found[-1][0] == cls else 0
+            found.append((cls, n + 1))
+        return [f"{n} {cls}" if n > 1 else cls for cls, n in found]
 
     def node(self, node: Node) -> Label:
         """The lines of a node."""
@@ -50,11 +65,18 @@ class Labels:
             return self._call(node)
         if node.kind == "op" and node.op is not None:
             return op_label(self.graph, self.graph.ops[node.op])
-        return self._end(node)
+        if node.kind == "gap":
+            return self._gap(node)
+        return self._link(node) if node.kind in ("from", "to") else self._end(node)
 
     def kind(self, node: Node) -> Kind:
         """The kind of a node."""
         return self.kinds.of(node)
+
+    def cls(self, calls: tuple[int, ...]) -> str:
+        """The class of what is called, with its module; empty for a function."""
+        module = self._module(calls[0])
+        return "" if module is None else clean(module.cls, MAX_CLASS)
 
     def _call(self, node: Node) -> Label:
         call = self.graph.calls[node.calls[0]]
@@ -91,6 +113,33 @@ class Labels:
         text = parameters(module.params.total, each=len(modules) > 1)
         return text if len(modules) > 1 or len(calls) == 1 else f"{text} shared"
 
+    def _gap(self, node: Node) -> Label:
+        """`… 268 more layers` and the names of the first and the last."""
+        thing = "steps" if len(node.calls) < node.size else "layers"
+        paths = [self.graph.calls[call].module for call in node.calls]
+        base = self._path(node.box)
+        names = [relative(path, base) for path in (paths[:1] + paths[-1:])]
+        return Label(f"… {node.size} more {thing}", clean(" – ".join(dict.fromkeys(names)), MAX_LINE))
+
+    def _link(self, node: Node) -> Label:
+        """`from down1` or `to up3`: what is at the other end."""
+        others = [self.view.nodes[link] for link in node.links]
+        if node.kind == "from" and len(others) == 1 and others[0].kind not in ("call", "op", "gap"):
+            return Label(self._end(others[0]).name)
+        names = [self._far_name(other, node.box) for other in others]
+        if len(names) > _NAMED:
+            text = f"{names[0]} … {names[-1]}" if node.kind == "from" else f"{len(names)} places"
+            return Label(clean(f"{node.kind} {text}", MAX_LINE), f"{len(names)} tensors" if node.kind == "from" else "")
+        return Label(clean(f"{node.kind} {', '.join(names)}", MAX_LINE))
+
+    def _far_name(self, node: Node, box: int | None) -> str:
+        """The name of a node for a reader who is in another box."""
+        if node.kind == "call":
+            return self._run_name(node.calls, box)
+        name = self.node(node).name
+        place = relative(self._path(node.box), self._path(box)) if node.box != box else ""
+        return f"{name} in {place}" if place and node.kind in ("op", "gap") else name
+
     def _end(self, node: Node) -> Label:
         default = {"input": "input", "output": "output", "const": "constant"}.get(node.kind, "")
         name = node.name
@@ -109,10 +158,13 @@ class Labels:
     def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
         """The name of what is called, from the box on."""
         paths = [self.graph.calls[call].module for call in calls]
-        return run_name(self.graph, paths, "" if box is None else self._path(box)) if paths[0] else self.name
+        return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
 
-    def _path(self, box: int) -> str:
-        return self.graph.calls[self.view.boxes[box].calls[0]].module
+    def _path(self, box: int | None) -> str:
+        """The path of the module that a box shows, or that one around calls that take turns does."""
+        while box is not None and self.view.boxes[box].period > 1:
+            box = self.view.boxes[box].parent
+        return "" if box is None else self.graph.calls[self.view.boxes[box].calls[0]].module
 
     def _module(self, call: int) -> Module | None:
         row = self.graph.calls[call]
