@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import torch
@@ -27,8 +28,7 @@ _MODULES = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_st
 
 def _model(cls: str, config: str, **options: Any) -> Any:
     def build() -> nn.Module:
-        import transformers
-
+        transformers = importlib.import_module("transformers")
         found: nn.Module = getattr(transformers, cls)(getattr(transformers, config)(**options))
         return found
 
@@ -36,25 +36,25 @@ def _model(cls: str, config: str, **options: Any) -> Any:
 
 
 def _clip() -> nn.Module:
-    import transformers
-
+    transformers: Any = importlib.import_module("transformers")
     text = {**_SMALL, "max_position_embeddings": 32}
-    config = transformers.CLIPConfig(text_config=text, vision_config=_PICTURE, projection_dim=16)  # type: ignore[no-untyped-call]
-    return transformers.CLIPModel(config)
+    config = transformers.CLIPConfig(text_config=text, vision_config=_PICTURE, projection_dim=16)
+    found: nn.Module = transformers.CLIPModel(config)
+    return found
 
 
 def _detr() -> nn.Module:
-    import transformers
-
-    backbone: Any = transformers.ResNetConfig(
+    transformers: Any = importlib.import_module("transformers")
+    backbone = transformers.ResNetConfig(
         embedding_size=8, hidden_sizes=[8, 16, 16, 16], depths=[1, 1, 1, 1], out_features=["stage4"]
     )
-    config: Any = transformers.DetrConfig(
+    config = transformers.DetrConfig(
         use_timm_backbone=False, use_pretrained_backbone=False, backbone=None, backbone_config=backbone,
         d_model=32, num_queries=5, encoder_layers=1, decoder_layers=2, encoder_attention_heads=4,
         decoder_attention_heads=4, encoder_ffn_dim=37, decoder_ffn_dim=37,
     )  # fmt: skip
-    return transformers.DetrForObjectDetection(config)
+    found: nn.Module = transformers.DetrForObjectDetection(config)
+    return found
 
 
 _HALVES = {

@@ -19,7 +19,7 @@ def define_missing_operators() -> None:
     try:
         _ = torch.ops.torchvision.nms
     except (AttributeError, RuntimeError):
-        library = torch.library.Library("torchvision", "DEF")
+        library: Any = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
         library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         library.impl("nms", _nms, "CPU")

@@ -1,4 +1,4 @@
-"""What stands in for the tensors of a model and of its arguments during a recording: the user's own stay as they are."""
+"""What stands in for the tensors of a model and of its arguments during a recording, so that those stay as they are."""
 
 from __future__ import annotations
 
