@@ -54,6 +54,28 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def corpus(session: nox.Session) -> None:
+    """Record 68 real models of other people and compute them again from their graphs; arguments go to pytest."""
+    install(session, "-e", ".[test]", "transformers")
+    session.install(
+        "aiohttp", "joblib", "pandas", "pillow", "psutil", "requests", "scipy", "sentencepiece", "soundfile"
+    )
+    session.install("--no-deps", "-r", "tests/corpus/requirements.txt")
+    for library in Path(session.virtualenv.location).glob("lib/python*/site-packages/torchaudio/lib/*.so"):
+        library.unlink()  # made for CUDA; without them torchaudio does all it can in Python
+    session.run("pytest", "tests/corpus", *session.posargs, env={"TORCHRECORDER_CORPUS": "1"})
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure; `-- record` the recorder, in ratios to the plain forward of the same run."""
+    install(session, "-e", ".", "transformers", "numpy")
+    session.install("--no-deps", "torchvision==0.28.0", "pillow")
+    for name in session.posargs or ["record"]:
+        session.run("python", f"bench/{name}.py")
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check the style of the code."""
     session.install("-c", "constraints.txt", "ruff")

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from torchrecorder.graph import to_json
 from torchrecorder.graph.check import problems
+from torchrecorder.graph.memory import activation_memory
 from torchrecorder.recording import capture
 
 Made = tuple[nn.Module, tuple[Any, ...], Mapping[str, Any]]
@@ -126,6 +127,27 @@ def test_parameters_add_up(make: Callable[[], Made]) -> None:
     graph = capture(model, args, kwargs)
     assert graph.modules[""].params.total == sum(p.numel() for p in model.parameters())
     assert graph.modules[""].params.total >= sum(module.params.own for module in graph.modules.values())
+
+
+@pytest.mark.parametrize("way", ["fake", "meta"])
+def test_the_operations_of_bert_are_counted_exactly(way: Any) -> None:
+    transformers = _transformers()
+    with torch.device("meta"):
+        model = transformers.BertModel(transformers.BertConfig())
+    with torch.no_grad():
+        graph = capture(model, (), {"input_ids": torch.ones(1, 128, dtype=torch.long)}, run=way)
+    layer = 128 * (4 * 768 * 768 + 2 * 768 * 3072) + 2 * 128 * 128 * 768
+    assert sum(op.flops or 0 for op in graph.ops) == 2 * (12 * layer + 768 * 768)
+
+
+@every_model
+def test_memory_is_counted(make: Callable[[], Made]) -> None:
+    model, args, kwargs = make()
+    with torch.no_grad():
+        real, fake = (activation_memory(capture(model, args, kwargs, run=way)) for way in ("real", "fake"))
+    assert real.unknown == fake.unknown == ()
+    assert real.peak == real.calls[0] == max(real.calls.values())
+    assert abs(real.peak - fake.peak) <= 0.5 * real.peak
 
 
 @every_model

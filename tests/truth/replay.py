@@ -1,0 +1,187 @@
+"""Slice replay: a proof that no edge is missing, without knowing the graph beforehand.
+
+A forward is recorded together with a tape of the functions that ran. Then only those operations are executed that
+can be reached backwards from the outputs through the recorded edges, on other inputs. If an edge is missing, an
+operation is left out or reads what is not there, and the result differs from that of the model. Not proved: that no
+edge is too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from torchrecorder.graph import Graph, Info
+from torchrecorder.recording.ops import Kernel, OpLog
+from torchrecorder.recording.run import Forward, prepared
+from torchrecorder.recording.session import Session
+from torchrecorder.recording.signatures import Signatures
+from torchrecorder.running.nested import named_tensors, tensors_in
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a tensor stood among the arguments: the value it had itself."""
+
+    value: int
+
+
+@dataclass
+class Step:
+    """One operation, ready to be executed again."""
+
+    func: Callable[..., Any]
+    args: Any
+    kwargs: Any
+    results: list[int] = field(default_factory=list)
+    """Values of the tensors in the result, in order."""
+    renamed: list[tuple[int, int]] = field(default_factory=list)
+    """What arguments were before and after the operation overwrote them."""
+
+
+class Tape(OpLog):
+    """A log that also keeps the functions and what they were called with, tensors replaced by their values."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.steps: dict[int, Step] = {}
+        self.constants: dict[int, Tensor] = {}
+
+    def run(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if self.paused or self._running is not None:
+            return super().run(func, args, kwargs)
+        return self._taped(func, args, kwargs, lambda: super(Tape, self).run(func, args, kwargs))
+
+    def kernel(self, kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
+        if self.paused or self._running is not None:
+            super().kernel(kernel, args, kwargs, out)
+            return
+        func = next(func for func, facts in self._kernels.values() if facts is kernel)
+
+        def log() -> Any:
+            super(Tape, self).kernel(kernel, args, kwargs, out)
+            return out
+
+        self._taped(func, args, kwargs, log)
+
+    def passed(self, tensor: Tensor, call: int, fresh: Tensor) -> None:
+        step = Step(lambda x: x, (Slot(self._own(tensor)),), {})
+        super().passed(tensor, call, fresh)
+        step.results.append(self._own(fresh))
+        self.steps[len(self.rows) - 1] = step
+
+    def _taped(self, func: Any, args: Any, kwargs: Any, log: Callable[[], Any]) -> Any:
+        given = tensors_in((args, kwargs), [])
+        before = [self._own(tensor) for tensor in given]
+        step = Step(func, self._slots(args), self._slots(kwargs))
+        count = len(self.rows)
+        out = log()
+        if len(self.rows) > count:
+            after = [self._own(tensor) for tensor in given]
+            step.renamed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+            step.results = [self._own(tensor) for tensor in tensors_in((out,), [])]
+            self.steps[len(self.rows) - 1] = step
+        return out
+
+    def _slots(self, obj: Any) -> Any:
+        return replaced(obj, lambda item: Slot(self._own(item)) if isinstance(item, Tensor) else item)
+
+    def _own(self, tensor: Tensor) -> int:
+        """The value of this very tensor, whatever was written to its memory since; constants are kept as they are."""
+        self._values.read(tensor)
+        value = self._values._entries[id(tensor)].value
+        row = self._values.rows[value]
+        is_lost = row.kind == "const" or (row.name or "").startswith("~")
+        if is_lost and value not in self.constants:
+            self.paused = True
+            self.constants[value] = tensor.detach().clone()
+            self.paused = False
+        return value
+
+
+class TapedSession(Session):
+    log_type = Tape
+
+    @property
+    def tape(self) -> Tape:
+        assert isinstance(self._ops, Tape)
+        return self._ops
+
+
+def replaced(obj: Any, change: Callable[[Any], Any]) -> Any:
+    """The arguments of an operation with each item replaced."""
+    if isinstance(obj, (list, tuple)) and not hasattr(obj, "_fields") and type(obj) is not torch.Size:
+        return type(obj)(replaced(item, change) for item in obj)
+    if isinstance(obj, dict):
+        return {key: replaced(item, change) for key, item in obj.items()}
+    if type(obj) is slice:
+        return slice(*(replaced(item, change) for item in (obj.start, obj.stop, obj.step)))
+    return change(obj)
+
+
+def replay(model: nn.Module, args: Any, kwargs: Any, other: tuple[Any, Any] | None = None, seed: int = 0) -> Graph:
+    """Record a forward, execute what its graph needs on other inputs, and compare with the model there.
+
+    Args:
+        model: Any module.
+        args: Positional arguments to record with.
+        kwargs: Keyword arguments to record with.
+        other: Arguments of the same shapes to execute with; the same ones, if not given.
+        seed: For random numbers that the forward draws.
+    """
+    other = other or (args, kwargs)
+    with torch.no_grad():
+        graph, tape, _ = _run(model, args, kwargs, seed)
+        _, _, expected = _run(model, *other, seed)
+        with prepared("real", Forward(model, *other, seed=seed)) as (session, given, named):
+            known = _known(graph, tape, session.model, given, named)
+            _execute(graph, tape, known)
+        found = {path: known[values[0]] for path, values in graph.outputs.items()}
+    torch.testing.assert_close(found, expected, equal_nan=True)
+    return graph
+
+
+def _run(model: nn.Module, args: Any, kwargs: Any, seed: int) -> tuple[Graph, Tape, dict[str, Tensor]]:
+    with prepared("real", Forward(model, args, kwargs, seed=seed), TapedSession) as (session, given, named):
+        assert isinstance(session, TapedSession)
+        result = session.run(given, named)
+        outputs = {path: t.detach().clone() for path, t in named_tensors(result, objects=True)}
+        return session.graph(Info("real", torch.__version__, "eval")), session.tape, outputs
+
+
+def _known(graph: Graph, tape: Tape, model: nn.Module, args: Any, kwargs: Any) -> dict[int, Tensor]:
+    """The tensors that no operation makes."""
+    state: dict[str, Tensor] = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    inputs = dict(Signatures().tensors(model, args, kwargs, objects=True))
+    known = {graph.inputs[path]: tensor for path, tensor in inputs.items()}
+    for value in graph.values:
+        if value.kind in ("param", "buffer") and value.name in state:
+            known[value.id] = state[value.name]
+    return {**known, **{value: tensor.clone() for value, tensor in tape.constants.items()}}
+
+
+def _execute(graph: Graph, tape: Tape, known: dict[int, Tensor]) -> None:
+    for op in sorted(_reached(graph)):
+        step = tape.steps[op]
+        args, kwargs = replaced(
+            (step.args, step.kwargs), lambda item: known[item.value] if type(item) is Slot else item
+        )
+        results = tensors_in((step.func(*args, **kwargs),), [])
+        known.update((after, known[before]) for before, after in step.renamed)
+        known.update(zip(step.results, results, strict=True))
+
+
+def _reached(graph: Graph) -> set[int]:
+    """The ops that the outputs depend on."""
+    found: set[int] = set()
+    waiting = [value for values in graph.outputs.values() for value in values]
+    while waiting:
+        producer = graph.values[waiting.pop()].producer
+        if producer is not None and producer not in found:
+            found.add(producer)
+            waiting += graph.ops[producer].inputs
+    return found

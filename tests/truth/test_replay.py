@@ -1,0 +1,57 @@
+"""The truth cases and some others, executed from their graphs; and that a missing edge is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.core.recording.nets import Net
+from tests.truth import replay as replaying
+from tests.truth.case import Case
+from tests.truth.cases import CASES
+from tests.truth.other import other_inputs
+from tests.truth.replay import replay
+from torchrecorder.recording.session import Session
+
+_NOT_ALONE = {"Vmapped": "tensors of a torch.func transform live only inside it"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_graph_is_enough_to_compute_the_result(case: Case) -> None:
+    if case.name in _NOT_ALONE:
+        pytest.skip(_NOT_ALONE[case.name])
+    args, kwargs = case.inputs()
+    replay(case.build(), args, kwargs, other_inputs(args, kwargs))
+
+
+def test_a_write_through_a_view_is_executed() -> None:
+    def body(self: Any, x: Tensor) -> Any:
+        y = x.clone()
+        y.view(-1)[2:].mul_(3)
+        return y.t() + 1
+
+    replay(Net(body), (torch.ones(2, 3),), {}, ((torch.arange(6.0).view(2, 3),), {}))
+
+
+def test_a_missing_edge_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Session.graph
+
+    def without_an_edge(self: Session, info: Any) -> Any:
+        graph = whole(self, info)
+        ops = [replace(op, inputs=op.inputs[:1]) if op.name == "setitem" else op for op in graph.ops]
+        return replace(graph, ops=tuple(ops))
+
+    def body(self: Any, x: Tensor) -> Any:
+        y = torch.zeros(2, 3)
+        y[0] = self.fc(x)[0]
+        return y
+
+    net = Net(body, fc=nn.Linear(3, 3))
+    replay(net, (torch.ones(2, 3),), {})
+    monkeypatch.setattr(replaying.TapedSession, "graph", without_an_edge)
+    with pytest.raises((KeyError, AssertionError)):
+        replay(net, (torch.ones(2, 3),), {})
