@@ -44,13 +44,15 @@ def capture(
         guessed: How the arguments were chosen, if nobody gave them; goes into the Graph as it is.
 
     Raises:
-        TypeError: `model` is no `nn.Module`.
+        TypeError: `model` is no `nn.Module`, or `args` no tuple or list: a tensor would be taken apart in silence.
         ForwardError: The forward raised. Its `graph` is what had been recorded.
         RuntimeError: It was called from inside a forward that is being recorded.
     """
     if not isinstance(model, nn.Module):
         what = f"the class {model.__name__}, not an instance" if isinstance(model, type) else type(model).__name__
         raise TypeError(f"only an nn.Module can be recorded; this is {what}")
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"args holds the arguments of the forward, so one {type(args).__name__} is written (x,)")
     with _alone():
         return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed))
 

@@ -214,3 +214,8 @@ def test_a_long_chain_needs_no_recursion() -> None:
     with torch.no_grad():
         graph = record(Net(body), X)
     assert len(graph.ops) == 20_000
+
+
+def test_a_bare_tensor_is_not_taken_apart() -> None:
+    with pytest.raises(TypeError, match=r"so one Tensor is written \(x,\)"):
+        capture(nn.Linear(3, 2), torch.ones(1, 3))  # type: ignore[arg-type]
