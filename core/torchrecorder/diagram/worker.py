@@ -33,7 +33,7 @@ START_TIMEOUT_S = 180.0
 """How long importing torch may take; a cold disk on a shared machine needs a minute."""
 _GRACE_S = 30.0
 """How much longer than a job's own time-out its answer is waited for, before the whole process is given up."""
-_LOG_TAIL = 2000
+_LOG_TAIL = 4000
 _FORKS = sys.platform == "linux"
 
 
