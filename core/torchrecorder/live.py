@@ -11,6 +11,7 @@ from torchrecorder.diagram.draw import Order
 from torchrecorder.diagram.draw import draw as draw_graphs
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.graph import Graph, to_json
+from torchrecorder.graph.model import Mode
 from torchrecorder.recording import capture
 from torchrecorder.recording.arguments import Arguments, as_arguments
 from torchrecorder.recording.inputs import make_inputs
@@ -28,7 +29,7 @@ def draw(
     *,
     shape: Shape | None = None,
     inputs: Any = None,
-    mode: Literal["eval", "train"] = "eval",
+    mode: Mode = "eval",
     run: Literal["auto", "real", "fake", "meta"] = "auto",
     seed: int = 0,
     depth: int | Literal["auto", "all"] = "auto",
@@ -67,7 +68,7 @@ def draw(
     written = {"depth": str(depth), "fold": str(fold), "focus": focus, "direction": direction}
     lists = {"expand": " ".join(expand), "collapse": " ".join(collapse)}
     options = read_drawing({**written, **lists})
-    args, kwargs, guessed = _arguments(net, shape, inputs, seed)
+    args, kwargs, guessed = _arguments(net, shape, inputs, seed, mode)
     graph = capture(net, args, kwargs, mode=mode, run=run, seed=seed, guessed=guessed)
     digest = hashlib.sha256(f"{to_json(graph)}{options}".encode()).hexdigest()
     (result,) = draw_graphs([Order(graph, digest, options)], find_engine(engine))
@@ -76,7 +77,7 @@ def draw(
     return Diagram(result, load_graph=_given(graph))
 
 
-def _arguments(net: nn.Module, shape: Shape | None, inputs: Any, seed: int) -> tuple[*Arguments, str]:
+def _arguments(net: nn.Module, shape: Shape | None, inputs: Any, seed: int, mode: Mode) -> tuple[*Arguments, str]:
     if shape is not None and inputs is not None:
         raise OptionError(("shape and inputs both say what the model is called with; give one of them",))
     if inputs is not None:
@@ -85,7 +86,7 @@ def _arguments(net: nn.Module, shape: Shape | None, inputs: Any, seed: int) -> t
         specs = None if shape is None else shapes_from(shape)
     except ValueError as error:
         raise OptionError((f"shape: {error}",)) from error
-    made = make_inputs(net, specs, seed=seed)
+    made = make_inputs(net, specs, seed=seed, mode=mode)
     return made.args, made.kwargs, made.guessed
 
 

@@ -135,22 +135,25 @@ def replay(model: nn.Module, args: Any, kwargs: Any, other: tuple[Any, Any] | No
     """
     other = other or (args, kwargs)
     with torch.no_grad():
-        graph, tape, _ = _run(model, args, kwargs, seed)
-        _, _, expected = _run(model, *other, seed)
+        graph, tape, results, _ = _run(model, args, kwargs, seed)
+        *_, expected = _run(model, *other, seed)
         with prepared("real", Forward(model, *other, seed=seed)) as (session, given, named):
             known = _known(graph, tape, session.model, given, named)
             _execute(graph, tape, known)
-        found = {path: known[values[0]] for path, values in graph.outputs.items()}
+        found = {path: known[value] for path, value in results.items()}
     torch.testing.assert_close(found, expected, equal_nan=True)
     return graph
 
 
-def _run(model: nn.Module, args: Any, kwargs: Any, seed: int) -> tuple[Graph, Tape, dict[str, Tensor]]:
+def _run(model: nn.Module, args: Any, kwargs: Any, seed: int) -> tuple[Graph, Tape, dict[str, int], dict[str, Tensor]]:
+    """The graph, the tape, and the results of the model: their values, and the tensors."""
     with prepared("real", Forward(model, args, kwargs, seed=seed), TapedSession) as (session, given, named):
         assert isinstance(session, TapedSession)
         result = session.run(given, named)
-        outputs = {path: t.detach().clone() for path, t in named_tensors(result, objects=True)}
-        return session.graph(Info("real", torch.__version__, "eval")), session.tape, outputs
+        tensors = dict(named_tensors(result, objects=True))
+        values = {path: session.tape._own(tensor) for path, tensor in tensors.items()}
+        outputs = {path: tensor.detach().clone() for path, tensor in tensors.items()}
+        return session.graph(Info("real", torch.__version__, "eval")), session.tape, values, outputs
 
 
 def _known(graph: Graph, tape: Tape, model: nn.Module, args: Any, kwargs: Any) -> dict[int, Tensor]:

@@ -11,13 +11,14 @@ from torch import Tensor, nn
 
 from tests.core.recording.nets import Net
 from tests.truth import replay as replaying
+from tests.truth.all import CASES
 from tests.truth.case import Case
-from tests.truth.cases import CASES
 from tests.truth.other import other_inputs
 from tests.truth.replay import replay
 from torchrecorder.recording.session import Session
 
-_NOT_ALONE = {"Vmapped": "tensors of a torch.func transform live only inside it"}
+_NOT_ALONE = dict.fromkeys(("Vmapped", "VmappedChain"), "tensors of a torch.func transform live only inside it")
+_NOT_ALONE["Lazy"] = "its parameters have no size before it runs"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
+from tests.truth.all import CASES
 from tests.truth.case import Case
-from tests.truth.cases import CASES
 from tests.truth.neutral import to_neutral
 from torchrecorder.graph import from_json, to_json
 from torchrecorder.graph.check import problems

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -40,17 +40,12 @@ def record(request: RecordingRequest) -> Graph:
         made = make_inputs(model, specs, seed=request.seed, mode=request.mode)
         args, kwargs, guessed = made.args, made.kwargs, made.guessed
     options: dict[str, Any] = {"mode": request.mode, "run": request.run, "seed": request.seed, "guessed": guessed}
-    return _with_as_little_autograd_as_possible(lambda: capture(model, args, kwargs, **options))
-
-
-def _with_as_little_autograd_as_possible(recording: Callable[[], Graph]) -> Graph:
-    """Record without autograd, which keeps every activation; with it only if the forward fails without."""
     try:
-        with torch.no_grad():
-            return recording()
+        with torch.no_grad():  # autograd would keep every activation
+            return capture(model, args, kwargs, **options)
     except ForwardError:
-        with contextlib.suppress(ForwardError):  # the first error says more
-            return recording()
+        with contextlib.suppress(ForwardError):  # some forwards need it; if not even that helps, the first error counts
+            return capture(model, args, kwargs, **options)
         raise
 
 

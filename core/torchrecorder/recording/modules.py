@@ -131,7 +131,7 @@ class _Parameters:
         return self._known[id(module)]
 
     def _collect(self, module: nn.Module) -> dict[int, Tensor]:
-        found: dict[int, Tensor] = {id(p): p for p in module.parameters(recurse=False)}
+        found: dict[int, Tensor] = {id(p): p for p in _own(module)}
         for child in module.children():
             known = self._known.get(id(child))
             found.update({id(p): p for p in child.parameters()} if known is None else known)
@@ -140,11 +140,16 @@ class _Parameters:
 
 def _describe(module: nn.Module, path: str, inside: _Parameters, aliases: tuple[str, ...] = ()) -> Module:
     cls = type(module)
-    own = sum(map(_size, module.parameters(recurse=False)))
+    own = sum(map(_size, {id(p): p for p in _own(module)}.values()))
     everything = inside.of(module).values()
     trainable = sum(_size(p) for p in everything if p.requires_grad)
     count = ParamCount(own, sum(map(_size, everything)), trainable)
     return Module(path, class_name(cls), is_native(cls), count, _extra_repr(module), aliases)
+
+
+def _own(module: nn.Module) -> list[Tensor]:
+    """The parameters in the module itself; `parameters(recurse=False)` takes ten times as long."""
+    return [parameter for parameter in module._parameters.values() if parameter is not None]
 
 
 def _size(parameter: Tensor) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from torchrecorder.graph import Op
@@ -18,6 +19,9 @@ from torchrecorder.recording.names import EXITS, OpName, kernel_name, op_name
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values, innermost, storage_address
 from torchrecorder.running.nested import tensors_in
+
+_SAVING: Any = torch.ops.aten.detach.default
+"""The kernel with which autograd keeps a tensor; the function of that name is an operation like any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class OpLog:
             running.results.append(weakref.ref(out))
         elif out is not None:
             running.results += [weakref.ref(t) for t in tensors_in((out,), [])]
-        if self._running is None:
+        if self._running is None and kernel.label != str(_SAVING):
             self._log(kernel.name, "kernel", running, args, kwargs, out)
 
     def passed(self, tensor: Tensor, call: int, fresh: Tensor) -> None:
@@ -168,7 +172,7 @@ class OpLog:
                 self._values.alias(tensor, value)
 
     def _name(self, func: Any) -> OpName | None:
-        name = op_name(func)
+        name = None if func is _SAVING else op_name(func)
         with contextlib.suppress(TypeError):  # not every callable can be a key
             self._names[func] = name
         return name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ import torch
 def undisturbed(seed: int) -> Iterator[None]:
     """Run code that draws the random numbers of `seed` and leaves the process as it was, also if it raises."""
     with ExitStack() as stack:
-        for part in (_torch_numbers(seed), _python_numbers(seed), _numpy_numbers(seed), _modes(), _eager()):
+        for part in (_torch_numbers(seed), _python_numbers(seed), _numpy_numbers(seed), _modes(), _eager(), _unfused()):
             stack.enter_context(part)
         yield
 
@@ -77,3 +77,13 @@ def _eager() -> Iterator[None]:
         return
     with torch.compiler.set_stance("force_eager"):
         yield
+
+
+def _unfused() -> AbstractContextManager[None]:
+    """Let script modules run as they are written.
+
+    After some runs their executor fuses what it has seen and prepares for autograd, so a recording would depend on
+    what the process did before, and could fail in inference mode.
+    """
+    unfused: AbstractContextManager[None] = torch.jit.optimized_execution(False)  # type: ignore[attr-defined]
+    return unfused

@@ -51,7 +51,8 @@ def run_as(run: Run, forward: Forward) -> Graph:
     Raises:
         ForwardError: The forward raised, in the way that comes first.
     """
-    first, *others = _ways(forward.model) if run == "auto" else [run]
+    ways: list[Executed] = _ways(forward.model) if run == "auto" else [run]
+    first, *others = ways
     try:
         return record(first, forward)
     except ForwardError as error:

@@ -13,6 +13,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from torch import nn
+from torch.utils.checkpoint import CheckpointFunction
 
 from torchrecorder.graph.model import CallKind
 from torchrecorder.recording.modules import ModuleNames
@@ -138,7 +139,8 @@ def _scope_of(frame: FrameType, top: Running) -> Any:
     """The module or autograd function that the frame runs, if it is not the innermost module itself."""
     code = frame.f_code
     if code is APPLY:
-        return frame.f_locals["cls"]
+        function = frame.f_locals["cls"]
+        return None if function is CheckpointFunction else function  # a means of torch's, nothing of the model's
     back = frame.f_back
     if back is not None and back.f_code is HOOKED_CALL:
         return None

@@ -29,6 +29,7 @@ class Skeleton:
         self._substitute = substitute
         self._done: dict[int, tuple[Any, Any]] = {}
         """The stand-in by the address of the original, which is kept, else its address might be used again."""
+        self._slots: dict[type, list[str]] = {}
         self.modules: list[tuple[nn.Module, nn.Module]] = []
         """Each module with its stand-in."""
 
@@ -70,11 +71,16 @@ class Skeleton:
         for name, value in module.__dict__.items():
             # The containers that every module has and few use are nobody else's: most of the work, if followed.
             attributes[name] = type(value)() if name in _OWN and not value else self.of(value)
-        for name in _slots(type(module)):
+        for name in self._slots_of(type(module)):
             if hasattr(module, name):
                 object.__setattr__(new, name, self.of(getattr(module, name)))
         _make_eager(new)
         return new
+
+    def _slots_of(self, cls: type) -> list[str]:
+        if cls not in self._slots:
+            self._slots[cls] = _slots(cls)
+        return self._slots[cls]
 
     def _scripted(self, module: torch.jit.ScriptModule) -> nn.Module:
         """A script module lives in C++ and can only be copied whole, tensors and all."""

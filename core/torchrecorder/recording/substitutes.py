@@ -20,15 +20,19 @@ class Substitutes(Protocol):
 
     def of(self, tensor: Tensor) -> Tensor:
         """What stands in for a tensor of the model."""
+        ...
 
     def of_argument(self, tensor: Tensor) -> Tensor:
         """What stands in for a tensor among the arguments."""
+        ...
 
     def before_write(self, tensor: Tensor) -> None:
         """A kernel is about to overwrite the tensor."""
+        ...
 
     def running(self) -> AbstractContextManager[None]:
         """In this the forward runs."""
+        ...
 
 
 class SharedTensors:

@@ -20,6 +20,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torchrecorder.graph import TensorMeta, Value
 from torchrecorder.graph.model import ValueKind
 
+_functorch: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue] (its stubs leave it out)
+
 _NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 """What torch raises for the storage of a sparse tensor, of a wrapper, of a lazy parameter."""
 
@@ -247,12 +249,12 @@ def _describe(tensor: Tensor) -> TensorMeta:
 
 def innermost(tensors: list[Tensor]) -> list[Tensor]:
     """The tensors inside the wrappers that `torch.func` transforms (vmap, grad) put around them."""
-    if torch._C._functorch.peek_interpreter_stack() is None:
+    if _functorch.peek_interpreter_stack() is None:
         return tensors
     return [_unwrapped(tensor) for tensor in tensors]
 
 
 def _unwrapped(tensor: Tensor) -> Tensor:
-    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        tensor = torch._C._functorch.get_unwrapped(tensor)
+    while _functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = _functorch.get_unwrapped(tensor)
     return tensor

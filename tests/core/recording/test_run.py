@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from tests.core.recording.nets import Net, op_names, record
+from tests.truth.all import CASES
 from tests.truth.case import Case
-from tests.truth.cases import CASES
 from tests.truth.neutral import to_neutral
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import to_json
