@@ -37,7 +37,7 @@ def draw(orders: Sequence[Order], engine: Engine) -> list[Drawing | TorchRecorde
             views[position] = _view(order)
         except TorchRecorderError as error:  # a path to focus on that the model does not have
             results[position] = error
-    sources = [to_dot(view, direction=orders[position].options.direction).source for position, view in views.items()]
+    sources = [_dot(view, orders[position].options) for position, view in views.items()]
     for (position, view), dot, layout in zip(views.items(), sources, engine.layout(sources), strict=True):
         results[position] = _finished(layout, dot, view, orders[position]) if isinstance(layout, str) else layout
     return [results[position] for position in range(len(orders))]
@@ -52,7 +52,12 @@ def _view(order: Order) -> View:
         focus=options.focus,
         expand=options.expand,
         collapse=options.collapse,
+        weights="weights" in options.show,
     )
+
+
+def _dot(view: View, options: DrawingOptions) -> str:
+    return str(to_dot(view, direction=options.direction, show=options.show).source)
 
 
 def _finished(layout: str, dot: str, view: View, order: Order) -> Drawing | EngineError:
@@ -64,7 +69,8 @@ def _finished(layout: str, dot: str, view: View, order: Order) -> Drawing | Engi
 
 def _finish(layout: str, dot: str, view: View, order: Order) -> Drawing:
     title, description = describe(order.graph)
-    picture = finish(layout, uid=f"tr-{order.digest[:12]}", title=title, desc=description)
+    uid = f"tr-{order.digest[:12]}"
+    picture = finish(layout, uid=uid, title=title, desc=description, theme=order.options.theme)
     return Drawing(
         svg=picture.svg,
         width=picture.width,

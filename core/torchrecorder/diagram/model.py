@@ -8,11 +8,14 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph, to_json
+
+if TYPE_CHECKING:
+    from torchrecorder.renderer.table import Row
 
 VERSION = 2
 
@@ -99,6 +102,13 @@ class Diagram:
     def notes(self) -> tuple[str, ...]:
         """What a reader should know besides."""
         return self.drawing.notes
+
+    @property
+    def table(self) -> tuple[Row, ...]:
+        """The layers as rows: label, name, class, output, parameters, operations."""
+        from torchrecorder.renderer.table import layer_table
+
+        return layer_table(self.graph)
 
     @cached_property
     def graph(self) -> Graph:

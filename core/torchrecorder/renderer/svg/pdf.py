@@ -1,7 +1,7 @@
 """The finished picture as a PDF of vectors, for LaTeX and print.
 
 Only what `finish` writes has to be understood: rectangles, circles, paths of relative steps, and text in one family.
-Text is set in Helvetica, which every PDF reader has and which layout reckons with; signs that it lacks, such as arrows, in
+Text is set in Helvetica, which every PDF reader has and which layout reckons with; signs that it lacks, arrows, in
 Symbol. Nothing has to be installed, and the same picture gives the same bytes.
 """
 
