@@ -90,8 +90,8 @@ class Sources:
         node = self.plan.nodes[read.head]
         if node.kind == "gap":
             return False
-        if self.weights:
-            return True
+        if self.weights and value.kind == "param" and not (node.calls and self.plan.tree.children[node.calls[0]]):
+            return True  # the weights of a layer, not all those inside one that is closed
         if node.kind == "call":
             given = self.graph.calls[node.calls[0]].inputs.values()
             return read.value in given or read.origin in given
