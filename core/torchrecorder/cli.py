@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         "-o",
         "--output",
         metavar="FILE",
-        help="FILE.svg, .txt or .json; without it the module tree is printed",
+        help="FILE.svg, .pdf, .png, .txt, .json or .dot; without it the module tree is printed",
     )
     draw.add_argument(
         "--path",

@@ -38,6 +38,9 @@ def draw(
     expand: Sequence[str] = (),
     collapse: Sequence[str] = (),
     direction: Literal["TB", "LR"] = "TB",
+    theme: Literal["modern", "classic"] = "modern",
+    show: Sequence[str] = (),
+    hide: Sequence[str] = (),
     engine: str = "auto",
 ) -> Diagram:
     """Record one forward of a model and draw it.
@@ -57,6 +60,9 @@ def draw(
         expand: Paths of modules to open beyond the depth; `*` stands for any part.
         collapse: Paths of modules to keep closed; `*` stands for any part.
         direction: `"TB"` draws downwards, `"LR"` to the right.
+        theme: The look; `"classic"` is that of version 1.
+        show: What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.
+        hide: What not to say: `shapes`, `params`.
         engine: `auto`, `pure`, `dot`, or the path of a Graphviz program.
 
     Raises:
@@ -66,7 +72,8 @@ def draw(
         EngineError: The picture could not be laid out.
     """
     written = {"depth": str(depth), "fold": str(fold), "focus": focus, "direction": direction}
-    lists = {"expand": " ".join(expand), "collapse": " ".join(collapse)}
+    written |= {"theme": theme}
+    lists = {"expand": " ".join(expand), "collapse": " ".join(collapse), "show": " ".join(show), "hide": " ".join(hide)}
     options = read_drawing({**written, **lists})
     args, kwargs, guessed = _arguments(net, shape, inputs, seed, mode)
     graph = capture(net, args, kwargs, mode=mode, run=run, seed=seed, guessed=guessed)

@@ -83,7 +83,7 @@ def test_the_model_is_left_as_it_was() -> None:
 
 def test_saves_by_the_ending_of_the_name(tmp_path: Path) -> None:
     diagram = torchrecorder.draw(Net(), shape=(1, 3))
-    for name in ("net.svg", "net.txt", "NET.JSON"):
+    for name in ("net.svg", "net.txt", "NET.JSON", "net.dot", "net.pdf"):
         diagram.save(tmp_path / name)
     svg = (tmp_path / "net.svg").read_text(encoding="utf-8")
     assert "currentColor" not in svg

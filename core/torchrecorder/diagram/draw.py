@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torchrecorder.diagram.facts import facts_of
 from torchrecorder.diagram.model import Drawing
 from torchrecorder.diagram.options import DrawingOptions
-from torchrecorder.errors import TorchRecorderError
+from torchrecorder.errors import EngineError, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.views import View, make_view
 from torchrecorder.renderer import describe
@@ -37,9 +37,9 @@ def draw(orders: Sequence[Order], engine: Engine) -> list[Drawing | TorchRecorde
             views[position] = _view(order)
         except TorchRecorderError as error:  # a path to focus on that the model does not have
             results[position] = error
-    sources = [to_dot(view, direction=orders[position].options.direction).source for position, view in views.items()]
-    for (position, view), layout in zip(views.items(), engine.layout(sources), strict=True):
-        results[position] = _finish(layout, view, orders[position]) if isinstance(layout, str) else layout
+    sources = [_dot(view, orders[position].options) for position, view in views.items()]
+    for (position, view), dot, layout in zip(views.items(), sources, engine.layout(sources), strict=True):
+        results[position] = _finished(layout, dot, view, orders[position]) if isinstance(layout, str) else layout
     return [results[position] for position in range(len(orders))]
 
 
@@ -52,12 +52,25 @@ def _view(order: Order) -> View:
         focus=options.focus,
         expand=options.expand,
         collapse=options.collapse,
+        weights="weights" in options.show,
     )
 
 
-def _finish(layout: str, view: View, order: Order) -> Drawing:
+def _dot(view: View, options: DrawingOptions) -> str:
+    return str(to_dot(view, direction=options.direction, show=options.show).source)
+
+
+def _finished(layout: str, dot: str, view: View, order: Order) -> Drawing | EngineError:
+    try:
+        return _finish(layout, dot, view, order)
+    except EngineError as error:  # an engine that wrote something else harms its own picture only
+        return error
+
+
+def _finish(layout: str, dot: str, view: View, order: Order) -> Drawing:
     title, description = describe(order.graph)
-    picture = finish(layout, uid=f"tr-{order.digest[:12]}", title=title, desc=description)
+    uid = f"tr-{order.digest[:12]}"
+    picture = finish(layout, uid=uid, title=title, desc=description, theme=order.options.theme)
     return Drawing(
         svg=picture.svg,
         width=picture.width,
@@ -66,4 +79,5 @@ def _finish(layout: str, view: View, order: Order) -> Drawing:
         alt=f"{title}. {description}" if description else title,
         facts=facts_of(order.graph),
         notes=(*order.graph.info.notes, *view.notes),
+        dot=dot,
     )

@@ -8,13 +8,16 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph, to_json
 
-VERSION = 1
+if TYPE_CHECKING:
+    from torchrecorder.renderer.table import Row
+
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Drawing:
     """What is known of the model, by a short name: `parameters`, `input`, …."""
     notes: tuple[str, ...] = ()
     """What a reader should know besides, such as a guessed input or a part that is not drawn."""
+    dot: str = ""
+    """What the layout engine got, for other tools that read Graphviz's language."""
 
     def to_json(self) -> dict[str, Any]:
         """Its fields as plain data, with the version of the format."""
@@ -98,6 +103,13 @@ class Diagram:
         """What a reader should know besides."""
         return self.drawing.notes
 
+    @property
+    def table(self) -> tuple[Row, ...]:
+        """The layers as rows: label, name, class, output, parameters, operations."""
+        from torchrecorder.renderer.table import layer_table
+
+        return layer_table(self.graph)
+
     @cached_property
     def graph(self) -> Graph:
         """What the model did, as plain data."""
@@ -133,16 +145,36 @@ class Diagram:
 
         return fixed(self.drawing.svg)
 
-    def save(self, path: str | Path) -> None:
-        """Write the diagram to a file; its ending says how: `.svg`, `.txt` (module tree) or `.json` (Graph).
+    def to_pdf(self) -> bytes:
+        """The picture as a PDF of one page, in vectors."""
+        from torchrecorder.renderer.svg.pdf import to_pdf
+
+        return to_pdf(self.standalone_svg())
+
+    def to_png(self) -> bytes:
+        """The picture as a PNG of 192 dots per inch.
 
         Raises:
-            OptionError: The ending is another.
+            OptionError: pypdfium2, the extra `png`, is not installed.
+        """
+        from torchrecorder.renderer.svg.png import to_png
+
+        return to_png(self.standalone_svg())
+
+    def save(self, path: str | Path) -> None:
+        """Write the diagram to a file; its ending says how.
+
+        `.svg`, `.pdf` and `.png` are pictures with colours of their own, `.txt` is the tree of modules, `.json` the
+        Graph, `.dot` what the layout engine got.
+
+        Raises:
+            OptionError: The ending is another, or `.png` is not installed.
         """
         path = Path(path)
         if (write := _WRITERS.get(path.suffix.lower())) is None:
             raise OptionError((f"cannot write {path.name!r}: its name must end with {', '.join(_WRITERS)}",))
-        path.write_text(write(self), encoding="utf-8", newline="\n")
+        written = write(self)
+        path.write_bytes(written if isinstance(written, bytes) else written.encode())
 
     def _repr_svg_(self) -> str:
         """The picture for a notebook, which shows it apart from the page's own colours."""
@@ -154,8 +186,11 @@ _TITLES = re.compile(r"<title\b.*", re.DOTALL)
 _UID = re.compile(r"\btr-[0-9a-f]{12}\b")
 _WIDTH = re.compile(r"width:100%;max-width:[^;\"]*;")
 
-_WRITERS: dict[str, Callable[[Diagram], str]] = {
+_WRITERS: dict[str, Callable[[Diagram], str | bytes]] = {
     ".svg": lambda diagram: diagram.standalone_svg() + "\n",
+    ".pdf": Diagram.to_pdf,
+    ".png": Diagram.to_png,
     ".txt": lambda diagram: diagram.text + "\n",
     ".json": lambda diagram: to_json(diagram.graph) + "\n",
+    ".dot": lambda diagram: diagram.drawing.dot,
 }

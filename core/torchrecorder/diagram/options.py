@@ -13,6 +13,8 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from torchrecorder.errors import OptionError
+from torchrecorder.renderer.svg.themes import ThemeName
+from torchrecorder.renderer.words.shown import FACTS, USUAL, Fact, shown
 from torchrecorder.request import RecordingRequest, format_shapes, parse_shapes, parse_target
 
 Stage = Literal["recording", "drawing", "figure"]
@@ -46,6 +48,9 @@ class DrawingOptions:
     expand: tuple[str, ...] = ()
     collapse: tuple[str, ...] = ()
     direction: Literal["TB", "LR"] = "TB"
+    theme: ThemeName = "modern"
+    show: tuple[Fact, ...] = USUAL
+    """What is said besides names and classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +163,9 @@ def _as_text(value: object) -> str:
 
 
 def _drawing(values: Mapping[str, Any]) -> DrawingOptions:
-    return DrawingOptions(**{option.name: values[option.name] for option in OPTIONS if option.stage == "drawing"})
+    chosen = {option.name: values[option.name] for option in OPTIONS if option.stage == "drawing"}
+    show = shown(chosen.pop("show"), chosen.pop("hide"))
+    return DrawingOptions(**chosen, show=show)
 
 
 def _read_target(target: str | None, problems: list[str]) -> str:
@@ -234,6 +241,11 @@ def _direction(text: str) -> str:
 
 def _paths(text: str) -> tuple[str, ...]:
     return tuple(text.replace(",", " ").split())
+
+
+def _facts(text: str) -> tuple[str, ...]:
+    read = _one_of(*FACTS)
+    return tuple(read(word) for word in _paths(text))
 
 
 def _length(text: str) -> str:
@@ -316,6 +328,15 @@ OPTIONS: tuple[Option, ...] = (
         "Paths of modules to keep closed; `*` stands for any part.",
     ),
     Option("direction", "drawing", _direction, "TB", "`TB` draws downwards, `LR` to the right."),
+    Option("theme", "drawing", _one_of("modern", "classic"), "modern", "The look; `classic` is that of version 1."),
+    Option(
+        "show",
+        "drawing",
+        _facts,
+        (),
+        "What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.",
+    ),
+    Option("hide", "drawing", _facts, (), "What not to say: `shapes`, `params`."),
     Option("caption", "figure", _required, "", "Text under the diagram.", site=False),
     Option(
         "alt",

@@ -2,7 +2,7 @@
 
 from torchrecorder.renderer.words.alt import describe
 
-REVISION = 3
+REVISION = 5
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""
 
 __all__ = ["REVISION", "describe"]

@@ -8,7 +8,7 @@ user's is ever a name, and every label is escaped and without HTML.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 import graphviz
@@ -17,6 +17,7 @@ from torchrecorder.graph import Box, Edge, Node, View
 from torchrecorder.renderer.ranks import same_rank
 from torchrecorder.renderer.shapes import edge_shapes
 from torchrecorder.renderer.words.labels import Labels
+from torchrecorder.renderer.words.shown import USUAL
 
 FONT_SIZE, LINE_SIZE, EDGE_SIZE = 10.5, 9.5, 9.0
 _MANY = 300
@@ -42,28 +43,25 @@ _SIGN = {"shape": "circle", "width": "0.26", "height": "0.26", "fixedsize": "tru
 _SMALL = {"width": "0.3", "height": "0.24", "margin": "0.1,0.03", "fontsize": "9"}
 
 
-def to_dot(
-    view: View, *, name: str = "", direction: str = "TB", shapes: bool = True, params: bool = True
-) -> graphviz.Digraph:
+def to_dot(view: View, *, name: str = "", direction: str = "TB", show: Collection[str] = USUAL) -> graphviz.Digraph:
     """The picture of a View, without positions and colours.
 
     Args:
         view: What to show.
         name: What the model is called; its class if empty.
         direction: Where the data flows: `TB`, `LR`, `BT` or `RL`.
-        shapes: Whether edges carry the shape of their tensor where it changes.
-        params: Whether titles say numbers of parameters.
+        show: What it says besides names and classes: `shapes` on edges where they change, `params`, ….
     """
-    return _Drawing(view, Labels(view, name=name, params=params), shapes).draw(direction)
+    return _Drawing(view, Labels(view, name=name, show=show), show).draw(direction)
 
 
 class _Drawing:
-    def __init__(self, view: View, labels: Labels, shapes: bool) -> None:
+    def __init__(self, view: View, labels: Labels, show: Collection[str]) -> None:
         self.view, self.labels = view, labels
         is_large = len(view.nodes) > _MANY
         care = "2" if len(view.nodes) <= _VERY_MANY else "0.5"
         self.effort = {"nslimit": care, "mclimit": "0.3"} if is_large else {}
-        self.shapes = edge_shapes(view) if shapes and not is_large else {}
+        self.shapes = edge_shapes(view, show) if "shapes" in show and not is_large else {}
         self.nodes_in: dict[int | None, list[Node]] = {}
         self.boxes_in: dict[int | None, list[Box]] = {}
         for node in view.nodes:

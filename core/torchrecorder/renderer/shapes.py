@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from torchrecorder.graph import View
 from torchrecorder.renderer.words import units
 
 
-def edge_shapes(view: View) -> dict[tuple[int, int], str]:
+def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int], str]:
     """The text of each edge that has one, by tail and head.
 
     An edge says the shape if it differs from the shape that its tail got, once for each end and shape. Inputs, outputs
@@ -16,10 +18,10 @@ def edge_shapes(view: View) -> dict[tuple[int, int], str]:
     said: set[tuple[int, str]] = set()
     found: dict[tuple[int, int], str] = {}
     for edge in sorted(view.edges, key=lambda edge: (edge.head, edge.tail)):
-        got.setdefault(edge.head, _shape(view, edge.value))
+        got.setdefault(edge.head, _said(view, edge.value, show))
     for edge in sorted(view.edges, key=lambda edge: (edge.tail, edge.skip, edge.head)):
-        shape = _shape(view, edge.value)
-        is_known = shape == (_own(view, edge.tail) or got.get(edge.tail))
+        shape = _said(view, edge.value, show)
+        is_known = shape == (_own(view, edge.tail, show) or got.get(edge.tail))
         if (
             is_known
             or not shape
@@ -32,12 +34,11 @@ def edge_shapes(view: View) -> dict[tuple[int, int], str]:
     return found
 
 
-def _own(view: View, node: int) -> str:
+def _own(view: View, node: int, show: Collection[str]) -> str:
     """The shape that a node shows itself."""
     values = view.nodes[node].values
-    return _shape(view, values[0]) if len(values) == 1 else ""
+    return _said(view, values[0], show) if len(values) == 1 else ""
 
 
-def _shape(view: View, value: int) -> str:
-    meta = view.graph.values[value].meta
-    return "" if meta is None else units.shape(meta.shape)
+def _said(view: View, value: int, show: Collection[str]) -> str:
+    return units.tensor(view.graph.values[value].meta, show)

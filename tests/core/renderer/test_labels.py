@@ -69,7 +69,7 @@ def test_a_module_called_again_shares_its_parameters() -> None:
 
 def test_parameters_can_be_left_out() -> None:
     view = make_view(transformer(2))
-    assert Labels(view, params=False).box(view.boxes[1]) == "blocks · Block ×2"
+    assert Labels(view, show=("shapes",)).box(view.boxes[1]) == "blocks · Block ×2"
 
 
 def test_signs() -> None:

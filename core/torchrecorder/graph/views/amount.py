@@ -33,7 +33,7 @@ def automatic(viewer: Viewer) -> View:
     while _size(view) > AUTO_NODES and view.depth > 1:
         view = viewer.view(view.depth - 1)
     if _size(view) > AUTO_NODES and not viewer.asked:
-        return _with_gaps(viewer, view.depth, AUTO_NODES)
+        return _judged(_with_gaps(viewer, view.depth, AUTO_NODES))
     if viewer.count(view.depth) <= _FEW and view.depth < viewer.max_depth:
         deeper = _with_gaps(viewer, view.depth + 1, AUTO_NODES)
         return deeper if _size(deeper) <= AUTO_NODES else view
@@ -58,9 +58,9 @@ def given(viewer: Viewer, depth: int) -> View:
     while n > MAX_ASKED and drawn > 1:
         drawn -= 1
         n = viewer.count(drawn)
-    view = viewer.view(drawn) if n <= MAX_ASKED else _with_gaps(viewer, drawn, MAX_ASKED)
+    view = _judged(viewer.view(drawn) if n <= MAX_ASKED else _with_gaps(viewer, drawn, MAX_ASKED))
     if drawn == depth:
-        return _judged(view)
+        return view
     note = f"depth {depth} would show {viewer.count(depth)} nodes, so this is depth {drawn}; {_MORE}"
     return replace(view, notes=(*view.notes, note))
 

@@ -16,12 +16,12 @@ _GHOST_FANOUT = 3
 class Ends:
     """Joins the planned nodes with one another and with what lies outside."""
 
-    def __init__(self, plan: Plan, *, constants: bool) -> None:
+    def __init__(self, plan: Plan, *, constants: bool, weights: bool = False) -> None:
         self.plan = plan
         self.graph = plan.tree.graph
         self.wiring = Wiring(plan)
         self.constant = constant_ops(plan, self.wiring) if constants else set()
-        self.sources = Sources(plan, self.wiring, self.constant)
+        self.sources = Sources(plan, self.wiring, self.constant, weights=weights)
         self.before: list[Node] = []
         self.after: list[Node] = []
         self.source_of: dict[int, int] = {}

@@ -22,6 +22,7 @@ def make_view(
     focus: str = "",
     expand: Sequence[str] = (),
     collapse: Sequence[str] = (),
+    weights: bool = False,
 ) -> View:
     """What a picture of the Graph shows.
 
@@ -34,11 +35,13 @@ def make_view(
         focus: Path of the module that is shown alone, at its first call; empty for the whole model.
         expand: Patterns of paths that are boxes at any depth.
         collapse: Patterns of paths that are nodes at any depth.
+        weights: Whether the parameters of layers are nodes.
 
     Raises:
         OptionError: `focus` is no path of a module that was called, or `expand` asks for more than can be drawn.
     """
-    viewer = Viewer(graph, Wish(depth == "all", fold, contract, focus, tuple(expand), tuple(collapse)))
+    wish = Wish(depth == "all", fold, contract, focus, tuple(expand), tuple(collapse), weights)
+    viewer = Viewer(graph, wish)
     if depth == "auto":
         return automatic(viewer)
     return given(viewer, viewer.max_depth if depth == "all" else depth)

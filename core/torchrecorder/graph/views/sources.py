@@ -51,9 +51,9 @@ def _is_constant(value: Value, constant: set[int]) -> bool:
 class Sources:
     """Tells of each read from outside what its source is."""
 
-    def __init__(self, plan: Plan, wiring: Wiring, constant: set[int]) -> None:
+    def __init__(self, plan: Plan, wiring: Wiring, constant: set[int], *, weights: bool = False) -> None:
         self.plan, self.wiring, self.constant = plan, wiring, constant
-        self.graph = plan.tree.graph
+        self.graph, self.weights = plan.tree.graph, weights
         self.names = input_names(self.graph, plan.root)
         self.groups = grouped([*self.names.values()])
 
@@ -90,6 +90,8 @@ class Sources:
         node = self.plan.nodes[read.head]
         if node.kind == "gap":
             return False
+        if self.weights and value.kind == "param" and not (node.calls and self.plan.tree.children[node.calls[0]]):
+            return True  # the weights of a layer, not all those inside one that is closed
         if node.kind == "call":
             given = self.graph.calls[node.calls[0]].inputs.values()
             return read.value in given or read.origin in given

@@ -30,6 +30,8 @@ class Wish:
     focus: str = ""
     expand: tuple[str, ...] = ()
     collapse: tuple[str, ...] = ()
+    weights: bool = False
+    """Whether the parameters of layers are nodes."""
 
 
 class Viewer:
@@ -63,7 +65,7 @@ class Viewer:
             most: How many things are drawn one by one in a box; 0 for all.
         """
         plan = self._plan(depth, most)
-        nodes, edges = Ends(plan, constants=self.wish.contract).joined()
+        nodes, edges = Ends(plan, constants=self.wish.contract, weights=self.wish.weights).joined()
         view = shortened(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth))
         return replace(view, notes=tuple(self._notes(view)))
 

@@ -20,12 +20,13 @@ from torchrecorder.renderer.svg.numbers import arrow_head, curve
 from torchrecorder.renderer.svg.numbers import number as _n
 from torchrecorder.renderer.svg.palette import COLOURS, FONT, variable
 from torchrecorder.renderer.svg.scene import Curves, Rects
+from torchrecorder.renderer.svg.themes import THEMES, Paint, Theme, ThemeName
 from torchrecorder.renderer.svg.titles import Title, place_titles
 
 _PX = 4 / 3
 """CSS pixels in a point."""
 _MUTED = ".8"
-_ROUND_NODE, _ROUND_BOX, _STACK = 8.0, 9.0, 3.0
+_STACK = 3.0
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 
 
@@ -38,7 +39,7 @@ class Picture:
     height: float
 
 
-def finish(layout: str, *, uid: str, title: str, desc: str) -> Picture:
+def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> Picture:
     """The picture, ready to stand inline in a page.
 
     Args:
@@ -46,6 +47,7 @@ def finish(layout: str, *, uid: str, title: str, desc: str) -> Picture:
         uid: Begins the two ids in the picture; must be unique in the page.
         title: Names the picture for those who do not see it.
         desc: Describes it.
+        theme: The look.
 
     Raises:
         EngineError: `layout` cannot be read.
@@ -66,15 +68,17 @@ def finish(layout: str, *, uid: str, title: str, desc: str) -> Picture:
         f' fill="currentColor" font-family="{FONT}" font-size="10.5" text-anchor="middle">'
         f'<title id="{uid}-t">{_text(title)}</title><desc id="{uid}-d">{_text(desc)}</desc>'
     )
-    parts = [head, *_boxes(drawing), *_edges(drawing, taken), *_shapes(words), *_titles(titles), *_nodes(drawing)]
+    look = THEMES[theme]
+    lines = (*_edges(drawing, taken, look), *_shapes(words))
+    parts = [head, *_boxes(drawing, look), *lines, *_titles(titles), *_nodes(drawing, look)]
     return Picture("".join((*parts, "</svg>")), round(width, 1), round(height, 1))
 
 
-def _boxes(drawing: Drawing) -> Iterator[str]:
+def _boxes(drawing: Drawing, look: Theme) -> Iterator[str]:
     if drawing.boxes:
-        yield '<g class="boxes" fill-opacity=".035" stroke="currentColor" stroke-opacity=".3">'
+        yield f'<g class="boxes" fill-opacity="{look.box_opacity}" stroke="currentColor" stroke-opacity=".3">'
         for box in drawing.boxes:
-            yield _stack(box, _ROUND_BOX) + _outline(box, _ROUND_BOX, _error(box))
+            yield _stack(box, look.round_box) + _outline(box, look.round_box, _error(box))
         yield "</g>"
 
 
@@ -92,10 +96,10 @@ def _first_bold(text: str) -> str:
     return f'<tspan font-weight="600">{_text(name)}</tspan>{_text(dot + rest)}'
 
 
-def _edges(drawing: Drawing, taken: Iterable[Rect]) -> Iterator[str]:
+def _edges(drawing: Drawing, taken: Iterable[Rect], look: Theme) -> Iterator[str]:
     gaps = Rects(taken)
     yield from _line_group([line for line in drawing.lines if "skip" not in line.flags], gaps, "currentColor", ".55")
-    yield from _line_group([line for line in drawing.lines if "skip" in line.flags], gaps, variable("skip"), ".9")
+    yield from _line_group([line for line in drawing.lines if "skip" in line.flags], gaps, look.skip, ".9")
 
 
 def _line_group(lines: list[Line], gaps: Rects, colour: str, opacity: str) -> Iterator[str]:
@@ -116,28 +120,32 @@ def _shapes(words: Sequence[Word]) -> Iterator[str]:
         yield "</g>"
 
 
-def _nodes(drawing: Drawing) -> Iterator[str]:
+def _nodes(drawing: Drawing, look: Theme) -> Iterator[str]:
     yield '<g class="nodes" stroke-width="1.2">'
     for node in drawing.nodes:
-        yield opened(_node(node), node.cls)
+        yield opened(_node(node, look), node.cls)
     yield "</g>"
 
 
-def _node(node: Figure) -> str:
+def _node(node: Figure, look: Theme) -> str:
     kind = next((flag for flag in sorted(node.flags) if flag in COLOURS and flag != "error"), "op")
-    parts = [f'<g class="{kind}">{_stack(node, _ROUND_NODE, kind)}{_outline(node, _ROUND_NODE, _paint(node, kind))}']
+    paint = look.paint(kind, bool(node.cls))
+    radius = node.rect.height if kind == "io" and not look.round_node else look.round_node
+    outline = _outline(node, radius, _painted(node, kind, paint, look))
+    parts = [f'<g class="{kind}">{_stack(node, look.round_node, paint.stroke)}{outline}']
+    ink = f' fill="{paint.ink}"' if paint.ink else ""
     for i, word in enumerate(node.words):
         style = ' font-weight="600"' if i == 0 else f' fill-opacity="{_MUTED}"'
         size = "" if word.size == 10.5 else f' font-size="{_n(word.size)}"'
-        parts.append(f'<text x="{_n(word.x)}" y="{_n(word.y)}"{size}{style} stroke="none">{_text(word.text)}</text>')
+        place = f'x="{_n(word.x)}" y="{_n(word.y)}"'
+        parts.append(f'<text {place}{size}{style}{ink} stroke="none">{_text(word.text)}</text>')
     return "".join((*parts, "</g>"))
 
 
-def _paint(node: Figure, kind: str) -> str:
-    colour = variable(kind)
-    dashes = ' stroke-dasharray="3 2"' if kind in ("data", "link") else ""
-    paint = f' fill="{colour}" fill-opacity=".16" stroke="{colour}"{dashes}'
-    return paint if "error" not in node.flags else f' fill="{colour}" fill-opacity=".16"{_error(node)}'
+def _painted(node: Figure, kind: str, paint: Paint, look: Theme) -> str:
+    fill = f' fill="{paint.fill}"' + (f' fill-opacity="{paint.opacity}"' if paint.opacity != "1" else "")
+    dashes = ' stroke-dasharray="3 2"' if look.dashes and kind in ("data", "link") else ""
+    return fill + (_error(node) or f' stroke="{paint.stroke}"{dashes}')
 
 
 def _error(figure: Figure) -> str:
@@ -155,11 +163,11 @@ def _outline(figure: Figure, radius: float, paint: str) -> str:
     return f'<rect {place} rx="{_n(min(radius, rect.height / 2))}"{paint}/>'
 
 
-def _stack(figure: Figure, radius: float, kind: str = "") -> str:
+def _stack(figure: Figure, radius: float, colour: str = "") -> str:
     """What is seen of two sheets under a repeated box or node."""
     if "repeat" not in figure.flags:
         return ""
-    stroke = f' stroke="{variable(kind)}"' if kind else ""
+    stroke = f' stroke="{colour}"' if colour else ""
     sheets = "".join(_edge_of_sheet(figure.rect, radius, _STACK * i) for i in (1, 2))
     return f'<path fill="none"{stroke} d="{sheets}"/>'
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from torchrecorder.graph import Box, Graph, Module, Node, Op, View
+from torchrecorder.renderer.words.flops import flops_by_call
 from torchrecorder.renderer.words.kinds import SYMBOLS, Kind, Kinds, plain
 from torchrecorder.renderer.words.names import class_name, clean, relative, run_name
+from torchrecorder.renderer.words.shown import USUAL
 from torchrecorder.renderer.words.summaries import summary
-from torchrecorder.renderer.words.units import parameters, shape
+from torchrecorder.renderer.words.units import flops, parameters, tensor
 
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""
@@ -32,11 +35,12 @@ class Label:
 class Labels:
     """Words for the boxes and nodes of a View."""
 
-    def __init__(self, view: View, *, name: str = "", params: bool = True) -> None:
+    def __init__(self, view: View, *, name: str = "", show: Collection[str] = USUAL) -> None:
         self.view, self.graph = view, view.graph
         self.name = name
-        self.params = params
+        self.show = show
         self.kinds = Kinds(view.graph)
+        self.flops = flops_by_call(view.graph) if "flops" in show else {}
 
     def box(self, box: Box) -> str:
         """Title of a box: `name · Class ×N · params each`."""
@@ -45,8 +49,8 @@ class Labels:
         cls = " + ".join(self._classes(box.calls[: box.period]))
         cls = f"({cls})" if " + " in cls else cls
         times = f" ×{box.repeat}" if box.repeat > 1 else ""
-        params = self._params(module, box.calls) if box.period == 1 else ""
-        parts = [name if name != cls else "", cls + times, params]
+        facts = self._facts(module, box.calls) if box.period == 1 else []
+        parts = [name if name != cls else "", cls + times, *facts]
         return clean(" · ".join(filter(None, parts)), MAX_NAME + MAX_LINE)
 
     def _classes(self, calls: tuple[int, ...]) -> list[str]:
@@ -64,7 +68,7 @@ class Labels:
         if node.kind == "call":
             return self._call(node)
         if node.kind == "op" and node.op is not None:
-            return op_label(self.graph, self.graph.ops[node.op])
+            return self._op(self.graph.ops[node.op])
         if node.kind == "gap":
             return self._gap(node)
         return self._link(node) if node.kind in ("from", "to") else self._end(node)
@@ -95,8 +99,9 @@ class Labels:
         cls = class_name(module)
         if module.native and self.kind(node) != "block":
             heads = self._heads(node) if cls == "MultiheadAttention" else ""
-            return (heads or summary(cls, module.extra_repr)) + times
-        return " · ".join(filter(None, (cls + times, self._params(module, node.calls))))
+            said = (heads or summary(cls, module.extra_repr)) + times
+            return " · ".join(filter(None, (said, self._flops(node.calls))))
+        return " · ".join(filter(None, (cls + times, *self._facts(module, node.calls))))
 
     def _heads(self, node: Node) -> str:
         """`MultiheadAttention 8 heads`: its number of heads stands in the op it ran, not in its `extra_repr`."""
@@ -106,12 +111,24 @@ class Labels:
                 return f"MultiheadAttention {heads} heads" if heads.isdigit() else ""
         return ""
 
+    def _facts(self, module: Module | None, calls: tuple[int, ...]) -> list[str]:
+        return [self._params(module, calls), self._flops(calls)]
+
+    def _flops(self, calls: tuple[int, ...]) -> str:
+        number = self.flops.get(calls[0], 0)
+        return (flops(number) + (" each" if len(calls) > 1 else "")) if number else ""
+
     def _params(self, module: Module | None, calls: tuple[int, ...]) -> str:
-        if not self.params or module is None or not module.params.total:
+        if "params" not in self.show or module is None or not module.params.total:
             return ""
         modules = {self.graph.calls[call].module for call in calls}
         text = parameters(module.params.total, each=len(modules) > 1)
         return text if len(modules) > 1 or len(calls) == 1 else f"{text} shared"
+
+    def _op(self, op: Op) -> Label:
+        label = op_label(self.graph, op)
+        said = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
+        return Label(label.name, " · ".join(filter(None, (label.line, said))), label.is_sign)
 
     def _gap(self, node: Node) -> Label:
         """`… 268 more layers` and the names of the first and the last."""
@@ -152,8 +169,8 @@ class Labels:
         return Label(clean(name or default, MAX_NAME), self._shape(node.values[0]) if node.values else "")
 
     def _shape(self, value: int) -> str:
-        meta = self.graph.values[value].meta
-        return "" if meta is None else clean(shape(meta.shape), MAX_LINE)
+        said = tensor(self.graph.values[value].meta, self.show) if "shapes" in self.show else ""
+        return clean(said, MAX_LINE)
 
     def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
         """The name of what is called, from the box on."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+
+from torchrecorder.graph import TensorMeta
 
 _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 
@@ -28,3 +30,28 @@ def parameters(number: int, *, word: str = "params", each: bool = False) -> str:
 def shape(sizes: Iterable[int | str]) -> str:
     """The sizes of a tensor: `1×3×224×224`; `scalar` if it has no axes."""
     return "×".join(map(str, sizes)) or "scalar"
+
+
+def flops(number: int) -> str:
+    """A number of floating-point operations: `8.18 GFLOPs`."""
+    text = count(number).replace("B", "G")
+    return text + ("FLOPs" if text[-1].isalpha() else " FLOPs")
+
+
+def size(number: int) -> str:
+    """A number of bytes: `512 B`, `1.5 KiB`, `3 MiB`."""
+    scaled = float(number)
+    for sign in ("B", "KiB", "MiB", "GiB"):
+        if scaled < 999.5:
+            return f"{scaled:.3g} {sign}"
+        scaled /= 1024
+    return f"{scaled:.4g} TiB"
+
+
+def tensor(meta: TensorMeta | None, show: Collection[str]) -> str:
+    """What is said of a tensor: its shape, and its type and size if asked for."""
+    if meta is None:
+        return ""
+    memory = "memory" in show and meta.nbytes
+    facts = (meta.dtype if "dtypes" in show else "", size(meta.nbytes or 0) if memory else "")
+    return " · ".join(filter(None, (shape(meta.shape), *facts)))

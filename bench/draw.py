@@ -1,0 +1,151 @@
+"""What drawing costs, and how large pictures are: `nox -s bench -- draw`.
+
+Prints readings of this machine beside the goals of the design. Other packages are put into folders of their own; where
+one cannot be had, only our own numbers are said.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import torch
+
+import torchrecorder
+from bench.nets import MODELS
+from tests.core.graph.building import Net, chain
+from torchrecorder.graph import Graph
+from torchrecorder.graph.views.viewer import Viewer, Wish
+from torchrecorder.recording import capture
+from torchrecorder.renderer.dot import to_dot
+from torchrecorder.renderer.layout import find_engine
+from torchrecorder.renderer.svg import finish, link
+
+
+def residual(n: int, *, mask: bool = False, skips: int = 0) -> Graph:
+    """N ops and layers in residual blocks that are all different, one mask for all, long skips between the ends."""
+    net = Net("Big")
+    x, given, kept = net.input("x", 1, 4), net.input("mask", 1, 4) if mask else None, []
+    for i in range(n // 4):
+        with net.call(f"b{i}", f"Block{i}"):
+            y = net.layer(f"b{i}.a", "Linear", x, said=f"in_features=4, out_features={i}")
+            y = net.op("mul", y, given) if given is not None else net.layer(f"b{i}.b", "ReLU", y)
+            x = net.op("add", x, net.layer(f"b{i}.c", "Linear", y, said=f"in_features={i}, out_features=4"))
+        if skips and i < n // 8 and i % (n // 8 // skips) == 0:
+            kept.append(x)
+        if skips and i > n // 8 and kept and i % (n // 8 // skips) == 1:
+            x = net.op("cat", x, kept.pop())
+    return net.graph(x)
+
+
+def sizes() -> Iterator[str]:
+    """Bytes of pictures, in ratios to those of other packages."""
+    for name, (build, shape) in MODELS.items():
+        torch.manual_seed(0)
+        net = build().eval()
+        ours = {
+            "unfolded": len(torchrecorder.draw(net, shape=shape, depth="all", fold=False).svg),
+            "folded": len(torchrecorder.draw(net, shape=shape, depth="all").svg),
+        }
+        yield f"{name}, full depth: {ours['unfolded'] / 1000:.0f} kB unfolded, {ours['folded'] / 1000:.0f} kB folded"
+        for other, goal in (("torchview", 0.5), ("torchrecorder", 0.6)):
+            theirs = _theirs(other, name)
+            if isinstance(theirs, str):
+                yield f"    {other}: {theirs}"
+            else:
+                ratios = ", ".join(f"{kind} {size / theirs:.2f}" for kind, size in ours.items())
+                yield f"    {other} {theirs / 1000:.0f} kB; ours / theirs: {ratios} (goal {goal})"
+
+
+def _theirs(package: str, model: str) -> int | str:
+    """Bytes of another package's SVG, or why there is none.
+
+    It runs in a process of its own, with a folder of its own, because an old torchrecorder has our name.
+    """
+    folder = _folder(package)
+    if not folder:
+        return "cannot be installed"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join((folder, str(Path(__file__).parents[1])))}
+    command = [sys.executable, "-c", _SCRIPTS[package], model]
+    made = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if made.returncode:
+        return f"draws nothing at full depth, {made.stderr.splitlines()[-1]}"
+    command = [str(find_engine().path), "-Tsvg"]
+    return len(subprocess.run(command, input=made.stdout.encode(), capture_output=True, check=True).stdout)
+
+
+@cache
+def _folder(package: str) -> str:
+    """Where the package is, put there by pip without its dependencies; empty if that fails."""
+    folder = tempfile.mkdtemp(prefix="bench-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", folder, _PINS[package]]
+    return folder if not subprocess.run(command, capture_output=True, check=False).returncode else ""
+
+
+_PINS = {"torchview": "torchview==0.2.7", "torchrecorder": "torchrecorder==1.0.3"}
+_SCRIPTS = {
+    "torchview": """
+import sys
+from bench.nets import MODELS
+from torchview import draw_graph
+build, shape = MODELS[sys.argv[1]]
+print(draw_graph(build(), input_size=shape, depth=20, expand_nested=True).visual_graph.source)
+""",
+    "torchrecorder": """
+import sys
+import torchrecorder
+from bench.nets import MODELS
+build, shape = MODELS[sys.argv[1]]
+print(torchrecorder.make_dot(torchrecorder.record(build(), "net", input_shapes=shape), render_depth=256).source)
+""",
+}
+
+
+def times() -> Iterator[str]:
+    """What layout costs the engine and the rest costs us."""
+    bert = capture(MODELS["transformer, 12 blocks"][0](), (torch.zeros(1, 16, 64),))
+    graphs = {
+        "chain of 1,000": chain(1000),
+        "residual, 1,000": residual(1000),
+        "3,000 with 8 long skips, goal 1.2 s": residual(3000, skips=8),
+        "3,000 with one mask for all, goal 1.2 s": residual(3000, mask=True),
+        "chain of 10,000, goal 1.2 s": chain(10_000),
+        "transformer of 12 blocks, folded, goal 0.2 s": bert,
+    }
+    for name, graph in graphs.items():
+        yield f"{name}: " + _time(graph)
+
+
+def _time(graph: Graph) -> str:
+    begun = time.process_time()
+    viewer = Viewer(graph, Wish(everything=True))
+    view = viewer.view(viewer.max_depth)
+    source = to_dot(view).source
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    drawn_at = time.process_time()
+    (layout,) = find_engine().layout([source], timeout_s=60)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    laid_out_at = time.process_time()
+    assert isinstance(layout, str), layout
+    link(finish(layout, uid="p", title="", desc="").svg, {})
+    own = time.process_time() - laid_out_at + drawn_at - begun
+    child = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    n = len(view.nodes)
+    return f"{n} nodes, layout {child:.2f} s of the child, own share {own / n * 1e6:.0f} ms per 1,000 nodes (goal 60)"
+
+
+if __name__ == "__main__":
+    for line in (*sizes(), *times()):
+        print(line, flush=True)
