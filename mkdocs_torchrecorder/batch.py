@@ -15,6 +15,7 @@ from typing import TypeAlias
 from mkdocs_torchrecorder.fence import Fence
 from mkdocs_torchrecorder.figure import error_box, figure
 from mkdocs_torchrecorder.header import read_fence
+from mkdocs_torchrecorder.links import Find, nowhere
 from mkdocs_torchrecorder.marker import marked_fences, marker, replace_markers
 from mkdocs_torchrecorder.page import KEY, Page
 from mkdocs_torchrecorder.report import Report, show_progress
@@ -57,8 +58,14 @@ def draw(pages: Sequence[Page], settings: Settings) -> Batch:
     return Batch(results, report.warnings)
 
 
-def fill(html: str, results: Mapping[Fence, Result]) -> str:
-    """The HTML of a page with its diagrams; markers of other fences stay."""
+def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere) -> str:
+    """The HTML of a page with its diagrams; markers of other fences stay.
+
+    Args:
+        html: Of the page.
+        results: What became of its fences.
+        find: Knows the pages that pictures link to.
+    """
     copies: Counter[str] = Counter()
 
     def shown(fence: Fence) -> str:
@@ -70,7 +77,7 @@ def fill(html: str, results: Mapping[Fence, Result]) -> str:
             return error_box(body.target, "\n".join(result.problems), body.options.get("name") or "")
         if result.diagram is not None:
             copies[result.diagram.svg] += 1
-        return figure(result, copies[result.diagram.svg] if result.diagram else 1)
+        return figure(result, copies[result.diagram.svg] if result.diagram else 1, find)
 
     return replace_markers(html, shown)
 

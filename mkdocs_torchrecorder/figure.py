@@ -6,9 +6,10 @@ It looks right without a style sheet, because Python-Markdown alone cannot bring
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
+from mkdocs_torchrecorder.links import Find, addresses, nowhere
 from torchrecorder.diagram import Diagram, FigureOptions, Outcome, remarks
 
 _FIGURE = "width:auto;max-width:100%;margin:1.5em 0;text-align:"
@@ -19,12 +20,13 @@ _BOX = (
 )
 
 
-def figure(outcome: Outcome, copy: int) -> str:
+def figure(outcome: Outcome, copy: int, find: Find = nowhere) -> str:
     """The figure of a request; a box if nothing of it was drawn.
 
     Args:
         outcome: What became of the request.
         copy: Counts the same picture in a page, for ids that are unique.
+        find: Knows the pages that pictures link to.
     """
     options = outcome.request.figure
     if outcome.diagram is None:
@@ -32,7 +34,8 @@ def figure(outcome: Outcome, copy: int) -> str:
         return error_box(outcome.request.recording.target, reason, options.name)
     style = _FIGURE + (options.align or "center")
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
-    return f"<figure{attributes}>{_picture(outcome.diagram, options, copy)}{_caption(outcome)}</figure>"
+    urls = addresses(outcome.diagram, find) if options.links else {}
+    return f"<figure{attributes}>{_picture(outcome.diagram, options, copy, urls)}{_caption(outcome)}</figure>"
 
 
 def error_box(target: str, reason: str, name: str = "") -> str:
@@ -47,10 +50,10 @@ def anchor(name: str) -> str:
     return "-".join(name.split())
 
 
-def _picture(diagram: Diagram, options: FigureOptions, copy: int) -> str:
+def _picture(diagram: Diagram, options: FigureOptions, copy: int, urls: Mapping[str, str]) -> str:
     """The picture in a frame that the style sheet lets scroll before a wide picture becomes too small to read."""
     natural = "" if options.width else f' style="--torchrecorder-width:{diagram.size[0]:.0f}px"'
-    svg = diagram.inline_svg(copy=copy, alt=options.alt, width=options.width)
+    svg = diagram.inline_svg(copy=copy, alt=options.alt, width=options.width, urls=urls)
     return f'<div class="torchrecorder-picture"{natural}>{svg}</div>'
 
 

@@ -18,6 +18,7 @@ from mkdocs_torchrecorder.batch import Results, draw, fill
 from mkdocs_torchrecorder.config import TorchRecorderConfig
 from mkdocs_torchrecorder.extension import TorchRecorderExtension, settings
 from mkdocs_torchrecorder.figure import anchor
+from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.marker import marked_fences
 from mkdocs_torchrecorder.page import page_of_file
 from torchrecorder.diagram import Outcome, Settings
@@ -90,14 +91,15 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     ) -> TemplateContext | None:
         """Put the figures into a page."""
         if results := self._results.get(page.file.src_uri):
-            page.content = fill(page.content or "", results)
+            page.content = fill(page.content or "", results, finder(config.plugins, page.url))
         return context
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str | None:
         """Put in the figures of other pages, which a blog shows as excerpts without asking any plugin."""
         if not marked_fences(output):
             return output
-        return fill(output, {fence: result for results in self._results.values() for fence, result in results.items()})
+        everything = {fence: result for results in self._results.values() for fence, result in results.items()}
+        return fill(output, everything, finder(config.plugins, page.url))
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]

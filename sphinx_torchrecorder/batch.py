@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.builders import Builder
 from sphinx.environment import BuildEnvironment
 
-from sphinx_torchrecorder import signatures
+from sphinx_torchrecorder import links, signatures
 from sphinx_torchrecorder.config import settings_of
 from sphinx_torchrecorder.environment import Asked, Build, Form, asked_by_document, build_of, start_build
 from sphinx_torchrecorder.progress import ProgressLine
@@ -85,6 +85,8 @@ def _problems(wanted: Mapping[Asked, DiagramRequest | OptionError]) -> dict[Aske
 def _changed(app: Sphinx, build: Build) -> list[str]:
     if build.form == "nothing":
         return []
-    build.signatures = signatures.of_documents(build.results)
+    classes = {cls for result in build.results.values() for cls in signatures.linked_classes(result)}
+    places = links.places(app, classes) if build.form == "inline" else {}
+    build.signatures = signatures.of_documents(build.results, places)
     before = signatures.kept(app)
     return sorted(name for name, signature in build.signatures.items() if before.get(name) != signature)

@@ -4,6 +4,7 @@ directive    text of a page      -> placeholder in a figure; loads no torch, sta
 environment  placeholder         -> what each document asks for, which survives until the next build
 batch        all documents       -> diagrams, in one go, after reading and before writing
 transform    placeholder         -> picture, image or text, as the builder can show it
+links        classes of pictures -> addresses of their pages, where Sphinx or intersphinx knows any
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
-from sphinx_torchrecorder import batch, config, directive, environment, myst, nodes, stylesheet, transform
+from sphinx_torchrecorder import batch, config, directive, environment, links, myst, nodes, stylesheet, transform
 from torchrecorder import __version__
 
 ENV_VERSION = 1
@@ -20,7 +21,7 @@ ENV_VERSION = 1
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
     """Connect every part."""
-    for part in (config, nodes, directive, environment, batch, transform, stylesheet, myst):
+    for part in (config, nodes, directive, environment, batch, transform, links, stylesheet, myst):
         part.setup(app)
     return {
         "version": __version__,

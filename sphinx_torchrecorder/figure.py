@@ -9,7 +9,8 @@ from docutils import nodes
 from sphinx.environment import BuildEnvironment
 
 from sphinx_torchrecorder.environment import Form
-from sphinx_torchrecorder.nodes import diagram_picture
+from sphinx_torchrecorder.links import reference
+from sphinx_torchrecorder.nodes import Picture, diagram_picture
 from torchrecorder.diagram import Diagram, FigureOptions, Outcome, remarks
 from torchrecorder.errors import TorchRecorderError
 
@@ -30,22 +31,24 @@ def unwrap(frame: nodes.Element) -> None:
         frame.replace_self(frame[0])
 
 
-def inline(frame: nodes.Element, diagram: Diagram, options: FigureOptions, copy: int) -> nodes.Node:
-    """The picture as a part of an HTML page.
+def inline(frame: nodes.Element, diagram: Diagram, options: FigureOptions, docname: str, copy: int) -> nodes.Node:
+    """The picture as a part of an HTML page, with references that Sphinx is still to resolve.
 
     Args:
         frame: The figure around it.
         diagram: What it shows.
         options: With another text for its `alt` or another width, perhaps.
+        docname: The document that it stands in.
         copy: Counts the same picture in a page, for ids that are unique.
     """
     width, natural = options.width, f"{diagram.size[0]:.0f}px"
     if options.align in ("left", "right"):  # text flows around, so the caption must not make the figure wider
         frame["width"] = width or natural
         width = width and "100%"
-    svg = diagram.inline_svg(copy=copy, alt=options.alt, width=width)
     style = "" if width else f' style="--torchrecorder-width:{natural}"'
-    return diagram_picture(html=f'<div class="torchrecorder-picture"{style}>{svg}</div>')
+    classes = diagram.classes if options.links else ()
+    references = [reference(cls, docname) for cls in classes]
+    return diagram_picture("", *references, picture=Picture(diagram, copy, options.alt, width, style))
 
 
 def image(diagram: Diagram, options: FigureOptions, env: BuildEnvironment, docname: str) -> nodes.Node:

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
+
+from sphinx_torchrecorder import links
+from torchrecorder.diagram import Diagram
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A diagram in its place in an HTML page; only its links are not known yet."""
+
+    diagram: Diagram
+    copy: int
+    """Counts the same picture in a page, for ids that are unique."""
+    alt: str
+    width: str
+    style: str
+    """Of the frame around it."""
 
 
 class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -12,7 +30,7 @@ class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils
 
 
 class diagram_picture(nodes.General, nodes.Element):  # noqa: N801
-    """A picture as HTML, in its attribute `html`.
+    """A picture for HTML, in its attribute `picture`; its children are references to the classes it shows.
 
     Not docutils' `raw`: Sphinx puts the words of raw HTML into the search index, and every label of every layer there
     buries the pages that explain them.
@@ -20,7 +38,9 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801
 
 
 def _visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
-    translator.body.append(node["html"] + "\n")
+    it: Picture = node["picture"]
+    svg = it.diagram.inline_svg(copy=it.copy, alt=it.alt, width=it.width, urls=links.addresses(node))
+    translator.body.append(f'<div class="torchrecorder-picture"{it.style}>{svg}</div>\n')
     raise nodes.SkipNode
 
 

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Set
 from pathlib import Path
+from types import MappingProxyType
 
 from sphinx.application import Sphinx
 
@@ -22,13 +23,27 @@ from torchrecorder.errors import OptionError
 _VERSION = 1
 
 
-def of_documents(results: Mapping[Asked, Outcome | OptionError]) -> dict[str, str]:
-    """One signature for each document, of all its diagrams in their order."""
-    parts: dict[str, list[str]] = {}
+def of_documents(
+    results: Mapping[Asked, Outcome | OptionError], places: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """One signature for each document, of all its diagrams in their order.
+
+    Args:
+        results: What became of each directive.
+        places: Where the pages of classes are.
+    """
+    parts: dict[str, list[object]] = {}
     for asked, result in results.items():
         part = result.signature() if isinstance(result, Outcome) else str(result)
-        parts.setdefault(asked.docname, []).append(part)
+        parts.setdefault(asked.docname, []).append([part, [(cls, places.get(cls)) for cls in linked_classes(result)]])
     return {name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()}
+
+
+def linked_classes(result: Outcome | OptionError) -> tuple[str, ...]:
+    """The classes that a picture is to be linked to."""
+    if isinstance(result, Outcome) and result.diagram is not None and result.request.figure.links:
+        return result.diagram.classes
+    return ()
 
 
 def kept(app: Sphinx) -> dict[str, str]:

@@ -47,7 +47,8 @@ class ShowDiagrams(SphinxPostTransform):
         if build.form == "image":
             return figure.image(result.diagram, result.request.figure, self.env, asked.docname)
         copies[result.diagram.svg] += 1
-        return figure.inline(frame, result.diagram, result.request.figure, copies[result.diagram.svg])
+        copy = copies[result.diagram.svg]
+        return figure.inline(frame, result.diagram, result.request.figure, asked.docname, copy)
 
 
 def setup(app: Sphinx) -> None:

@@ -5,6 +5,7 @@ Loads neither torch nor Graphviz: models are recorded in a process of their own,
 
 from torchrecorder.diagram.body import Body, read_body
 from torchrecorder.diagram.model import Diagram
+from torchrecorder.diagram.names import names_of_class
 from torchrecorder.diagram.options import (
     OPTIONS,
     DiagramRequest,
@@ -33,6 +34,7 @@ __all__ = [
     "Settings",
     "concerns_build",
     "message",
+    "names_of_class",
     "read_body",
     "read_drawing",
     "read_request",

@@ -63,6 +63,7 @@ class FigureOptions:
     align: Literal["", "left", "center", "right"] = ""
     width: str = ""
     classes: tuple[str, ...] = ()
+    links: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def read_request(
     if problems:
         raise OptionError(tuple(problems))
     recording = {key: values[key] for key in ("shape", "inputs", "mode", "run", "seed")}
-    figure = {key: values[key] for key in ("caption", "alt", "name", "align", "width")}
+    figure = {key: values[key] for key in ("caption", "alt", "name", "align", "width", "links")}
     return DiagramRequest(
         RecordingRequest(name, **recording),
         _drawing(values),
@@ -356,6 +357,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("width", "figure", _length, "", "Its width, as in CSS: `400px`, `80%`."),
     Option("class", "figure", _paths, (), "Further CSS classes of the figure."),
+    Option("links", "figure", _yes_no, True, "Whether layers and boxes are links to the pages of their classes."),
 )
 
 _BY_NAME = {option.name: option for option in OPTIONS}

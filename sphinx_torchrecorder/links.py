@@ -1,0 +1,129 @@
+"""Links from a picture to the pages of its classes, found as Sphinx finds any other reference to a class.
+
+A reference has no words: its picture has them already, and Sphinx puts the words of references into the search index.
+Nobody wrote these references, so one that leads nowhere is no fault, and a wrong guess is worse than none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.domains import Domain
+from sphinx.domains.python import PythonDomain
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import NoUri
+
+from torchrecorder.diagram import names_of_class
+
+_CLASS = "torchrecorder_class"
+"""Names the class on our references and on what remains of them, for titles and texts of a target are not its name."""
+
+_AFTER_OTHERS = 900
+"""Of event handlers: the name as it is, in intersphinx for example, comes before all guesses."""
+
+
+def reference(cls: str, docname: str) -> pending_xref:
+    """A reference to a class, to be resolved by Sphinx."""
+    mark = {_CLASS: cls}
+    return pending_xref(
+        "",
+        nodes.inline("", "", **mark),
+        refdomain="py",
+        reftype="class",
+        reftarget=cls,
+        refdoc=docname,
+        refexplicit=True,  # keeps our child, which carries the name
+        refwarn=False,
+        **mark,
+    )
+
+
+def addresses(picture: nodes.Element) -> dict[str, str]:
+    """The addresses of the classes of a picture whose references have been resolved."""
+    return {
+        inner[_CLASS]: _address(link)
+        for link in picture.findall(nodes.reference)
+        for inner in link.findall(nodes.inline)
+        if _CLASS in inner
+    }
+
+
+def places(app: Sphinx, classes: Iterable[str]) -> dict[str, str]:
+    """Where the pages of classes are, seen from the first page; when that changes, links of all pages do.
+
+    Sphinx does not write a page again when the targets of its references have moved. For a picture, whose references
+    nobody sees in the source, we do.
+    """
+    return {cls: _address(link) for cls in sorted(set(classes)) if (link := _find(app, cls)) is not None}
+
+
+def setup(app: Sphinx) -> None:
+    """Help to resolve our references, and only those."""
+    app.connect("missing-reference", _try_public_names, priority=_AFTER_OTHERS)
+    app.connect("warn-missing-reference", _is_silent)
+
+
+def _address(link: nodes.reference) -> str:
+    """As HTML wants it; in a single page, `#document-api#pkg.Net` is `#pkg.Net`."""
+    if "refid" in link:
+        return f"#{link['refid']}"
+    uri = str(link.get("refuri", ""))
+    return "#" + uri.rpartition("#")[2] if uri.count("#") > 1 else uri
+
+
+def _find(app: Sphinx, cls: str) -> nodes.reference | None:
+    node = reference(cls, app.config.root_doc)
+    link = _resolve(app, node, nodes.inline())
+    return link if isinstance(link, nodes.reference) else None
+
+
+def _resolve(app: Sphinx, node: pending_xref, inner: nodes.Element) -> nodes.Node | None:
+    """What Sphinx would make of a reference."""
+    env = app.env
+    domain = env.get_domain("py")
+    try:
+        found: nodes.Node | None = domain.resolve_xref(
+            env, node["refdoc"], app.builder, node["reftype"], node["reftarget"], node, inner
+        )
+        if found is None:
+            found = app.emit_firstresult("missing-reference", env, node, inner, allowed_exceptions=(NoUri,))
+        return found
+    except NoUri:
+        return None
+
+
+def _try_public_names(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, inner: nodes.Element
+) -> nodes.Node | None:
+    if _CLASS not in node:
+        return None
+    for name in names_of_class(node[_CLASS])[1:]:
+        if _is_another(env, name):
+            continue
+        guess = pending_xref("", **{**node.attributes, "reftarget": name})
+        del guess[_CLASS]  # or we would be asked again
+        if (found := _resolve(app, guess, inner)) is not None:
+            return found
+    return None
+
+
+def _is_another(env: BuildEnvironment, name: str) -> bool:
+    """Whether this project is known to document something else by that name.
+
+    autodoc notes for a class the name it was defined by, too. Were it that of our class, it would have been found.
+    """
+    domain = env.get_domain("py")
+    objects = domain.objects if isinstance(domain, PythonDomain) else {}
+    if (entry := objects.get(name)) is None:
+        return False
+    place = (entry.docname, entry.node_id)
+    known = any(other.aliased and (other.docname, other.node_id) == place for other in objects.values())
+    return known or entry.objtype not in ("class", "exception")
+
+
+def _is_silent(app: Sphinx, domain: Domain | None, node: pending_xref) -> bool | None:
+    """True for our references, which ends the search for somebody to warn of them, also where all are warned of."""
+    return True if _CLASS in node else None
