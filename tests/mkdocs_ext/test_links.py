@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from markdown import Markdown
-from mkdocs.config.base import Config
 from mkdocs.plugins import BasePlugin, get_plugin_logger
 
 from mkdocs_torchrecorder import TorchRecorderExtension
+from mkdocs_torchrecorder.config import TorchRecorderConfig
 from tests.mkdocs_ext.placements import FENCE
 from tests.mkdocs_ext.site import Built, Site
 
@@ -21,11 +21,7 @@ PAGES = {"nets.Net": "api/#nets.Net", "torch.nn.Linear": LINEAR}
 logger = get_plugin_logger(__name__)
 
 
-class NoOptions(Config):  # type: ignore[no-untyped-call] # of MkDocs
-    pass
-
-
-class Autorefs(BasePlugin[NoOptions]):  # type: ignore[no-untyped-call] # of MkDocs
+class Autorefs(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-untyped-call] # of MkDocs
     """Answers as autorefs 1.4 does."""
 
     def get_item_url(self, identifier: str, from_url: str | None = None) -> Any:
@@ -34,7 +30,7 @@ class Autorefs(BasePlugin[NoOptions]):  # type: ignore[no-untyped-call] # of MkD
         return (url if "//" in url else "../" * (from_url or "").count("/") + url), None
 
 
-class OldAutorefs(Autorefs):
+class OldAutorefs(Autorefs):  # type: ignore[no-untyped-call] # of MkDocs
     """Answers as autorefs 1.3 does."""
 
     def get_item_url(self, identifier: str, from_url: str | None = None) -> Any:
@@ -103,6 +99,6 @@ def test_mkdocstrings(site: Site) -> None:
     site.write("index.md", FENCE)
     site.write("api.md", "# API\n\n::: nets.Net\n")
     handler = {"handlers": {"python": {"paths": site.settings["path"]}}}
-    built = site.build(plugins=["search", {"mkdocstrings": handler}], strict=True)  # type: ignore[list-item]
+    built = site.build(plugins=["search", {"mkdocstrings": handler}], strict=True)
     assert (built.aborted, built.warnings) == ("", [])
     assert links(built.page()) == {"Net": "api/#nets.Net"}

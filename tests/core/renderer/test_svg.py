@@ -61,6 +61,12 @@ ROW = {"name": "n0", "pos": "9,9", "width": "1", "height": "1", "class": "conv"}
 EDGE = {"class": "skip", "pos": "e,9,9 1,1 2,2 3,3 4,4"}
 
 
+def test_nodes_stand_in_the_order_of_the_forward() -> None:
+    rows = [{**ROW, "name": f"n{i}", "label": f"word{i}"} for i in (10, 9, 0)]
+    svg = finish(json.dumps({"bb": "0,0,9,9", "objects": rows}), uid="p1", title="t", desc="d").svg
+    assert re.findall(r"word\d+", svg) == ["word0", "word9", "word10"]
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.text(max_size=60), st.sampled_from([*ROW, "label", "comment", "shape", "fontsize", "bb", "lp"]))
 def test_anything_an_engine_might_write(noise: str, key: str) -> None:

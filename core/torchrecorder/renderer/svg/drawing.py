@@ -83,12 +83,18 @@ def read_drawing(layout: str) -> Drawing:
         left, bottom, right, top = _numbers(data["bb"], 4)
         reader = _Reader(PAD - left, PAD + top)
         drawing = Drawing(right - left + 2 * PAD, top - bottom + 2 * PAD)
-        for row in data.get("objects", ()):
+        for row in sorted(data.get("objects", ()), key=_turn):
             reader.figure(row, drawing)
         drawing.lines.extend(reader.line(row) for row in data.get("edges", ()))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise EngineError(engine="Graphviz", reason=f"its output cannot be read: {error}") from error
     return drawing
+
+
+def _turn(row: Mapping[str, Any]) -> int:
+    """The place of a node in the forward, in whose order the Tab key visits links; engines list them box by box."""
+    name = str(row.get("name"))
+    return int(name[1:]) if name[:1] == "n" and name[1:].isdecimal() else -1
 
 
 class _Reader:
