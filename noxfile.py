@@ -58,7 +58,7 @@ def corpus(session: nox.Session) -> None:
     """Record 68 real models of other people and compute them again from their graphs; arguments go to pytest."""
     install(session, "-e", ".[test]", "transformers")
     session.install(
-        "aiohttp", "joblib", "pandas", "pillow", "psutil", "requests", "scipy", "sentencepiece", "soundfile"
+        "aiohttp", "joblib", "pandas", "pillow", "psutil", "requests", "scipy", "sentencepiece", "soundfile", "xxhash"
     )
     session.install("--no-deps", "-r", "tests/corpus/requirements.txt")
     for library in Path(session.virtualenv.location).glob("lib/python*/site-packages/torchaudio/lib/*.so"):
