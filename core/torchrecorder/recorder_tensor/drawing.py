@@ -18,7 +18,7 @@ from torchrecorder.recorder_tensor.inputs import (
     validate_user_params,
 )
 from torchrecorder.recorder_tensor.keeping import model_kept
-from torchrecorder.recorder_tensor.recorder import Recorder, module_forward_wrapper
+from torchrecorder.recorder_tensor.recorder import Recorder, module_forward_wrapper, one_at_a_time
 from torchrecorder.recorder_tensor.saving import save
 
 
@@ -126,13 +126,13 @@ _NODE_ATTR = {
 
 def _with_grad_if_needed(recorded: Callable[[bool], ComputationGraph]) -> ComputationGraph:
     """Record without gradients, which saves memory; a forward that asks for them is run again with them."""
-    with torch.random.fork_rng(devices=[]):
+    with one_at_a_time, torch.random.fork_rng(devices=[]):
         try:
             return recorded(False)
         except RuntimeError as error:
             if not isinstance(error.__cause__, RuntimeError) or "grad" not in str(error.__cause__):
                 raise
-    with torch.random.fork_rng(devices=[]):
+    with one_at_a_time, torch.random.fork_rng(devices=[]):
         return recorded(True)
 
 
@@ -173,6 +173,7 @@ def _run(
     wrapper = module_forward_wrapper(model_graph)
     try:
         with (
+            one_at_a_time,
             model_kept(model, device, mode),
             Recorder(nn.Module.__call__, wrapper, model_graph),
             torch.set_grad_enabled(grad),

@@ -54,13 +54,14 @@ def _modes(model: nn.Module) -> Iterator[None]:
 @contextmanager
 def _buffers(model: nn.Module) -> Iterator[None]:
     """Running statistics move when a model in training mode is run; caches may, in any mode."""
-    found = [(buffer, buffer._version, buffer.detach().clone()) for buffer in model.buffers() if not _is_unset(buffer)]
+    found = [(buffer, buffer.detach().clone()) for buffer in model.buffers() if not _is_unset(buffer)]
     try:
         yield
     finally:
         with torch.no_grad():
-            for buffer, version, value in found:
-                if buffer._version != version:
+            for buffer, value in found:
+                # Its version does not tell: batch norm moves running statistics without counting.
+                if not torch.equal(buffer, value):
                     buffer.copy_(value)
 
 

@@ -33,10 +33,12 @@ randn_like randperm
 CREATION_OPS = tuple(_NAMES.split())
 """The functions of torch whose tensors start a path of their own; `torch.tensor` is none of them, as in torchview."""
 
-_one_at_a_time = threading.RLock()
+one_at_a_time = threading.RLock()
 """Held while functions of torch are replaced: two recordings that overlap would restore each other's replacements."""
 _recording: list[int] = []
 """The thread of each recording that is running, the innermost last."""
+_replaced: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""What each function that is `nn.Module.__call__` for the time being replaces."""
 
 
 class Recorder:
@@ -62,10 +64,11 @@ class Recorder:
         self.model_graph = model_graph
 
     def __enter__(self) -> None:
-        _one_at_a_time.acquire()
+        one_at_a_time.acquire()
         _recording.append(threading.get_ident())
         self._found_call = nn.Module.__call__
         self._found_ops = {name: getattr(torch, name) for name in CREATION_OPS if hasattr(torch, name)}
+        _replaced[self.new_module_forward] = self._found_call
         nn.Module.__call__ = self.new_module_forward  # type: ignore[method-assign]
         for name, found in self._found_ops.items():
             setattr(torch, name, creation_ops_wrapper(found, self.model_graph))
@@ -74,8 +77,9 @@ class Recorder:
         for name, found in self._found_ops.items():
             setattr(torch, name, found)
         nn.Module.__call__ = self._found_call  # type: ignore[method-assign]
+        _replaced.pop(self.new_module_forward, None)
         _recording.pop()
-        _one_at_a_time.release()
+        one_at_a_time.release()
 
 
 def creation_ops_wrapper(_orig_op: Callable[..., Any], model_graph: ComputationGraph) -> Callable[..., Any]:
@@ -117,9 +121,11 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
     Args:
         model_graph: Told which module is running.
     """
-    found_call = nn.Module.__call__
+    at_first = nn.Module.__call__
 
     def _module_forward_wrapper(mod: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        # Not what was there when this wrapper was made: that may have been the wrapper of another thread.
+        found_call = _replaced.get(_module_forward_wrapper, at_first)
         inputs = reduce_data_info([args, kwargs], collect_tensor_node, NodeContainer[TensorNode]())
         if not inputs:
             return found_call(mod, *args, **kwargs)

@@ -20,7 +20,7 @@ def save(visual_graph: graphviz.Digraph, image_format: str = "png") -> str:
         EngineNotFound: There is no layout engine.
     """
     with engine_of_ours():
-        path: str = visual_graph.render(format=image_format)
+        path: str = visual_graph.render(format=image_format, quiet=True)
     return path
 
 

@@ -74,7 +74,7 @@ class RecorderTensor(Tensor):
 def _documented_new(cls: Any, x: Any, tensor_nodes: Any, *args: Any, **kwargs: Any) -> Any: ...
 
 
-def _documented_init(self: Any, x: Any, tensor_node: TensorNode | list[TensorNode]):  # type: ignore[no-untyped-def]
+def _documented_init(self, x: Any, tensor_node: TensorNode | list[TensorNode]):  # type: ignore[no-untyped-def]
     ...
 
 

@@ -37,7 +37,15 @@ def _parts(data: Any) -> Iterable[Any]:
         return vars(data).values()
     if dataclasses.is_dataclass(data):
         return [getattr(data, field.name, None) for field in dataclasses.fields(data)]
-    return data if isinstance(data, Iterable) else ()
+    return _items(data)
+
+
+def _items(data: Any) -> list[Any]:
+    """The items of an iterable; none if it cannot be iterated, as transformers' caches while a layer is unset."""
+    try:
+        return list(data) if isinstance(data, Iterable) else []
+    except Exception:
+        return []
 
 
 def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callable[..., Any]) -> Any:
@@ -70,7 +78,7 @@ def _aggregated(data: Any, changed: Callable[[Any], Any], aggregate_fn: Callable
             return aggregate_fn(data)({key: changed(value) for key, value in data.items()})
         if isinstance(data, tuple) and hasattr(data, "_fields"):
             return aggregate_fn(data)(*map(changed, data))
-        return aggregate_fn(data)([changed(item) for item in data]) if isinstance(data, Iterable) else data
+        return aggregate_fn(data)([changed(item) for item in _items(data)]) if isinstance(data, Iterable) else data
     except TypeError:
         # A view of a dict, or a class with an __init__ of its own: nothing can be built of its items.
         return data
