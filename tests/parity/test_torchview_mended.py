@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import dataclasses
 import threading
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+import torchrecorder
 from torchrecorder.recorder_tensor import RecorderTensor, draw_graph
 
 
@@ -25,10 +28,6 @@ class Doing(nn.Module):
 
     def forward(self, x: Tensor) -> Any:
         return self.does(self, x)
-
-
-def names_of(graph: Any) -> list[str]:
-    return [line.split(">")[3].split("<")[0] for line in graph.visual_graph.source.splitlines() if "<TR><TD>" in line]
 
 
 def draw(forward: Any, **options: Any) -> str:
@@ -230,3 +229,10 @@ def test_a_recording_inside_a_recording() -> None:
     assert "Tanh" in inner[0]
     assert "Tanh" not in outer
     assert outer.count(" -> ") == 2
+
+
+def test_each_deviation_has_its_reason() -> None:
+    ports = tomllib.loads((Path(torchrecorder.__file__).parent / "PORTS.toml").read_text(encoding="utf-8"))
+    seed = ports["torchview"]
+    assert (seed["version"], seed["licence"]) == ("0.2.7", "MIT")
+    assert all(deviation["name"] and deviation["reason"] for deviation in seed["deviations"])

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 _CLOSED = (str, bytes, int, float, complex, type, type(None), nn.Module, Iterator, torch.Size, torch.dtype, range)
 """What holds no tensors, or cannot be opened without changing it."""
+_SCALARS = {int, float, bool, str, type(None)}
+"""Most arguments are of these types; the walk runs for each function, and asking abstract classes is slow."""
 
 
 def tensors_within(data: Any, outer: tuple[int, ...] = ()) -> Iterator[Tensor]:
@@ -29,6 +31,11 @@ def tensors_within(data: Any, outer: tuple[int, ...] = ()) -> Iterator[Tensor]:
 
 
 def _parts(data: Any) -> Iterable[Any]:
+    kind = type(data)
+    if kind in _SCALARS:
+        return ()
+    if kind is tuple or kind is list:
+        return data  # type: ignore[no-any-return]
     if isinstance(data, _CLOSED) or hasattr(data, "__array__"):
         return ()
     if isinstance(data, Mapping):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any, Optional, Tuple  # noqa: UP035 - signatures are torchview's, to the letter
 
 import torch
 from torch import nn
@@ -68,11 +68,11 @@ class _ComputeNode(Node):
     output_shape: list[tuple[int, ...]]
     output_nodes: NodeContainer[Node]
 
-    def set_input_shape(self, input_shape: list[tuple[int, ...]]) -> None:
+    def set_input_shape(self, input_shape: list[Tuple[int, ...]]) -> None:  # noqa: UP006
         """Set the shapes of the tensors it was called with."""
         self.input_shape = input_shape
 
-    def set_output_shape(self, output_shape: list[tuple[int, ...]]) -> None:
+    def set_output_shape(self, output_shape: list[Tuple[int, ...]]) -> None:  # noqa: UP006
         """Set the shapes of the tensors it returned."""
         self.output_shape = output_shape
 
