@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import multiprocessing
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -98,4 +97,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
