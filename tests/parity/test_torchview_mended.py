@@ -66,6 +66,17 @@ def test_deep_copies() -> None:
     assert source.count(" -> ") == 3
 
 
+def test_models_that_ask_for_the_class_of_their_input() -> None:
+    def forward(net: Doing, x: Tensor) -> Tensor:
+        assert type(x) == Tensor and Tensor == type(x)  # noqa: E721, PT018
+        assert type(x) in (Tensor, nn.Parameter)
+        assert type(x) != nn.Parameter  # noqa: E721
+        result: Tensor = net.linear(x)
+        return result
+
+    assert "output-tensor" in draw(forward)
+
+
 def test_rolling_modules_that_return_nothing() -> None:
     class Silent(nn.Module):
         def forward(self, x: Tensor) -> None:

@@ -21,7 +21,20 @@ L = TypeVar("L")
 _MISSING: Any = object()
 
 
-class RecorderTensor(Tensor):
+class _EqualToTensor(type(Tensor)):  # type: ignore[misc]
+    """Makes `type(x) == Tensor` and `type(x) in (Tensor, Parameter)` true of a recording tensor.
+
+    Models ask so to find out whether they got a tensor. `type(x) is Tensor` cannot be helped.
+    """
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is Tensor
+
+    def __hash__(cls) -> int:
+        return hash(Tensor)
+
+
+class RecorderTensor(Tensor, metaclass=_EqualToTensor):
     """Subclass of torch.Tensor that records the functions it goes through.
 
     Both names of the second argument are good: `RecorderTensor(x, tensor_nodes=[node])`, `RecorderTensor(x, node)`,
