@@ -96,3 +96,14 @@ def contracts(session: nox.Session) -> None:
     """Check that imports point the way the house is built."""
     session.install("-c", "constraints.txt", "import-linter", "-e", ".[sphinx,mkdocs]")
     session.run("lint-imports")
+
+
+@nox.session
+def parity_torchview(session: nox.Session) -> None:
+    """Compare torchrecorder.recorder_tensor with the torchview that it follows; `-- bench` measures both."""
+    install(session, "-e", ".[test]")
+    session.install("--no-deps", "torchview==0.2.7")
+    if "bench" in session.posargs:
+        session.run("python", "bench/seed_torchview.py")
+    else:
+        session.run("pytest", "tests/parity/test_against_torchview.py", *session.posargs)

@@ -1,0 +1,303 @@
+"""From recorded nodes to a `graphviz.Digraph`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from graphviz import Digraph
+from torch import nn
+
+from torchrecorder.recorder_tensor.checks import assert_input_type, updated_dict
+from torchrecorder.recorder_tensor.computation_node import FunctionNode, ModuleNode, Node, NodeContainer, TensorNode
+from torchrecorder.recorder_tensor.labels import compact_list_repr, html_label, node2color
+
+COMPUTATION_NODES = TensorNode | ModuleNode | FunctionNode
+
+__all__ = ["COMPUTATION_NODES", "ComputationGraph", "compact_list_repr", "get_output_id", "node2color"]
+
+
+class ComputationGraph:
+    """A recorded graph and its drawing.
+
+    Attributes:
+        visual_graph: The drawing; `source` is its text of DOT.
+        root_container: The nodes of the model's inputs.
+        show_shapes: Whether labels show shapes.
+        expand_nested: Whether modules whose inside is shown get a dashed border.
+        hide_inner_tensors: Whether only inputs and outputs of the model are drawn as nodes.
+        hide_module_functions: Whether a module without submodules is drawn as one node, its functions left out.
+        roll: Whether calls of one module are drawn as one node.
+        depth: The deepest level that is shown.
+        collect_attributes: Whether nodes keep a text of their module or arguments.
+        node_hierarchy: The nodes, nested: lists in order of execution, a dict for each call of a module.
+        node_set: `id()` of the nodes that are drawn.
+        edge_list: The edges, each a pair of nodes.
+        id_dict: The number that each node id has in the drawing.
+        subgraph_dict: The number that each module whose inside is shown has.
+    """
+
+    node_hierarchy: dict[Any, list[Any]]
+
+    def __init__(
+        self,
+        visual_graph: Digraph,
+        root_container: NodeContainer[TensorNode],
+        show_shapes: bool = True,
+        expand_nested: bool = False,
+        hide_inner_tensors: bool = True,
+        hide_module_functions: bool = True,
+        roll: bool = True,
+        depth: int | float = 3,
+        collect_attributes: bool = False,
+    ):
+        self.visual_graph = visual_graph
+        self.root_container = root_container
+        self.show_shapes = show_shapes
+        self.expand_nested = expand_nested
+        self.hide_inner_tensors = hide_inner_tensors
+        self.hide_module_functions = hide_module_functions
+        self.roll = roll
+        self.depth = depth
+        self.collect_attributes = collect_attributes
+        self.html_config = {
+            "border": 0,
+            "cell_border": 1,
+            "cell_spacing": 0,
+            "cell_padding": 4,
+            "col_span": 2,
+            "row_span": 2,
+        }
+        self.reset_graph_history()
+
+    def reset_graph_history(self) -> None:
+        """Forget what was recorded and drawn, down to the inputs; numbers begin at 0 again."""
+        self.context_tracker: dict[str, Any] = {
+            "current_context": [],
+            "current_depth": 0,
+            "collect_attributes": self.collect_attributes,
+        }
+        self.running_node_id = 0
+        self.running_subgraph_id = 0
+        self.id_dict: dict[str, int] = {}
+        self.node_set: set[int] = set()
+        self.edge_list: list[tuple[COMPUTATION_NODES, COMPUTATION_NODES]] = []
+        self.subgraph_dict: dict[str, int] = {}
+        # The hierarchy has one outermost module, above the model, which is not drawn.
+        outermost = ModuleNode(nn.Identity(), -1)
+        outermost.is_container = False
+        inputs = list(self.root_container)
+        self.node_hierarchy = {outermost: inputs}
+        for node in inputs:
+            node.context = inputs
+        self._number_subgraph(outermost)
+
+    def fill_visual_graph(self) -> None:
+        """Draw: nodes, then edges, then the size of the page."""
+        self.render_nodes()
+        self.render_edges()
+        self.resize_graph()
+
+    def render_nodes(self) -> None:
+        """Draw the nodes of the hierarchy, and collect the edges between them."""
+        self.traverse_graph(self.collect_graph, cur_node=self.node_hierarchy, subgraph=None)
+
+    def render_edges(self) -> None:
+        """Draw the edges as they were collected; the second between two nodes is labelled x2, and so on.
+
+        In a strict graph those are one edge, with the last label.
+        """
+        drawn: Counter[tuple[int, int]] = Counter()
+        for tail, head in self.edge_list:
+            ends = self._number_of(tail), self.id_dict.get(head.node_id)
+            if ends[0] is not None and ends[1] is not None:
+                pair = (ends[0], ends[1])
+                drawn[pair] += 1
+                self.add_edge(pair, drawn[pair])
+
+    def _number_of(self, tail: Node) -> int | None:
+        """The number of a node; of one inside a module that is drawn as one node, that of the module.
+
+        A tensor leaves such a module without being its output if it is kept as an attribute.
+        """
+        node: Node | None = tail
+        while node is not None and node.node_id not in self.id_dict:
+            node = next(iter(node.parents), None)
+        return None if node is None else self.id_dict[node.node_id]
+
+    def traverse_graph(self, action_fn: Callable[..., None], **kwargs: Any) -> None:
+        """Call `action_fn(cur_node=node, subgraph=subgraph)` for the nodes down to the depth that is shown.
+
+        Args:
+            action_fn: What to do with a node.
+            kwargs: `cur_node`, a node or a part of the hierarchy; `subgraph`, the box of the drawing it is in (None
+                outside of all); both go to `action_fn`, with any others.
+        """
+        cur_node = kwargs["cur_node"]
+        if kwargs["subgraph"] is None:
+            kwargs = updated_dict(kwargs, "subgraph", self.visual_graph)
+        if isinstance(cur_node, dict):
+            for module, inside in cur_node.items():
+                self._traverse_module(action_fn, module, inside, kwargs)
+        elif isinstance(cur_node, list):
+            for part in cur_node:
+                self.traverse_graph(action_fn, **updated_dict(kwargs, "cur_node", part))
+        elif cur_node.depth <= self.depth:
+            action_fn(**kwargs)
+
+    def _traverse_module(
+        self, action_fn: Callable[..., None], module: ModuleNode, inside: list[Any], kwargs: dict[str, Any]
+    ) -> None:
+        if 0 <= module.depth <= self.depth:
+            action_fn(**updated_dict(kwargs, "cur_node", module))
+        if self.hide_module_functions and module.is_container:
+            for node in module.output_nodes:
+                self.traverse_graph(action_fn, **updated_dict(kwargs, "cur_node", node))
+            return
+        with self._box(module, kwargs["subgraph"]) as box:
+            within = updated_dict(kwargs, "subgraph", box)
+            for part in inside:
+                self.traverse_graph(action_fn, **updated_dict(within, "cur_node", part))
+
+    @contextmanager
+    def _box(self, module: ModuleNode, outer: Digraph) -> Iterator[Digraph]:
+        if not (self.expand_nested and 1 <= module.depth < self.depth):
+            yield outer
+            return
+        opened: Any = outer.subgraph(name=f"cluster_{self.subgraph_dict[module.node_id]}")
+        with opened as box:
+            box.attr(style="dashed", label=module.name, labeljust="l", fontsize="12")
+            yield box
+
+    def collect_graph(self, **kwargs: Any) -> None:
+        """Draw a node if it is visible, and collect the edges at it.
+
+        Args:
+            kwargs: `cur_node` and `subgraph`, as `traverse_graph` gives them.
+        """
+        node = kwargs["cur_node"]
+        if id(node) in self.node_set or (node.is_root() and node.is_leaf()):
+            return
+        self.check_node(node)
+        if self.roll and not isinstance(node, TensorNode):
+            self.rollify(node)
+        if self.is_node_visible(node):
+            self.add_node(node, kwargs["subgraph"])
+            self.node_set.add(id(node))
+        elif isinstance(node, ModuleNode):
+            self._number_subgraph(node)
+        if isinstance(node, TensorNode):
+            self._collect_edges(node)
+
+    def _collect_edges(self, node: TensorNode) -> None:
+        """Edges begin at a tensor that is drawn, else at the call it comes from."""
+        tail = self.get_tail_node(node)
+        start: COMPUTATION_NODES = node if self.is_node_visible(node.main_node) else tail
+        if self.is_node_visible(start.main_node if isinstance(start, TensorNode) else start):
+            for child in node.children:
+                if self.is_node_visible(child):  # type: ignore[arg-type]
+                    self.edge_list.append((start, child))  # type: ignore[arg-type]
+        if self.is_node_visible(node) and tail is not node and self.is_node_visible(tail):
+            self.edge_list.append((tail, node))
+
+    def rollify(self, cur_node: ModuleNode | FunctionNode) -> None:
+        """Give calls that are alike one id, so that they become one node.
+
+        What is alike depends on what follows the call: its first output or, where tensors are hidden, the call that
+        takes it. A call without an output is alike no other.
+        """
+        head: Any = next(iter(cur_node.output_nodes), None)
+        if head is None:
+            return
+        if self.hide_inner_tensors and not head.is_leaf():
+            head = next(iter(head.children))
+        cur_node.set_node_id(output_id=get_output_id(head))
+
+    def is_node_visible(self, compute_node: COMPUTATION_NODES) -> bool:
+        """Whether a node is drawn, as the depth and what is hidden have it.
+
+        Raises:
+            AssertionError: It is not one of the three kinds of nodes.
+        """
+        assert_input_type("is_node_visible", (TensorNode, ModuleNode, FunctionNode), compute_node)
+        if compute_node.name == "empty-pass" or compute_node.depth > self.depth:
+            return False
+        if isinstance(compute_node, TensorNode):
+            return not compute_node.is_aux and (compute_node.depth == 0 or not self.hide_inner_tensors)
+        if isinstance(compute_node, ModuleNode):
+            return compute_node.depth == self.depth or (self.hide_module_functions and compute_node.is_container)
+        return True
+
+    def get_tail_node(self, _tensor_node: TensorNode) -> COMPUTATION_NODES:
+        """Where edges from a tensor that is not drawn begin: the visible call it is an output of.
+
+        A tensor that passed through a module untouched leads on to where it came from; one that comes from nothing is
+        its own.
+        """
+        node = _tensor_node.main_node if _tensor_node.is_aux else _tensor_node
+        # From the outside: what is inside a module that is drawn as one node is not drawn.
+        for _, call in sorted(node.parent_hierarchy.items()):
+            if self.is_node_visible(call):
+                return call
+        source: Any = next(iter(node.parents), None)
+        if source is not None and source.name == "empty-pass":
+            return self.get_tail_node(next(iter(source.parents)))
+        return node
+
+    def add_edge(self, edge_ids: tuple[int, int], edg_cnt: int) -> None:
+        """Draw an edge between two numbered nodes; more than one at once get the label `x n`."""
+        tail, head = edge_ids
+        label = {"label": f" x{edg_cnt}"} if edg_cnt > 1 else {}
+        self.visual_graph.edge(f"{tail}", f"{head}", **label)
+
+    def add_node(self, node: COMPUTATION_NODES, subgraph: Digraph | None = None) -> None:
+        """Draw a node in a box, or outside of all; a new id gets the next number."""
+        if node.node_id not in self.id_dict:
+            self.id_dict[node.node_id] = self.running_node_id
+            self.running_node_id += 1
+        target = self.visual_graph if subgraph is None else subgraph
+        label, color = self.get_node_label(node), self.get_node_color(node)
+        target.node(name=f"{self.id_dict[node.node_id]}", label=label, fillcolor=color)
+
+    def get_node_label(self, node: COMPUTATION_NODES) -> str:
+        """The HTML-like label of a node."""
+        return html_label(node, self.show_shapes, self.html_config)
+
+    def resize_graph(self, scale: float = 1.0, size_per_element: float = 0.3, min_size: float = 12) -> None:
+        """Set the size of the page by the number of lines in the drawing.
+
+        Args:
+            scale: Factor for the result.
+            size_per_element: Inches for a line.
+            min_size: Inches before `scale`, at least.
+        """
+        size = scale * max(min_size, len(self.visual_graph.body) * size_per_element)
+        self.visual_graph.graph_attr.update(size=f"{size},{size}")
+
+    @staticmethod
+    def get_node_color(node: COMPUTATION_NODES) -> str:
+        """The fill colour of a kind of node."""
+        return node2color[type(node)]
+
+    def check_node(self, node: COMPUTATION_NODES) -> None:
+        """Check what the drawing relies on.
+
+        Raises:
+            AssertionError: A tensor has more than one parent, or a drawn node is drawn again.
+        """
+        if id(node) in self.node_set:
+            raise AssertionError(f"node {node} is drawn already")
+        if isinstance(node, TensorNode) and len(node.parents) > 1:
+            raise AssertionError(f"tensor must have single input node {node}")
+
+    def _number_subgraph(self, module: ModuleNode) -> None:
+        if module.node_id not in self.subgraph_dict:
+            self.subgraph_dict[module.node_id] = self.running_subgraph_id
+            self.running_subgraph_id += 1
+
+
+def get_output_id(head_node: COMPUTATION_NODES) -> str:
+    """What follows a call, for telling whether calls are alike: the module itself, else the id of the node."""
+    return f"{head_node.compute_unit_id}" if isinstance(head_node, ModuleNode) else head_node.node_id

@@ -1,0 +1,87 @@
+"""What all nodes have: a name, a depth, parents and children."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchrecorder.recorder_tensor.ordered_set import NodeContainer as NodeContainer
+
+
+class Node:
+    """Base class of the nodes of a recorded graph.
+
+    Attributes:
+        depth: Level in the hierarchy of modules; the model is on level 0.
+        name: What the drawing calls it.
+        parents: The nodes it comes from.
+        children: The nodes that come from it.
+        node_id: Names it in the drawing; nodes with the same id are drawn once.
+    """
+
+    def __init__(
+        self,
+        depth: int,
+        parents: NodeContainer[Node] | Node | None = None,
+        children: NodeContainer[Node] | Node | None = None,
+        name: str = "node",
+    ) -> None:
+        self.children = _container(children)
+        self.parents = _container(parents)
+        self.name = name
+        self.depth = depth
+        self.node_id = "null"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"{self.name} at {hex(id(self))}"
+
+    def add_child(self, node: Node) -> None:
+        """Make a node follow this one; the node itself is not told."""
+        self.children.add(node)
+
+    def add_parent(self, node: Node) -> None:
+        """Make a node precede this one; the node itself is not told."""
+        self.parents.add(node)
+
+    def remove_child(self, node: Node) -> None:
+        """Forget a child, if it is one."""
+        self.children.remove(node)
+
+    def remove_parent(self, node: Node) -> None:
+        """Forget a parent, if it is one."""
+        self.parents.remove(node)
+
+    def set_children(self, node_arr: NodeContainer[Node]) -> None:
+        """Replace all children."""
+        self.children = node_arr
+
+    def set_parents(self, node_arr: NodeContainer[Node]) -> None:
+        """Replace all parents."""
+        self.parents = node_arr
+
+    def is_root(self) -> bool:
+        """Whether nothing precedes it."""
+        return not self.parents
+
+    def is_leaf(self) -> bool:
+        """Whether nothing follows it."""
+        return not self.children
+
+    def set_node_id(self) -> None:
+        """Give the node the id that its kind of node has.
+
+        Raises:
+            NotImplementedError: This base class has none.
+        """
+        raise NotImplementedError("To be implemented by subclasses of Node Class !!!")
+
+
+def _container(nodes: Any) -> NodeContainer[Node]:
+    if nodes is None:
+        return NodeContainer()
+    if isinstance(nodes, Node):
+        return NodeContainer([nodes])
+    kept: NodeContainer[Node] = nodes
+    return kept

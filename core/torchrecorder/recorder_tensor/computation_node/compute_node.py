@@ -1,0 +1,164 @@
+"""The three kinds of nodes: tensors, calls of modules, calls of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Optional, Tuple  # noqa: UP035 - signatures are torchview's, to the letter
+
+import torch
+from torch import nn
+
+from torchrecorder.recorder_tensor.checks import is_generator_empty
+from torchrecorder.recorder_tensor.computation_node.base_node import Node
+from torchrecorder.recorder_tensor.ordered_set import NodeContainer
+
+
+def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
+    """The shape of a tensor; asking a recording one is not recorded."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return tuple(tensor.shape)
+
+
+class TensorNode(Node):
+    """A tensor, or the stand-in for one inside a module that was called with it.
+
+    Attributes:
+        tensor_id: `id()` of the tensor.
+        tensor_shape: Its shape, the batch included.
+        is_aux: Whether it is such a stand-in.
+        main_node: The node it stands in for; else itself.
+        context: The list of nodes, in order of execution, that it is in.
+        parent_hierarchy: For each depth, the node whose output it is there.
+        collect_attributes: Whether the nodes that come from it describe themselves.
+    """
+
+    def __init__(
+        self,
+        tensor: torch.Tensor,
+        depth: int,
+        parents: NodeContainer[Node] | Node | None = None,
+        children: NodeContainer[Node] | Node | None = None,
+        name: str = "tensor",
+        context: Any | None = None,
+        is_aux: bool = False,
+        main_node: TensorNode | None = None,
+        parent_hierarchy: dict[int, ModuleNode | FunctionNode] | None = None,
+        collect_attributes: bool = False,
+    ):
+        super().__init__(depth, parents, children, name)
+        self.tensor_id = id(tensor)
+        self.tensor_shape = shape_of(tensor)
+        self.is_aux = is_aux
+        self.main_node = self if main_node is None else main_node
+        self.context: Any = [] if context is None else context
+        self.parent_hierarchy = {} if parent_hierarchy is None else parent_hierarchy
+        self.collect_attributes = collect_attributes
+        self.set_node_id()
+
+    def set_node_id(self, children_id: int | str | None = None) -> None:
+        """The id of the main node; with `children_id`, of that node in front of those children."""
+        main = id(self.main_node)
+        self.node_id = f"{main}" if children_id is None else f"{main}-{children_id}"
+
+
+class _ComputeNode(Node):
+    """What the calls of modules and of functions have in common."""
+
+    input_shape: list[tuple[int, ...]]
+    output_shape: list[tuple[int, ...]]
+    output_nodes: NodeContainer[Node]
+
+    def set_input_shape(self, input_shape: list[Tuple[int, ...]]) -> None:  # noqa: UP006
+        """Set the shapes of the tensors it was called with."""
+        self.input_shape = input_shape
+
+    def set_output_shape(self, output_shape: list[Tuple[int, ...]]) -> None:  # noqa: UP006
+        """Set the shapes of the tensors it returned."""
+        self.output_shape = output_shape
+
+    def add_output_nodes(self, output_node: Node) -> None:
+        """Add the node of a tensor that it returned."""
+        self.output_nodes.add(output_node)
+
+
+class ModuleNode(_ComputeNode):
+    """One call of a module.
+
+    Attributes:
+        compute_unit_id: `id()` of the module.
+        is_activation: Whether the module has no parameters, its children's included.
+        is_container: Whether it has no submodules, so that it holds functions only.
+        input_shape: The shapes of the tensors it was called with.
+        output_shape: The shapes of the tensors it returned.
+        output_nodes: The nodes of those tensors.
+        attributes: The module as text, if attributes are collected.
+    """
+
+    def __init__(
+        self,
+        module_unit: nn.Module,
+        depth: int,
+        parents: NodeContainer[Node] | Node | None = None,
+        children: NodeContainer[Node] | Node | None = None,
+        name: str = "module-node",
+        output_nodes: NodeContainer[Node] | None = None,
+        attributes: Optional[str] = None,  # noqa: UP045 - the signature is torchview's, to the letter
+    ) -> None:
+        super().__init__(depth, parents, children, name)
+        self.compute_unit_id = id(module_unit)
+        self.is_activation = is_generator_empty(module_unit.parameters())
+        self.is_container = not any(True for _ in module_unit.children())
+        self.input_shape = []
+        self.output_shape = []
+        self.output_nodes = NodeContainer() if output_nodes is None else output_nodes
+        self.attributes = attributes
+        self.set_node_id()
+
+    def set_node_id(self, output_id: int | str | None = None) -> None:
+        """An id for this call alone or, with `output_id`, one that all calls alike share when they are rolled.
+
+        Calls of a module with parameters are alike if the module is the same; without parameters (an activation may
+        serve in many places), what follows them must be the same too.
+        """
+        if output_id is None:
+            self.node_id = f"{id(self)}"
+        else:
+            self.node_id = f"{self.compute_unit_id}-{output_id if self.is_activation else ''}"
+
+
+class FunctionNode(_ComputeNode):
+    """One call of a function of torch.
+
+    Attributes:
+        compute_unit_id: `id()` of the function.
+        is_container: True; a function has no submodules.
+        input_shape: The shapes of the tensors it was called with.
+        output_shape: The shapes of the tensors it returned.
+        output_nodes: The nodes of those tensors.
+        attributes: Its arguments as text, if attributes are collected.
+    """
+
+    def __init__(
+        self,
+        function_unit: Callable[..., Any],
+        depth: int,
+        parents: NodeContainer[Node] | Node | None = None,
+        children: NodeContainer[Node] | Node | None = None,
+        name: str = "function-node",
+        attributes: Optional[str] = None,  # noqa: UP045 - the signature is torchview's, to the letter
+    ) -> None:
+        super().__init__(depth, parents, children, name)
+        self.compute_unit_id = id(function_unit)
+        self.is_container = True
+        self.input_shape = []
+        self.output_shape = []
+        self.output_nodes = NodeContainer()
+        self.attributes = attributes
+        self.set_node_id()
+
+    def set_node_id(self, output_id: int | str | None = None) -> None:
+        """An id for this call alone or, with `output_id`, one that all calls alike share when they are rolled.
+
+        Calls of a function are alike if what follows them is the same.
+        """
+        self.node_id = f"{id(self)}" if output_id is None else f"{self.compute_unit_id}-{output_id}"

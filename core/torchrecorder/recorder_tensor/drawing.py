@@ -1,0 +1,193 @@
+"""`draw_graph`: run a model once, and draw what ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import graphviz
+import torch
+from torch import nn
+
+from torchrecorder.recorder_tensor.computation_graph import ComputationGraph
+from torchrecorder.recorder_tensor.inputs import (
+    CORRECTED_INPUT_DATA_TYPE,
+    INPUT_DATA_TYPE,
+    INPUT_SIZE_TYPE,
+    process_input,
+    validate_user_params,
+)
+from torchrecorder.recorder_tensor.keeping import model_kept
+from torchrecorder.recorder_tensor.recorder import Recorder, module_forward_wrapper, one_at_a_time
+from torchrecorder.recorder_tensor.saving import save
+
+
+def draw_graph(
+    model: nn.Module,
+    input_data: INPUT_DATA_TYPE | None = None,
+    input_size: INPUT_SIZE_TYPE | None = None,
+    graph_name: str = "model",
+    depth: int | float = 3,
+    device: torch.device | str | None = None,
+    dtypes: list[torch.dtype] | None = None,
+    mode: str | None = None,
+    strict: bool = True,
+    expand_nested: bool = False,
+    graph_dir: str | None = None,
+    hide_module_functions: bool = True,
+    hide_inner_tensors: bool = True,
+    roll: bool = False,
+    show_shapes: bool = True,
+    save_graph: bool = False,
+    filename: str | None = None,
+    directory: str = ".",
+    collect_attributes: bool = False,
+    **kwargs: Any,
+) -> ComputationGraph:
+    """The graph of a model, recorded in one forward: what torchview's function of this name gives.
+
+    The model stays on its device and in its modes; its buffers and torch's random numbers are put back.
+
+    Args:
+        model: The model.
+        input_data: A tensor; or positional arguments in a list, or keyword arguments in a dict.
+        input_size: Instead: the shape of the input, batch included, or a list of shapes.
+        graph_name: Name of the digraph, and of its file.
+        depth: The deepest level of modules that is shown; the model is on level 0. `math.inf` shows all.
+        device: Where to run; by default the GPU that CUDA has, else the CPU.
+        dtypes: For `input_size`, one for each shape; float32 by default.
+        mode: `eval`, the default, or `train`.
+        strict: Draw several edges between two nodes as one.
+        expand_nested: Draw dashed borders around modules whose inside is shown.
+        graph_dir: `TB`, the default, `LR`, `BT` or `RL`.
+        hide_module_functions: Leave out the functions inside modules that have no submodules.
+        hide_inner_tensors: Draw no tensors but the model's inputs and outputs.
+        roll: Draw calls of one module as one node.
+        show_shapes: Show the shapes of tensors, inputs and outputs.
+        save_graph: Write the text of DOT and a PNG.
+        filename: For the text; the picture's has `.png` behind it. By default `graph_name` with `.gv`.
+        directory: For both files.
+        collect_attributes: Keep a text of each module, and of each function's arguments, in its node.
+        kwargs: Keyword arguments for the model's forward.
+
+    Raises:
+        ValueError: `depth` is negative or broken, or a size is not positive.
+        RuntimeError: Both or none of `input_data` and `input_size` are given; or the forward failed, and its exception
+            is in the text and the cause.
+        TypeError: `input_size` is no list or tuple.
+    """
+    validate_user_params(model, input_data, input_size, depth, device, dtypes)
+    place = device if device is not None else "cuda" if torch.cuda.is_available() else "cpu"
+    visual_graph = graphviz.Digraph(
+        name=graph_name,
+        engine="dot",
+        strict=strict,
+        graph_attr={"ordering": "in", "rankdir": graph_dir or "TB"},
+        node_attr=_NODE_ATTR,
+        edge_attr={"fontsize": "10"},
+        directory=directory,
+        filename=filename,
+    )
+
+    def recorded(grad: bool) -> ComputationGraph:
+        data, named, nodes = process_input(input_data, input_size, kwargs, place, dtypes, collect_attributes)
+        graph = ComputationGraph(
+            visual_graph,
+            nodes,
+            show_shapes,
+            expand_nested,
+            hide_inner_tensors,
+            hide_module_functions,
+            roll,
+            depth,
+            collect_attributes,
+        )
+        _run(model, data, named, place, graph, mode or "eval", grad)
+        return graph
+
+    graph = _with_grad_if_needed(recorded)
+    graph.fill_visual_graph()
+    if save_graph:
+        save(visual_graph)
+    return graph
+
+
+_NODE_ATTR = {
+    "style": "filled",
+    "shape": "plaintext",
+    "align": "left",
+    "fontsize": "10",
+    "ranksep": "0.1",
+    "height": "0.2",
+    "fontname": "Linux libertine",
+    "margin": "0",
+}
+
+
+def _with_grad_if_needed(recorded: Callable[[bool], ComputationGraph]) -> ComputationGraph:
+    """Record without gradients, which saves memory; a forward that asks for them is run again with them."""
+    with one_at_a_time, torch.random.fork_rng(devices=[]):
+        try:
+            return recorded(False)
+        except RuntimeError as error:
+            if not isinstance(error.__cause__, RuntimeError) or "grad" not in str(error.__cause__):
+                raise
+    with one_at_a_time, torch.random.fork_rng(devices=[]):
+        return recorded(True)
+
+
+def forward_prop(
+    model: nn.Module,
+    x: CORRECTED_INPUT_DATA_TYPE,
+    device: torch.device | str,
+    model_graph: ComputationGraph,
+    mode: str,
+    **kwargs: Any,
+) -> None:
+    """Run a model on recorded inputs, without gradients.
+
+    Args:
+        model: The model; it is left as it was.
+        x: Positional arguments in a list or tuple, or keyword arguments in a mapping.
+        device: Where to run.
+        model_graph: Gets what is recorded.
+        mode: `train` or `eval`.
+        kwargs: Further keyword arguments.
+
+    Raises:
+        RuntimeError: The forward, or the mode, failed; the exception is in the text and the cause.
+    """
+    _run(model, x, kwargs, device, model_graph, mode, grad=False)
+
+
+def _run(
+    model: nn.Module,
+    x: Any,
+    named: Mapping[str, Any],
+    device: torch.device | str,
+    model_graph: ComputationGraph,
+    mode: str,
+    grad: bool,
+) -> None:
+    _ = model.training  # What is no module is told so, rather than that its forward failed.
+    wrapper = module_forward_wrapper(model_graph)
+    try:
+        with (
+            one_at_a_time,
+            model_kept(model, device, mode),
+            Recorder(nn.Module.__call__, wrapper, model_graph),
+            torch.set_grad_enabled(grad),
+        ):
+            _call(model, x, named)
+    except Exception as error:
+        text = f"Failed to run torchgraph see error message: {type(error).__name__}: {error}"
+        raise RuntimeError(text) from error
+
+
+def _call(model: nn.Module, x: Any, named: Mapping[str, Any]) -> None:
+    if isinstance(x, Mapping):
+        model(**x, **named)
+    elif isinstance(x, Sequence) and not isinstance(x, (str, bytes)):
+        model(*x, **named)
+    else:
+        raise ValueError("Unknown input type")

@@ -1,0 +1,195 @@
+"""Recording what runs: the modules and the functions that make tensors are replaced for a while."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from torchrecorder.recorder_tensor.attaching import attach_node, pop_after_forward, process_output_node, tensor_name
+from torchrecorder.recorder_tensor.attributes import stringify_attributes
+from torchrecorder.recorder_tensor.collecting import (
+    collect_shape,
+    collect_tensor,
+    collect_tensor_node,
+    collect_tensor_node_id_dict,
+)
+from torchrecorder.recorder_tensor.computation_node import ModuleNode, NodeContainer, TensorNode
+from torchrecorder.recorder_tensor.ordered_set import OrderedSet
+from torchrecorder.recorder_tensor.tensor import RecorderTensor, reduce_data_info, traverse_data_inplace
+
+if TYPE_CHECKING:
+    from torchrecorder.recorder_tensor.computation_graph import ComputationGraph
+
+_NAMES = """
+as_tensor from_numpy zeros zeros_like ones ones_like arange range linspace logspace eye empty empty_like full
+full_like complex heaviside bernoulli multinomial normal poisson rand rand_like randint randint_like randn
+randn_like randperm
+"""
+CREATION_OPS = tuple(_NAMES.split())
+"""The functions of torch whose tensors start a path of their own; `torch.tensor` is none of them, as in torchview."""
+
+one_at_a_time = threading.RLock()
+"""Held while functions of torch are replaced: two recordings that overlap would restore each other's replacements."""
+_recording: list[int] = []
+"""The thread of each recording that is running, the innermost last."""
+_replaced: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""What each function that is `nn.Module.__call__` for the time being replaces."""
+
+
+class Recorder:
+    """Context manager that replaces the call of modules and torch's creation functions, to record what runs.
+
+    Leaving it restores what was found on entry, whoever had put that there, also after an exception. A second
+    recording in another thread waits for the first; tensors that other threads create meanwhile are not recorded.
+
+    Args:
+        orig_mod_forward: The call of modules as it was; kept for the reader, and not what is restored.
+        new_mod_forward: What replaces `nn.Module.__call__`, made by `module_forward_wrapper`.
+        model_graph: Gets the nodes of created tensors.
+    """
+
+    def __init__(
+        self,
+        orig_mod_forward: Callable[..., Any],
+        new_mod_forward: Callable[..., Any],
+        model_graph: ComputationGraph,
+    ) -> None:
+        self.orig_module_forward = orig_mod_forward
+        self.new_module_forward = new_mod_forward
+        self.model_graph = model_graph
+
+    def __enter__(self) -> None:
+        one_at_a_time.acquire()
+        _recording.append(threading.get_ident())
+        self._found_call = nn.Module.__call__
+        self._found_ops = {name: getattr(torch, name) for name in CREATION_OPS if hasattr(torch, name)}
+        _replaced[self.new_module_forward] = self._found_call
+        nn.Module.__call__ = self.new_module_forward  # type: ignore[method-assign]
+        for name, found in self._found_ops.items():
+            setattr(torch, name, creation_ops_wrapper(found, self.model_graph))
+
+    def __exit__(self, exc_type: Any, exc_value: Any, exc_traceback: Any) -> None:
+        for name, found in self._found_ops.items():
+            setattr(torch, name, found)
+        nn.Module.__call__ = self._found_call  # type: ignore[method-assign]
+        _replaced.pop(self.new_module_forward, None)
+        _recording.pop()
+        one_at_a_time.release()
+
+
+def creation_ops_wrapper(_orig_op: Callable[..., Any], model_graph: ComputationGraph) -> Callable[..., Any]:
+    """The function, its tensor being a RecorderTensor with a node in the module that runs.
+
+    Args:
+        _orig_op: A function that makes a tensor.
+        model_graph: Says which module is running.
+    """
+
+    @functools.wraps(_orig_op)
+    def _func(*args: Any, **kwargs: Any) -> Any:
+        made = _orig_op(*args, **kwargs)
+        if not isinstance(made, Tensor) or (_recording and _recording[-1] != threading.get_ident()):
+            return made
+        return _created(made, model_graph)
+
+    return _func
+
+
+def _created(made: Tensor, model_graph: ComputationGraph) -> RecorderTensor:
+    tracker = model_graph.context_tracker
+    tensor: RecorderTensor = made.as_subclass(RecorderTensor)
+    node = TensorNode(
+        tensor,
+        tracker["current_depth"],
+        name=tensor_name(tracker["current_depth"], "input-tensor"),
+        context=tracker["current_context"],
+        collect_attributes=model_graph.collect_attributes,
+    )
+    tensor.tensor_nodes = [node]
+    tracker["current_context"].append(node)
+    return tensor
+
+
+def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
+    """What replaces `nn.Module.__call__`: it records a call whose arguments hold tensors that come from an input.
+
+    Args:
+        model_graph: Told which module is running.
+    """
+    at_first = nn.Module.__call__
+
+    def _module_forward_wrapper(mod: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        # Not what was there when this wrapper was made: that may have been the wrapper of another thread.
+        found_call = _replaced.get(_module_forward_wrapper, at_first)
+        inputs = reduce_data_info([args, kwargs], collect_tensor_node, NodeContainer[TensorNode]())
+        if not inputs:
+            return found_call(mod, *args, **kwargs)
+        context = next(iter(inputs)).context
+        mains = reduce_data_info([args, kwargs], collect_tensor_node_id_dict, dict[RecorderTensor, TensorNode]())
+        heights = {tensor: len(tensor.tensor_nodes) for tensor in mains}
+        call = _entered(mod, inputs, mains, model_graph)
+        call.set_input_shape(reduce_data_info([args, kwargs], collect_shape, []))
+        try:
+            out = found_call(mod, *args, **kwargs)
+        except BaseException:
+            # The model may catch it and go on with the same tensors.
+            for tensor, height in heights.items():
+                del tensor.tensor_nodes[height:]
+            model_graph.context_tracker.update(current_context=context, current_depth=call.depth)
+            raise
+        model_graph.context_tracker.update(current_context=context, current_depth=call.depth)
+        _left(call, context, mains, out)
+        return out
+
+    return _module_forward_wrapper
+
+
+def _entered(
+    mod: nn.Module,
+    inputs: NodeContainer[TensorNode],
+    mains: dict[RecorderTensor, TensorNode],
+    model_graph: ComputationGraph,
+) -> ModuleNode:
+    """The node of the call; each input gets an auxiliary node inside of it."""
+    first = next(iter(inputs))
+    collects = any(node.collect_attributes for node in inputs)
+    call = ModuleNode(
+        mod,
+        first.depth,
+        inputs,  # type: ignore[arg-type]
+        name=type(mod).__name__,
+        attributes=stringify_attributes(mod) if collects else None,
+    )
+    for node in inputs:
+        node.add_child(call)
+    inside: list[Any] = []
+    first.context.append({call: inside})
+    kwargs = {
+        "depth": first.depth + 1,
+        "name": "auxiliary-tensor",
+        "parents": call,
+        "context": inside,
+        "is_aux": True,
+        "collect_attributes": collects,
+    }
+    for tensor in mains:
+        attach_node(kwargs, mains)(tensor)
+    model_graph.context_tracker.update(current_context=inside, current_depth=first.depth + 1)
+    return call
+
+
+def _left(call: ModuleNode, context: list[Any], given: Iterable[RecorderTensor], out: Any) -> None:
+    """Make the outputs those of the call, and take its nodes from the inputs."""
+    returned = reduce_data_info(out, collect_tensor, OrderedSet[RecorderTensor]())
+    traverse_data_inplace(returned, process_output_node(call))
+    for tensor in given:
+        pop_after_forward(tensor, returned)
+    for node in reduce_data_info(out, collect_tensor_node, NodeContainer[TensorNode]()):
+        node.context = context
+        call.add_output_nodes(node)
+    call.set_output_shape(reduce_data_info(out, collect_shape, []))

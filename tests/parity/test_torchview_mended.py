@@ -1,0 +1,249 @@
+"""What torchview gets wrong, and ours is to get right."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import threading
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import torchrecorder
+from torchrecorder.recorder_tensor import RecorderTensor, draw_graph
+
+
+class Doing(nn.Module):
+    """A net with a linear layer whose forward is given."""
+
+    def __init__(self, forward: Any) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.does = forward
+
+    def forward(self, x: Tensor) -> Any:
+        return self.does(self, x)
+
+
+def draw(forward: Any, **options: Any) -> str:
+    source: str = draw_graph(Doing(forward), input_size=(1, 2), device="cpu", **options).visual_graph.source
+    return source
+
+
+@dataclasses.dataclass
+class Output:
+    value: Tensor
+
+
+def test_outputs_in_dataclasses_and_namespaces() -> None:
+    from types import SimpleNamespace
+
+    for wrap in (Output, lambda x: SimpleNamespace(value=x), lambda x: {"deep": [Output(x)]}):
+        source = draw(lambda net, x, wrap=wrap: wrap(net.linear(x)))
+        assert source.count(" -> ") == 2
+        assert "output-tensor" in source
+
+
+def test_a_generator_output_stays_whole() -> None:
+    kept: list[Iterator[Tensor]] = []
+
+    def forward(net: Doing, x: Tensor) -> Iterator[Tensor]:
+        kept.append(net.linear(row) for row in x)
+        return kept[-1]
+
+    draw(forward)
+    assert len(list(kept[0])) == 1
+
+
+def test_deep_copies() -> None:
+    source = draw(lambda net, x: net.linear(copy.deepcopy(x)))
+    assert "__deepcopy__" in source
+    assert source.count(" -> ") == 3
+
+
+def test_models_that_ask_for_the_class_of_their_input() -> None:
+    def forward(net: Doing, x: Tensor) -> Tensor:
+        assert type(x) == Tensor and Tensor == type(x)  # noqa: E721, PT018
+        assert type(x) in (Tensor, nn.Parameter)
+        assert type(x) != nn.Parameter  # noqa: E721
+        result: Tensor = net.linear(x)
+        return result
+
+    assert "output-tensor" in draw(forward)
+
+
+def test_rolling_modules_that_return_nothing() -> None:
+    class Silent(nn.Module):
+        def forward(self, x: Tensor) -> None:
+            self.seen = x + 1
+
+    silent = Silent()
+
+    def forward(net: Doing, x: Tensor) -> Tensor:
+        silent(x)
+        result: Tensor = net.linear(x)
+        return result
+
+    assert "Silent" in draw(forward, roll=True)
+
+
+def test_a_tensor_that_leaves_a_module_as_an_attribute() -> None:
+    class Keeper(nn.Module):
+        kept: Tensor
+
+        def forward(self, x: Tensor) -> None:
+            self.kept = x + 1
+
+    keeper = Keeper()
+
+    def forward(net: Doing, x: Tensor) -> Tensor:
+        keeper(x)
+        result: Tensor = net.linear(keeper.kept)
+        return result
+
+    assert "Keeper" in draw(forward)
+
+
+def test_forwards_that_ask_for_gradients() -> None:
+    def forward(net: Doing, x: Tensor) -> Tensor:
+        x.requires_grad_()
+        (gradient,) = torch.autograd.grad(net.linear(x).sum(), x)
+        return gradient
+
+    assert "grad<BR/>" in draw(forward)
+
+
+def test_a_caught_exception_leaves_no_nodes_behind() -> None:
+    class Broken(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            raise ValueError(f"no {x.dim()}")
+
+    broken = Broken()
+
+    def forward(net: Doing, x: Tensor) -> Tensor:
+        height = len(x.tensor_nodes)  # type: ignore[attr-defined]
+        with pytest.raises(ValueError, match="no 2"):
+            broken(x)
+        assert len(x.tensor_nodes) == height  # type: ignore[attr-defined]
+        result: Tensor = net.linear(x)
+        return result
+
+    assert "output-tensor" in draw(forward)
+
+
+def test_the_error_says_what_happened() -> None:
+    with pytest.raises(
+        RuntimeError, match=r"^Failed to run torchgraph see error message: .*cannot be multiplied"
+    ) as caught:
+        draw_graph(nn.Linear(3, 3), input_size=(1, 2))
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    with pytest.raises(RuntimeError, match="Specified model mode not recognized: fast"):
+        draw_graph(nn.Linear(3, 3), input_size=(1, 3), mode="fast")
+
+
+def net_in_two_modes() -> nn.Module:
+    net = nn.Sequential(nn.BatchNorm1d(2), nn.Dropout(), nn.Linear(2, 2))
+    net.train()
+    net[1].eval()
+    return net
+
+
+@pytest.mark.parametrize("size", [(4, 2), (4, 3)], ids=["runs", "fails"])
+@pytest.mark.parametrize("mode", ["train", "eval"])
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_the_model_stays_as_it_was(size: tuple[int, int], mode: str, device: str) -> None:
+    net = net_in_two_modes()
+    modes = [module.training for module in net.modules()]
+    state = {name: value.clone() for name, value in net.state_dict().items()}
+    ids = [id(parameter) for parameter in net.parameters()]
+    numbers = torch.get_rng_state()
+    try:
+        draw_graph(net, input_size=size, mode=mode, device=device)
+    except RuntimeError:
+        assert size == (4, 3)
+    assert [module.training for module in net.modules()] == modes
+    assert [id(parameter) for parameter in net.parameters()] == ids
+    assert torch.equal(torch.get_rng_state(), numbers)
+    assert all(torch.equal(state[name], value) for name, value in net.state_dict().items())
+
+
+def test_patches_are_taken_off_and_others_left_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def zeros(*size: int) -> Tensor:
+        return torch.full(size, 0.0)
+
+    def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        return original(self, *args, **kwargs)
+
+    original = nn.Module.__call__
+    monkeypatch.setattr(torch, "zeros", zeros)
+    monkeypatch.setattr(nn.Module, "__call__", call)
+    draw_graph(nn.Linear(2, 2), input_size=(1, 2))
+    with pytest.raises(RuntimeError, match="Failed to run torchgraph"):
+        draw_graph(nn.Linear(3, 3), input_size=(1, 2))
+    assert torch.zeros is zeros
+    assert nn.Module.__call__ is call
+
+
+def test_threads_do_not_disturb_one_another() -> None:
+    nets = [nn.Sequential(*[nn.Linear(2, 2) for _ in range(n)]) for n in (2, 5, 9, 14)]
+    alone = [draw_graph(net, input_size=(1, 2)).visual_graph.source for net in nets]
+    together: dict[int, str] = {}
+    found = nn.Module.__call__, torch.zeros
+
+    def work(i: int) -> None:
+        together[i] = draw_graph(nets[i], input_size=(1, 2)).visual_graph.source
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [together[i] for i in range(4)] == alone
+    assert (nn.Module.__call__, torch.zeros) == found
+
+
+def test_what_other_threads_create_is_not_recorded() -> None:
+    made: list[Tensor] = []
+
+    def forward(net: Doing, x: Tensor) -> Tensor:
+        thread = threading.Thread(target=lambda: made.append(torch.zeros(2)))
+        thread.start()
+        thread.join()
+        result: Tensor = net.linear(x)
+        return result
+
+    draw(forward)
+    assert not isinstance(made[0], RecorderTensor)
+
+
+def test_a_keyword_argument_may_be_called_x() -> None:
+    assert (
+        "Linear"
+        in draw_graph(Doing(lambda net, x: net.linear(x)), input_data={}, x=torch.ones(1, 2)).visual_graph.source
+    )
+
+
+def test_a_recording_inside_a_recording() -> None:
+    inner: list[str] = []
+
+    def forward(net: Doing, x: Tensor) -> Tensor:
+        inner.append(draw_graph(nn.Tanh(), input_size=(1, 2)).visual_graph.source)
+        result: Tensor = net.linear(x)
+        return result
+
+    outer = draw(forward)
+    assert "Tanh" in inner[0]
+    assert "Tanh" not in outer
+    assert outer.count(" -> ") == 2
+
+
+def test_each_deviation_has_its_reason() -> None:
+    ports = tomllib.loads((Path(torchrecorder.__file__).parent / "PORTS.toml").read_text(encoding="utf-8"))
+    seed = ports["torchview"]
+    assert (seed["version"], seed["licence"]) == ("0.2.7", "MIT")
+    assert all(deviation["name"] and deviation["reason"] for deviation in seed["deviations"])
