@@ -17,6 +17,8 @@ def arguments(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any
 
 def in_order(module: nn.Module, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Keyword arguments in the order of forward's parameters; what it takes as `**kwargs` comes last."""
+    if len(kwargs) < 2:
+        return dict(kwargs)
     known = (name for name in _parameters(module) if name in kwargs)
     return {name: kwargs[name] for name in dict.fromkeys((*known, *kwargs))}
 
@@ -34,7 +36,10 @@ def first(value: Any) -> Any:
     What has no items (a scalar, an empty batch, `None`, any other object) is its own first item.
     """
     if isinstance(value, Tensor):
-        return value[0] if value.dim() and len(value) else value
+        try:
+            return value[0]
+        except IndexError:  # asking first would take longer, and nearly all tensors have one
+            return value
     if isinstance(value, Mapping):
         return next(iter(value.values()), value)
     if isinstance(value, (tuple, list)):

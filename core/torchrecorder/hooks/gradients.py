@@ -7,6 +7,7 @@ linear layer's bias), and the full ones make views that an in-place activation t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, cast
 
 import torch
@@ -53,7 +54,7 @@ def _watch_view(tensor: Tensor, base: Tensor, report: Report) -> None:
     assert node is not None
     probe = tensor.detach()
     before = probe._version
-    probe.data = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+    probe.data = _nothing(tensor.dtype, tensor.device)
     layout = (base.size(), base.stride(), tensor.size(), tensor.stride())
     offset, place, seen = tensor.storage_offset() - base.storage_offset(), base.output_nr, []
 
@@ -70,6 +71,11 @@ def _watch_view(tensor: Tensor, base: Tensor, report: Report) -> None:
 
     tensor.register_hook(own)  # type: ignore[no-untyped-call]
     _on_entry(node, fallback)
+
+
+@cache
+def _nothing(dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.empty(0, dtype=dtype, device=device)
 
 
 def _on_entry(node: Node, callback: Callable[[Gradients], None]) -> None:

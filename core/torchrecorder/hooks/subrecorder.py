@@ -105,7 +105,7 @@ class OfInputs(Subrecorder):
 
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         if self._wanted():
-            passed = arguments(module, args, kwargs)
+            passed = arguments(module, args, kwargs) if kwargs else args
             self._record(passed if self.data_method == "batch" else passed[0] if passed else None)
 
 
