@@ -88,6 +88,24 @@ class Pass:
 
 
 class Current(threading.local):
-    """The pass that runs in this thread, if any."""
+    """The pass that runs in this thread, if any; as a forward hook, it shows that pass the outputs of modules.
+
+    It does not know the recorder, so hooks keep none alive.
+    """
 
     run: Pass | None = None
+
+    def __call__(self, module: nn.Module, inputs: Any, output: Any) -> Any:
+        """What takes the output's place, or `None`."""
+        run = self.run
+        return None if run is None else run.output(module, output)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Orphan, ()
+
+
+class Orphan:
+    """What a hook becomes in a copied or unpickled network: one that belongs to no recorder."""
+
+    def __call__(self, module: nn.Module, inputs: Any, output: Any) -> None:
+        """Do nothing."""

@@ -10,9 +10,8 @@ from torch import nn
 
 from torchrecorder.activations.flow import check_static_flow
 from torchrecorder.activations.labels import DepthIdx, calls_by_module, get_layer_info_depth_idx, not_found
-from torchrecorder.activations.passes import Current, Pass, Postprocessor
+from torchrecorder.activations.passes import Current, Orphan, Pass, Postprocessor
 from torchrecorder.activations.table import constants_of, inputs_of, summarized
-from torchrecorder.activations.weak import LazyFunc, lazy_func
 from torchrecorder.running import Handles
 
 
@@ -186,23 +185,15 @@ class Recorder(nn.Module):
         self._put_hooks()
 
     def _put_hooks(self) -> None:
-        hook = lazy_func(weakref.WeakMethod(self._on_output))
         self._handles = Handles()
         for module in self.record_seqs:
-            for key in [
-                key for key, old in module._forward_hooks.items() if isinstance(old, LazyFunc) and old.is_dead()
-            ]:
-                del module._forward_hooks[key]
-            self._handles.add(module.register_forward_hook(hook))
+            _drop_dead_hooks(module)
+            self._handles.add(module.register_forward_hook(self._current))
         weakref.finalize(self, self._handles.remove).atexit = False
-
-    def _on_output(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:
-        run = self._current.run
-        return None if run is None else run.output(module, output)
 
 
 def _drop_dead_hooks(module: nn.Module) -> None:
     """Take off what copying or unpickling has brought along of other recorders' hooks."""
     hooks = module._forward_hooks
-    for key in [key for key, hook in hooks.items() if isinstance(hook, LazyFunc) and hook.is_dead()]:
+    for key in [key for key, hook in hooks.items() if isinstance(hook, Orphan)]:
         del hooks[key]
