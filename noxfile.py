@@ -107,3 +107,19 @@ def parity_torchview(session: nox.Session) -> None:
         session.run("python", "bench/seed_torchview.py")
     else:
         session.run("pytest", "tests/parity/test_against_torchview.py", *session.posargs)
+
+
+@nox.session
+def parity_torchfunc(session: nox.Session) -> None:
+    """Compare the value recorders with torchfunc's own."""
+    install(session, "-e", ".[test]")
+    session.install("--no-deps", "torchfunc==0.2.0")
+    session.run("pytest", "tests/parity/test_against_torchfunc.py", *session.posargs)
+
+
+@nox.session(python="3.12")
+def parity_scio(session: nox.Session) -> None:
+    """Compare the activation recorder with scio's own, which needs Python 3.12."""
+    install(session, "-e", ".[test]")
+    session.install("--no-deps", "scio-pypi==1.1.0", "lazy-loader")
+    session.run("pytest", "tests/parity/test_against_scio.py", *session.posargs)

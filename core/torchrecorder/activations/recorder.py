@@ -1,0 +1,199 @@
+"""The network that records the activations of its layers."""
+
+from __future__ import annotations
+
+import weakref
+from types import MappingProxyType
+from typing import Any
+
+from torch import nn
+
+from torchrecorder.activations.flow import check_static_flow
+from torchrecorder.activations.labels import DepthIdx, calls_by_module, get_layer_info_depth_idx, not_found
+from torchrecorder.activations.passes import Current, Orphan, Pass, Postprocessor
+from torchrecorder.activations.table import constants_of, inputs_of, summarized
+from torchrecorder.running import Handles
+
+
+class Recorder(nn.Module):
+    """A network wrapped so that the outputs of chosen layers can be read after each forward pass.
+
+        rnet = Recorder(Sequential(Linear(5, 4), ReLU(), Linear(4, 3), ReLU()), input_size=(1, 5))
+        print(rnet)  # the layers with their labels, such as 1-3
+        rnet.record((0, 1), (1, 3))  # (0, 1) is the whole network
+        rnet(torch.rand(1, 5))
+        rnet.activations[(1, 3)]
+
+    Labels are those of torchinfo's table: the depth, and a count of the calls at that depth in their order, so a layer
+    that is called twice has two. They are found with one forward pass of an example input. If later passes take another
+    way through the network, the labels may mean other layers; calls beyond those of the example are not recorded.
+
+    Every module carries one forward hook, which does nothing outside of this recorder's own passes and goes when the
+    recorder is garbage collected. A pass started by a postprocessor is a pass of its own. Copies and pickles record by
+    themselves; they start without activations.
+
+    Args:
+        net: Network to be recorded.
+        force_static_flow: Refuse networks whose control flow depends on the input.
+        **summary_kwargs: For `torchinfo.summary`; `input_data` or `input_size` must be among them.
+
+    Attributes:
+        summary: torchinfo's statistics of the network.
+        record_seqs: For each module the labels of its calls in order, and whether each is recorded.
+
+    Raises:
+        ImportError: torchinfo is not installed.
+        RuntimeError: The control flow is not static, or the forward pass of the example failed.
+        ValueError: There is neither `input_data` nor `input_size`.
+    """
+
+    def __init__(self, net: nn.Module, /, *, force_static_flow: bool = True, **summary_kwargs: Any) -> None:
+        super().__init__()
+        self._net = net
+        self._latest: dict[DepthIdx, Any] = {}
+        self._current = Current()
+        if force_static_flow:
+            names, named = inputs_of(summary_kwargs)
+            check_static_flow(net, names, constants_of(summary_kwargs), named=named)
+        self.summary = summarized(net, summary_kwargs)
+        self.record()
+        self._put_hooks()
+
+    def record(self, *depth_idxs: DepthIdx) -> None:
+        """Set the layers to record, by their labels; none stops recording. Duplicates and order do not matter.
+
+        Raises:
+            ValueError: Some label does not exist; what was recorded before stays so.
+        """
+        asked = set(depth_idxs)
+        calls = calls_by_module(self.summary.summary_list)
+        known = {get_layer_info_depth_idx(row) for row in self.summary.summary_list}
+        if missing := asked - known:
+            raise not_found(depth_idxs, missing)
+        self._recording = sorted(asked)
+        self.record_seqs = {module: [(label, label in asked) for label in labels] for module, labels in calls.items()}
+        self._targets = {
+            module: [label if label in asked else None for label in labels]
+            for module, labels in calls.items()
+            if not asked.isdisjoint(labels)
+        }
+
+    def forward(
+        self,
+        *args: Any,
+        activation_postproc: list[Postprocessor] | Postprocessor | None = None,
+        dont_record: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Run the network, and keep the outputs of the recorded layers.
+
+        Args:
+            *args: For the network.
+            activation_postproc: Applied to the outputs of recorded layers before they go on through the network: one
+                function for all, or a list with one for each in the order of their calls; more are ignored. It comes
+                after recording and not on a copy, so what it changes in place is changed in the record too.
+            dont_record: Record nothing; postprocessing takes place all the same.
+            **kwargs: For the network.
+
+        Raises:
+            RuntimeError: Some recorded layers were not called.
+            ValueError: There are fewer postprocessors than recorded layers.
+        """
+        current = self._current
+        run = Pass(self._targets, activation_postproc, dont_record, current.run)
+        current.run, self._latest = run, run.activations
+        try:
+            out = self._net(*args, **kwargs)
+            if not dont_record and (missing := sorted(set(self.recording) - set(run.activations))):
+                raise RuntimeError(
+                    f"Missing {missing} activations. This may be due to dynamic control flow, "
+                    "for which functionality is NOT GUARANTEED!"
+                )
+        except BaseException:
+            run.activations = {}
+            raise
+        finally:
+            current.run, self._latest = run.outer, run.activations
+            if run.outer is not None:
+                run.outer.inner = run.activations
+        return out
+
+    @property
+    def net(self) -> nn.Module:
+        """The wrapped network. It cannot be replaced: the labels are those of its layers."""
+        return self._net
+
+    @property
+    def activations(self) -> MappingProxyType[DepthIdx, Any]:
+        """The recorded outputs of the latest forward pass by label, in the order in which the calls ended."""
+        return MappingProxyType(self._activations)
+
+    @property
+    def recording(self) -> tuple[DepthIdx, ...]:
+        """The labels that are recorded, sorted."""
+        return tuple(self._recording)
+
+    @property
+    def recorded_modules(self) -> dict[DepthIdx, nn.Module]:
+        """The recorded modules by label, in the order of the table."""
+        labelled = ((get_layer_info_depth_idx(row), row.module) for row in self.summary.summary_list)
+        return {label: module for label, module in labelled if label in self._recording}
+
+    @property
+    def recorded_params(self) -> dict[str, nn.Parameter]:
+        """The parameters of recorded modules, by the names they have in this recorder (`_net.0.weight`)."""
+        wanted = {parameter for module in self.recorded_modules.values() for parameter in module.parameters()}
+        return {name: parameter for name, parameter in self.named_parameters() if parameter in wanted}
+
+    def __repr__(self) -> str:
+        table = repr(self.summary)
+        labels = ", ".join(f"{depth}-{idx}" for depth, idx in self.recording)
+        rule = table[0] * table.find("\n")
+        return f"Recorder instance for the following network\n{table}\nCurrently recording: {labels or None}\n{rule}"
+
+    @property
+    def _activations(self) -> dict[DepthIdx, Any]:
+        run = self._current.run
+        if run is None:
+            return self._latest
+        return run.activations if run.inner is None else run.inner
+
+    @_activations.setter
+    def _activations(self, activations: dict[DepthIdx, Any]) -> None:
+        run = self._current.run
+        if run is None:
+            self._latest = activations
+        else:
+            run.activations, run.inner = activations, None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # nn.Module would file a module under this name, and the property would go on to show the old one.
+        if name == "net":
+            raise AttributeError(
+                "the network of a Recorder cannot be replaced: its labels belong to the one it was made with; "
+                "make another Recorder"
+            )
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: value for name, value in vars(self).items() if name not in ("_current", "_handles")}
+        return {**kept, "_latest": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
+        self._current = Current()
+        self._put_hooks()
+
+    def _put_hooks(self) -> None:
+        self._handles = Handles()
+        for module in self.record_seqs:
+            _drop_dead_hooks(module)
+            self._handles.add(module.register_forward_hook(self._current))
+        weakref.finalize(self, self._handles.remove).atexit = False
+
+
+def _drop_dead_hooks(module: nn.Module) -> None:
+    """Take off what copying or unpickling has brought along of other recorders' hooks."""
+    hooks = module._forward_hooks
+    for key in [key for key, hook in hooks.items() if isinstance(hook, Orphan)]:
+        del hooks[key]
