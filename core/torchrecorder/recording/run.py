@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Mode
 from torchrecorder.recording.failure import forward_error
-from torchrecorder.recording.preserve import undisturbed
 from torchrecorder.recording.session import Session
 from torchrecorder.recording.skeleton import Skeleton, shared_parameters
 from torchrecorder.running.nested import map_tensors
+from torchrecorder.running.preserve import undisturbed
 
 Run = Literal["auto", "real", "fake", "meta"]
 

@@ -18,6 +18,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from torchrecorder.graph import TensorMeta, Value
 from torchrecorder.graph.model import ValueKind
+from torchrecorder.running.facts import describe_tensor
 
 _NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 """What torch raises for the storage of a sparse tensor, of a wrapper, of a lazy parameter."""
@@ -193,10 +194,10 @@ class Values:
         try:
             key = (tensor.shape, tensor.dtype, tensor.device.type, tensor.layout)
         except (RuntimeError, ValueError):  # nested, or a lazy parameter: the sizes cannot be asked for
-            return TensorMeta(("?",), str(tensor.dtype)[6:], tensor.device.type, None)
+            return describe_tensor(tensor)
         meta = self._metas.get(key)
         if meta is None:
-            meta = self._metas[key] = _describe(tensor)
+            meta = self._metas[key] = describe_tensor(tensor)
         return meta
 
 
@@ -210,13 +211,6 @@ def storage_address(tensor: Tensor) -> int | None:
         return int(tensor.untyped_storage()._cdata)
     except _NO_STORAGE:
         return None
-
-
-def _describe(tensor: Tensor) -> TensorMeta:
-    shape = tuple(n if type(n) is int else str(n) for n in tensor.shape)
-    countable = tensor.layout is torch.strided and all(type(n) is int for n in tensor.shape)
-    nbytes = tensor.numel() * tensor.element_size() if countable else None
-    return TensorMeta(shape, str(tensor.dtype)[6:], tensor.device.type, nbytes)
 
 
 def innermost(tensors: list[Tensor]) -> list[Tensor]:
