@@ -17,9 +17,10 @@ from torch import Tensor, nn
 
 from torchrecorder.classic.calls import CallLog
 from torchrecorder.classic.hooks import backhook, keyword_hook, posthook, prehook
+from torchrecorder.classic.known import Known
 from torchrecorder.classic.steps import Step, Steps
 from torchrecorder.classic.to_graph import to_graph
-from torchrecorder.classic.walk import leaf_dummy, op_acc, param_acc, tensor_acc, version_of
+from torchrecorder.classic.walk import leaf_dummy, op_acc, param_acc, tensor_acc
 from torchrecorder.errors import NothingToConnect, NotRecordable, NotRecorded
 from torchrecorder.graph import Graph
 from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNode
@@ -53,8 +54,8 @@ class Recorder:
         self.fn_types: dict[str, int] = {}
         self.edges: set[tuple[Any, Any]] = set()
         self.calls = CallLog()
-        self.steps = Steps(self.nodes, self.node_of)
-        self._versions: dict[int, int] = {}
+        self._known = Known(self.nodes)
+        self.steps = Steps(self._known)
         self._handles = Handles()
 
     def add_node(self, net: Any, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
@@ -78,7 +79,7 @@ class Recorder:
         self.nodes[net] = node
         self.fn_set.add(net)
         if isinstance(net, Tensor):
-            self._versions[id(net)] = version_of(net)
+            self._known.see(net)
         elif isinstance(node, OpNode):
             self.calls.note(node)
         scope = self.nodes[parent]
@@ -100,7 +101,7 @@ class Recorder:
         self.nodes[dummy] = self.nodes[fn]
         self.fn_set.add(dummy)
         if isinstance(dummy, Tensor):
-            self._versions[id(dummy)] = version_of(dummy)
+            self._known.see(dummy)
 
     def add_edge(self, _from: Any, _to: Any) -> None:
         """Construct an edge between two `fn`s.
@@ -147,11 +148,7 @@ class Recorder:
 
     def node_of(self, tensor: Tensor) -> TensorNode | None:
         """The node of a tensor, or of what it is a dummy of; None if it is new or was written to since."""
-        node = self.nodes.get(tensor.grad_fn) if tensor.grad_fn is not None else None
-        if not isinstance(node, TensorNode):
-            is_same = self._versions.get(id(tensor)) == version_of(tensor)
-            node = self.nodes.get(tensor) if is_same else None
-        return node if isinstance(node, TensorNode) else None
+        return self._known.node_of(tensor)
 
     def _name(self, net: Any, depth: int, name: str | None) -> str:
         kind = net.name if isinstance(net, Step) else type(net).__name__
@@ -164,10 +161,8 @@ class Recorder:
 def _node_class(fn: Any) -> type[BaseNode]:
     if isinstance(fn, nn.Module):
         return LayerNode
-    if isinstance(fn, nn.Parameter):
-        return ParamNode
     if isinstance(fn, Tensor):
-        return TensorNode
+        return ParamNode if isinstance(fn, nn.Parameter) else TensorNode
     if isinstance(fn, Step) or (hasattr(fn, "next_functions") and not isinstance(fn, type)):
         return OpNode
     raise NotRecordable(what=str(fn)[:200])

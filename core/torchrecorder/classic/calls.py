@@ -48,6 +48,8 @@ class CallLog:
 
     def running(self, module: Any) -> ClassicCall | None:
         """The running call of a module. Calls inside it that never ended (they raised) are given up."""
+        if self._running and self._running[-1].module is module:
+            return self._running[-1]
         if any(call.module is module for call in self._running):
             while self._running[-1].module is not module:
                 self._running.pop()
@@ -55,13 +57,19 @@ class CallLog:
         return None
 
     def resume(self, call: ClassicCall) -> None:
-        """A call that was left goes on."""
+        """A call that was suspended goes on."""
         self._running.append(call)
+
+    def suspend(self) -> None:
+        """The innermost call waits, until it is resumed."""
+        self._running.pop()
 
     def leave(self) -> None:
         """The innermost call ends."""
         if self._running:
-            self._running.pop().ok = True
+            call = self._running.pop()
+            call.ok = True
+            call.given.clear()
 
     def note(self, node: Any) -> None:
         """An operation was found while the innermost call runs."""

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.classic.calls import ClassicCall
-from torchrecorder.classic.walk import can_follow, dummy_of, leaf_acc, op_acc, param_acc, tensor_acc, version_of
+from torchrecorder.classic.known import version_of
+from torchrecorder.classic.walk import can_follow, dummy_of, leaf_acc, op_acc, own_parameters, param_acc, tensor_acc
 from torchrecorder.nodes import LayerNode, ParamNode, TensorNode
 from torchrecorder.running import map_tensors
 
@@ -36,7 +37,7 @@ def prehook(module: nn.Module, inputs: Any, rec: Recorder, node: LayerNode) -> A
         The leaf-equivalent of `inputs`.
     """
     with torch._C.DisableTorchFunction():
-        for name, param in module.named_parameters(recurse=False):
+        for name, param in own_parameters(module):
             if param not in rec.nodes:
                 param_acc(param, rec, node)
                 rec.nodes[param].name = name
@@ -73,7 +74,7 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: Recorder, node: 
             call.outputs += _known((passed for _, passed in given.values()), rec)
             _write_back(call, rec, node)
             rec.calls.leave()
-        return map_tensors(outputs, lambda tensor: given[id(tensor)][1])
+        return _in_place_of(outputs, given)
 
 
 def backhook(module: nn.Module, grad_inputs: Any, grad_outputs: Any, rec: Recorder, node: LayerNode) -> None:
@@ -86,13 +87,17 @@ def keyword_hook(module: nn.Module, args: Any, kwargs: dict[str, Any], rec: Reco
     if not kwargs or call is None:
         return None
     with torch._C.DisableTorchFunction():
-        rec.calls.leave()
+        rec.calls.suspend()
         taken = _taken(kwargs, rec, node)
         rec.calls.resume(call)
         return args, _replaced(kwargs, taken, call, rec)
 
 
 def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    if type(value) is tuple and len(value) == 1 and isinstance(value[0], Tensor):
+        return [value[0]]
     found: list[Tensor] = []
 
     def keep(tensor: Tensor) -> Tensor:
@@ -101,6 +106,13 @@ def _tensors(value: Any) -> list[Tensor]:
 
     map_tensors(value, keep)
     return found
+
+
+def _in_place_of(value: Any, pairs: _Pairs) -> Any:
+    """The value with each tensor replaced."""
+    if type(value) is tuple and len(value) == 1 and isinstance(value[0], Tensor):
+        return (pairs[id(value[0])][1],)
+    return map_tensors(value, lambda tensor: pairs[id(tensor)][1])
 
 
 def _known(tensors: Iterable[Tensor], rec: Recorder) -> list[TensorNode]:
@@ -210,7 +222,7 @@ def _replaced(value: Any, taken: _Pairs, call: ClassicCall, rec: Recorder) -> An
     """The arguments with the dummies in place; the call remembers both."""
     call.inputs += _known((dummy for _, dummy in taken.values()), rec)
     call.given += [pair for pair in taken.values() if pair[0] is not pair[1]]
-    return map_tensors(value, lambda tensor: taken[id(tensor)][1])
+    return _in_place_of(value, taken)
 
 
 def _write_back(call: ClassicCall, rec: Recorder, node: LayerNode) -> None:

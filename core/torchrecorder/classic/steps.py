@@ -13,6 +13,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from torchrecorder.classic.known import Known
 from torchrecorder.running import tensors_in
 
 _NEED_NO_GRAD: set[Any] = {Tensor.numpy, Tensor.__array__, Tensor.__deepcopy__}
@@ -31,14 +32,12 @@ class Steps(TorchFunctionMode):
     """Watches the operations of one recording. Tensors are kept weakly, sources as long as the recording lives.
 
     Args:
-        nodes: The recorder's nodes, by recorded thing.
-        node_of: The node of a tensor as it is now; None if it is new or was written to since.
+        known: What is recorded.
     """
 
-    def __init__(self, nodes: Mapping[Any, Any], node_of: Callable[[Tensor], Any]) -> None:
+    def __init__(self, known: Known) -> None:
         super().__init__()
-        self._nodes = nodes
-        self._node_of = node_of
+        self._known = known
         self._made: dict[int, tuple[weakref.ref[Tensor], Step]] = {}
         self.beside: dict[Any, list[Any]] = {}
         """By `grad_fn`: what the operation read besides that which autograd follows."""
@@ -69,17 +68,17 @@ class Steps(TorchFunctionMode):
         return out
 
     def _note(self, func: Callable[..., Any], args: Any, kwargs: Any, out: Tensor) -> None:
-        grad_fn = out.grad_fn
         read = tensors_in(args, [])
         if kwargs:
             tensors_in(kwargs, read)
-        if grad_fn is not None:
-            beside = self._sources([tensor for tensor in read if not tensor.requires_grad], out)
-            if beside:
-                self.beside.setdefault(grad_fn, []).extend(beside)
-        elif not out.requires_grad:
+        if out.requires_grad:
+            unseen = [tensor for tensor in read if not tensor.requires_grad]
+            beside = self._sources(unseen, out) if unseen else []
+            if beside and out.grad_fn is not None:
+                self.beside.setdefault(out.grad_fn, []).extend(beside)
+        else:
             sources = self._sources(read, out)
-            if sources and not (len(sources) == 1 and sources[0] is out and self._node_of(out) is not None):
+            if sources and not (len(sources) == 1 and sources[0] is out and self._known.node_of(out) is not None):
                 self._made[id(out)] = (weakref.ref(out), Step(_name(func), sources))
 
     def _sources(self, tensors: Sequence[Tensor], out: Tensor) -> list[Any]:
@@ -97,7 +96,7 @@ class Steps(TorchFunctionMode):
         """
         if tensor.grad_fn is not None:
             return tensor.grad_fn
-        if (is_written and tensor in self._nodes) or self._node_of(tensor) is not None:
+        if (is_written and self._known.has(tensor)) or self._known.node_of(tensor) is not None:
             return tensor
         step = self.of(tensor)
         if step is not None:
