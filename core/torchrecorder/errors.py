@@ -18,8 +18,10 @@
     └── RecorderError                    a classic `Recorder` was given what it cannot keep
         ├── NotRecordable(RuntimeError)  neither a module nor a tensor nor an operation
         ├── NotRecorded(KeyError)        the thing referred to was not recorded before
-        ├── NothingToConnect(AssertionError)  an edge has no end
-        └── BadInputs(InputError, TypeError)  the inputs of a classic recording cannot be made
+        ├── NothingToConnect(AssertionError)
+        │                                an edge has no end
+        └── BadInputs(InputError, TypeError)
+                                         the inputs of a classic recording cannot be made
 
 An error is built from facts, which stay readable as attributes; its sentence is made of them. `to_json` and
 `from_json` carry it through the worker's pipe, and pickling takes the same way.

@@ -63,7 +63,7 @@ class _Importer:
             values=tuple(self.values),
             inputs=self._by_name(self.inputs),
             outputs={name: (value,) for name, value in self._by_name(first.outputs).items()},
-            info=Info("real", torch.__version__, "train" if first.is_training else "eval"),
+            info=Info("real", torch.__version__, "train" if first.is_training else "eval", recorder="classic"),
             tied=tied(self.root),
         )
 

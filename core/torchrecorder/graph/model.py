@@ -25,6 +25,7 @@ OpKind = Literal["op", "pass", "kernel", "function"]
 CallKind = Literal["module", "function"]
 Executed = Literal["real", "fake", "meta"]
 Mode = Literal["eval", "train"]
+Recorder = Literal["modern", "classic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,8 @@ class Info:
     notes: tuple[str, ...] = ()
     """What a reader of the picture should know, such as data that left PyTorch."""
     failure: Failure | None = None
+    recorder: Recorder = "modern"
+    """`classic`: the ops are autograd's, and a layer of torch's own may be opened to show them."""
 
 
 class RecordsGraph(Protocol):

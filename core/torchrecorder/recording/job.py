@@ -10,6 +10,7 @@ from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.recording import capture
 from torchrecorder.recording.arguments import load_arguments
+from torchrecorder.recording.classic import capture_classic
 from torchrecorder.recording.dependencies import imported_since
 from torchrecorder.recording.inputs import make_inputs
 from torchrecorder.recording.target import load_model
@@ -35,6 +36,8 @@ def record(request: RecordingRequest) -> Graph:
     else:
         made = make_inputs(model, parse_shapes(request.shape) if request.shape else None, seed=request.seed)
         args, kwargs, guessed = made.args, made.kwargs, made.guessed
+    if request.recorder == "classic":
+        return capture_classic(model, args, kwargs, mode=request.mode, seed=request.seed, guessed=guessed)
     return capture(model, args, kwargs, mode=request.mode, run=request.run, seed=request.seed, guessed=guessed)
 
 
