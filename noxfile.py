@@ -17,6 +17,10 @@ DEMO = ROOT / "docs" / "demo"
 BUILT = DEMO / "_build"
 
 
+ORIGINALS = {"torchrecorder": "torchrecorder==1.0.3"}
+"""The releases that our classic names are compared with."""
+
+
 def install(session: nox.Session, *packages: str) -> None:
     """Install packages beside the pinned torch.
 
@@ -51,6 +55,17 @@ def tests(session: nox.Session) -> None:
     """Run the tests; arguments go to pytest."""
     install(session, "-e", ".[test]", "transformers")
     session.run("pytest", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("seed", ["torchrecorder"])
+def parity(session: nox.Session, seed: str) -> None:
+    """Compare with the original of a seed, which is installed aside: it may have our package's name."""
+    install(session, "-e", ".[test]")
+    aside = session.create_tmp()
+    session.run("python", "-m", "pip", "install", "--no-deps", "--upgrade", "--target", aside, ORIGINALS[seed])
+    folder = {f"PARITY_{seed.upper()}": aside}
+    session.run("pytest", "tests/parity", "-k", seed, *session.posargs, env=folder)
 
 
 @nox.session

@@ -98,7 +98,11 @@ class Recorder:
         """
         if fn not in self.nodes:
             raise NotRecorded(what=type(fn).__name__)
-        self.nodes[dummy] = self.nodes[fn]
+        self.point(dummy, self.nodes[fn])
+
+    def point(self, dummy: Any, node: BaseNode) -> None:
+        """Let `dummy` point to a node; see `add_dummy`."""
+        self.nodes[dummy] = node
         self.fn_set.add(dummy)
         if isinstance(dummy, Tensor):
             self._known.see(dummy)
@@ -161,6 +165,8 @@ class Recorder:
 def _node_class(fn: Any) -> type[BaseNode]:
     if isinstance(fn, nn.Module):
         return LayerNode
+    if type(fn) is Tensor:  # the most frequent by far, and asking whether it is a Parameter takes long
+        return TensorNode
     if isinstance(fn, Tensor):
         return ParamNode if isinstance(fn, nn.Parameter) else TensorNode
     if isinstance(fn, Step) or (hasattr(fn, "next_functions") and not isinstance(fn, type)):

@@ -10,15 +10,18 @@ from torch import Tensor, nn
 
 from torchrecorder.classic.calls import ClassicCall
 from torchrecorder.classic.known import version_of
-from torchrecorder.classic.walk import can_follow, dummy_of, leaf_acc, op_acc, own_parameters, param_acc, tensor_acc
-from torchrecorder.nodes import LayerNode, ParamNode, TensorNode
+from torchrecorder.classic.walk import can_follow, dummy_of, leaf_acc, op_acc, own_parameters, tensor_acc
+from torchrecorder.nodes import BaseNode, LayerNode, ParamNode, TensorNode
 from torchrecorder.running import map_tensors
 
 if TYPE_CHECKING:
     from torchrecorder.recorder import Recorder
 
-_Pairs = dict[int, tuple[Tensor, Tensor]]
-"""By `id`: a tensor, and the one that is passed on in its place."""
+_Passed = tuple[Tensor, TensorNode | None]
+"""The tensor that is passed on in the place of another, and its node."""
+
+_Pairs = dict[int, tuple[Tensor, Tensor, TensorNode | None]]
+"""By `id`: a tensor, the one that is passed on in its place, and its node."""
 
 
 def prehook(module: nn.Module, inputs: Any, rec: Recorder, node: LayerNode) -> Any:
@@ -39,8 +42,7 @@ def prehook(module: nn.Module, inputs: Any, rec: Recorder, node: LayerNode) -> A
     with torch._C.DisableTorchFunction():
         for name, param in own_parameters(module):
             if param not in rec.nodes:
-                param_acc(param, rec, node)
-                rec.nodes[param].name = name
+                rec.add_node(param, depth=node.depth + 1, parent=module, name=name)
         taken = _taken(inputs, rec, node)
         call = rec.calls.enter(module)
         return _replaced(inputs, taken, call, rec)
@@ -69,9 +71,9 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: Recorder, node: 
         given: _Pairs = {}
         for tensor in _tensors(outputs):
             if id(tensor) not in given:
-                given[id(tensor)] = (tensor, _give(tensor, rec, node, taken))
+                given[id(tensor)] = (tensor, *_give(tensor, rec, node, taken))
         if call is not None:
-            call.outputs += _known((passed for _, passed in given.values()), rec)
+            call.outputs += [found for _, _, found in given.values() if found is not None]
             _write_back(call, rec, node)
             rec.calls.leave()
         return _in_place_of(outputs, given)
@@ -83,8 +85,8 @@ def backhook(module: nn.Module, grad_inputs: Any, grad_outputs: Any, rec: Record
 
 def keyword_hook(module: nn.Module, args: Any, kwargs: dict[str, Any], rec: Recorder, node: LayerNode) -> Any:
     """What `prehook` does, for keyword arguments; it runs after it."""
-    call = rec.calls.running(module)
-    if not kwargs or call is None:
+    call = rec.calls.running(module) if kwargs else None
+    if call is None:
         return None
     with torch._C.DisableTorchFunction():
         rec.calls.suspend()
@@ -135,20 +137,20 @@ def _taken(inputs: Any, rec: Recorder, node: LayerNode) -> _Pairs:
     taken: _Pairs = {}
     for tensor in _tensors(inputs):
         if id(tensor) not in taken:
-            taken[id(tensor)] = (tensor, _take(tensor, rec, node, scope))
+            taken[id(tensor)] = (tensor, *_take(tensor, rec, node, scope))
     return taken
 
 
-def _take(tensor: Tensor, rec: Recorder, node: LayerNode, scope: LayerNode | None) -> Tensor:
+def _take(tensor: Tensor, rec: Recorder, node: LayerNode, scope: LayerNode | None) -> _Passed:
     known = rec.node_of(tensor)
     if scope is None and not can_follow(tensor):
         return _copied(tensor, rec, node)
     if known is not None:
         is_dummy = tensor.grad_fn is not None and rec.nodes.get(tensor.grad_fn) is known
-        return tensor if is_dummy or isinstance(known, ParamNode) else _followed(tensor, known.fn, rec)
+        return (tensor, known) if is_dummy or isinstance(known, ParamNode) else _followed(tensor, known, rec)
     if tensor.requires_grad and tensor.is_leaf and scope is not None:
         leaf_acc(tensor, rec, scope)
-        return tensor
+        return tensor, rec.node_of(tensor)
     origin = _origin(tensor, rec)
     fn = _new_fn(tensor, rec)
     if scope is not None:
@@ -156,22 +158,22 @@ def _take(tensor: Tensor, rec: Recorder, node: LayerNode, scope: LayerNode | Non
     tensor_acc(fn, rec, node)
     if origin in rec.nodes and origin is not None:
         rec.add_edge(origin, fn)
-    return _followed(tensor, fn, rec)
+    return _followed(tensor, rec.nodes[fn], rec)
 
 
-def _copied(tensor: Tensor, rec: Recorder, node: LayerNode) -> Tensor:
+def _copied(tensor: Tensor, rec: Recorder, node: LayerNode) -> _Passed:
     """A copy of the user's own tensor, which the forward may write to."""
     tensor_acc(tensor, rec, node)
     copy = tensor.clone()
     rec.add_dummy(copy, tensor)
-    return copy
+    return copy, rec.node_of(copy)
 
 
-def _give(tensor: Tensor, rec: Recorder, node: LayerNode, taken: list[TensorNode]) -> Tensor:
+def _give(tensor: Tensor, rec: Recorder, node: LayerNode, taken: list[TensorNode]) -> _Passed:
     known = rec.node_of(tensor)
     if known is not None and not isinstance(known, ParamNode) and not any(known is other for other in taken):
         _lift(known, rec, node)
-        return tensor
+        return tensor, known
     fn = _new_fn(tensor, rec)
     tensor_acc(fn, rec, node)
     origin = known.fn if isinstance(known, ParamNode) else None if known is not None else _origin(tensor, rec)
@@ -182,7 +184,7 @@ def _give(tensor: Tensor, rec: Recorder, node: LayerNode, taken: list[TensorNode
         for source in [known] if known is not None else taken:
             rec.add_edge(source.fn, node.fn)
         rec.add_edge(node.fn, fn)
-    return _followed(tensor, fn, rec)
+    return _followed(tensor, rec.nodes[fn], rec)
 
 
 def _origin(tensor: Tensor, rec: Recorder) -> Any:
@@ -209,19 +211,23 @@ def _lift(known: TensorNode, rec: Recorder, node: LayerNode) -> None:
         outer.subnets.add(known.fn)
 
 
-def _followed(tensor: Tensor, fn: Any, rec: Recorder) -> Tensor:
+def _followed(tensor: Tensor, node: BaseNode, rec: Recorder) -> _Passed:
     """The dummy of a recorded tensor, which requires grad if it may."""
+    found = node if isinstance(node, TensorNode) else None
     if torch.is_grad_enabled() and can_follow(tensor):
-        return dummy_of(tensor if tensor.requires_grad else tensor.detach().requires_grad_(), fn, rec)
-    if tensor is not fn:
-        rec.add_dummy(tensor, fn)
-    return tensor
+        return dummy_of(tensor if tensor.requires_grad else tensor.detach().requires_grad_(), node, rec), found
+    if tensor is not node.fn:
+        rec.point(tensor, node)
+    return tensor, found
 
 
 def _replaced(value: Any, taken: _Pairs, call: ClassicCall, rec: Recorder) -> Any:
     """The arguments with the dummies in place; the call remembers both."""
-    call.inputs += _known((dummy for _, dummy in taken.values()), rec)
-    call.given += [pair for pair in taken.values() if pair[0] is not pair[1]]
+    for tensor, dummy, found in taken.values():
+        if found is not None:
+            call.inputs.append(found)
+        if dummy is not tensor:
+            call.given.append((tensor, dummy))
     return _in_place_of(value, taken)
 
 

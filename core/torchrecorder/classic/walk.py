@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from torchrecorder.classic.steps import Step
 from torchrecorder.errors import NotRecorded
-from torchrecorder.nodes import LayerNode
+from torchrecorder.nodes import BaseNode, LayerNode
 
 if TYPE_CHECKING:
     from torchrecorder.recorder import Recorder
@@ -120,16 +120,19 @@ def leaf_dummy(tensor: Tensor, rec: Recorder) -> Tensor:
     """
     if tensor not in rec.nodes:
         raise NotRecorded(what=type(tensor).__name__)
-    return dummy_of(tensor, tensor, rec) if can_follow(tensor) else tensor
+    return dummy_of(tensor, rec.nodes[tensor], rec) if can_follow(tensor) else tensor
 
 
-def dummy_of(tensor: Tensor, fn: Any, rec: Recorder) -> Tensor:
-    """The tensor after adding 0; it and the operation point to the node of `fn`."""
-    with torch.set_grad_enabled(torch.is_grad_enabled() or tensor.requires_grad):
+def dummy_of(tensor: Tensor, node: BaseNode, rec: Recorder) -> Tensor:
+    """The tensor after adding 0; it and the operation point to the node."""
+    if torch.is_grad_enabled() or not tensor.requires_grad:
         dummy = tensor + 0
-    rec.add_dummy(dummy, fn)
+    else:
+        with torch.enable_grad():
+            dummy = tensor + 0
+    rec.point(dummy, node)
     if dummy.grad_fn is not None:
-        rec.add_dummy(dummy.grad_fn, fn)
+        rec.point(dummy.grad_fn, node)
     return dummy
 
 

@@ -95,8 +95,9 @@ def _info_row(i: Info) -> dict[str, Any]:
         "torch": i.torch,
         "mode": i.mode,
         "guessed": i.guessed,
-        "recorder": i.recorder,
     }
+    if i.recorder != "modern":  # left out, as it was before there was another
+        facts["recorder"] = i.recorder
     return {**facts, "notes": i.notes, "failure": failure}
 
 

@@ -32,11 +32,12 @@ class BaseRenderer:
         self.rec = rec
         self.render_depth = render_depth
         self.processed: OrderedDict[BaseNode, list[BaseNode]] = OrderedDict()
-        self._process()
+        self._done: tuple[int, ...] = ()
+        self._process_anew()
 
     def __call__(self, dest: Any) -> Any:
         """Render everything into `dest`, and give it back."""
-        self._process()
+        self._process_anew()
         for node, heads in self.processed.items():
             self.render_node(dest, node)
             for head in heads:
@@ -54,6 +55,13 @@ class BaseRenderer:
     def render_edge(self, dest: Any, fnode: BaseNode, tnode: BaseNode) -> Any:
         """Render an edge into `dest`; a subclass does."""
         raise NotImplementedError("Base Class")
+
+    def _process_anew(self) -> None:
+        """Process the recording, unless nothing was added to it since."""
+        state = (len(self.rec.nodes), len(self.rec.edges), self.render_depth)
+        if state != self._done:
+            self._done = state
+            self._process()
 
     def _process(self) -> None:
         """Fill `processed` from the recording. Edges are ordered by their ends: the set has no order of its own."""

@@ -74,7 +74,7 @@ class GraphvizRenderer(BaseRenderer):
 
     def __call__(self, dest: Digraph) -> Digraph:
         """Render everything into `dest`: first the nodes, each in the cluster it belongs to, then all edges."""
-        self._process()
+        self._process_anew()
         for node in self.processed:
             if self._scope(node) is None:
                 self.render_node(dest, node)

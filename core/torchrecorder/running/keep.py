@@ -19,19 +19,24 @@ def kept(net: nn.Module) -> Iterator[None]:
     of a parameter, and attributes of the user's own.
     """
     training = [(module, module.training) for module in net.modules()]
-    parameters = [(p, p.data, p.requires_grad) for p in net.parameters() if not is_lazy(p)]
+    parameters = [(p, p.data, p.requires_grad, p.data_ptr()) for p in _parameters(net)]
     buffers = _with_copies(net)
     try:
         yield
     finally:
         for module, flag in training:
             module.training = flag
-        for parameter, data, needed in parameters:
-            if parameter.data_ptr() != data.data_ptr() or parameter.device != data.device:
+        for parameter, data, needed, pointer in parameters:
+            if parameter.data_ptr() != pointer or parameter.device != data.device:
                 parameter.data = data
-            parameter.requires_grad_(needed)
+            if parameter.requires_grad != needed:
+                parameter.requires_grad_(needed)
         for module, name, buffer in buffers:
             module._buffers[name] = buffer
+
+
+def _parameters(net: nn.Module) -> list[nn.Parameter]:
+    return [p for p in net.parameters() if type(p) is nn.Parameter or not is_lazy(p)]
 
 
 def _with_copies(net: nn.Module) -> list[tuple[nn.Module, str, Tensor]]:
