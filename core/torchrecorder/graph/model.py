@@ -172,6 +172,7 @@ class RecordsGraph(Protocol):
 
     def to_graph(self) -> Graph:
         """The recording as plain data."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

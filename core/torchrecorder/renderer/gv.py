@@ -83,7 +83,8 @@ class GraphvizRenderer(BaseRenderer):
                 self.render_edge(dest, node, head)
         return dest
 
-    def render_node(self, g: Digraph, node: BaseNode) -> None:
+    # The document calls its first argument `g`, and that of the base class is `dest`.
+    def render_node(self, g: Digraph, node: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Render a node in graphviz, after applying its style; a layer above `render_depth` with what is in it.
 
         Args:
@@ -95,7 +96,7 @@ class GraphvizRenderer(BaseRenderer):
         else:
             _draw(g, self._id(node), self.styler.style_node(node))
 
-    def render_recursive_node(self, g: Digraph, node: BaseNode) -> None:
+    def render_recursive_node(self, g: Digraph, node: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Render a layer and its subnets as a cluster of `g`.
 
         If edges end at the layer itself, because no operation in it is known, it is drawn as a box there too.
@@ -105,7 +106,8 @@ class GraphvizRenderer(BaseRenderer):
             node: The layer; its `depth` is smaller than `render_depth`.
         """
         style = {**self.styler.style_node(node), "fillcolor": "white"}
-        with g.subgraph(name=f"cluster_{self._id(node)}") as inner:
+        cluster: Any = g.subgraph(name=f"cluster_{self._id(node)}")
+        with cluster as inner:
             inner.attr("graph", **_texts(style))
             inner.attr("node", group=str(node.depth))
             if self._has_edges(node):
@@ -113,7 +115,7 @@ class GraphvizRenderer(BaseRenderer):
             for child in self._inside(node):
                 self.render_node(inner, child)
 
-    def render_edge(self, g: Digraph, fnode: BaseNode, tnode: BaseNode) -> None:
+    def render_edge(self, g: Digraph, fnode: BaseNode, tnode: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Render an edge in graphviz.
 
         Args:
