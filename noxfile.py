@@ -17,6 +17,10 @@ DEMO = ROOT / "docs" / "demo"
 BUILT = DEMO / "_build"
 
 
+ORIGINALS = {"torchrecorder": "torchrecorder==1.0.3"}
+"""The releases that our classic names are compared with."""
+
+
 def install(session: nox.Session, *packages: str) -> None:
     """Install packages beside the pinned torch.
 
@@ -73,6 +77,17 @@ def bench(session: nox.Session) -> None:
     session.install("--no-deps", "torchvision==0.28.0", "pillow")
     for name in session.posargs or ["record"]:
         session.run("python", f"bench/{name}.py")
+
+
+@nox.session
+@nox.parametrize("seed", ["torchrecorder"])
+def parity(session: nox.Session, seed: str) -> None:
+    """Compare with the original of a seed, which is installed aside: it may have our package's name."""
+    install(session, "-e", ".[test]")
+    aside = session.create_tmp()
+    session.run("python", "-m", "pip", "install", "--no-deps", "--upgrade", "--target", aside, ORIGINALS[seed])
+    folder = {f"PARITY_{seed.upper()}": aside}
+    session.run("pytest", "tests/parity", "-k", seed, *session.posargs, env=folder)
 
 
 @nox.session

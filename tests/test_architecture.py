@@ -16,7 +16,9 @@ LIGHT = [
     "torchrecorder.diagram",
     "torchrecorder.errors",
     "torchrecorder.graph",
+    "torchrecorder.nodes",
     "torchrecorder.renderer",
+    "torchrecorder.renderer.base",
     "torchrecorder.request",
     "sphinx_torchrecorder",
     "mkdocs_torchrecorder",
@@ -53,6 +55,14 @@ def test_using_plain_data_loads_nothing_heavy() -> None:
     assert loaded_by(statement).isdisjoint(HEAVY)
 
 
+def test_the_classic_renderer_needs_graphviz_but_no_torch() -> None:
+    loaded = loaded_by(
+        "from torchrecorder.renderer import GraphvizStyler; import torchrecorder; torchrecorder.GraphvizRenderer"
+    )
+    assert "graphviz" in loaded
+    assert loaded.isdisjoint({"torch", "numpy"})
+
+
 def test_the_tests_above_can_fail() -> None:
     assert {"torch", "numpy"} <= loaded_by("import torchrecorder; torchrecorder.capture")
     assert "graphviz" in loaded_by("import torchrecorder.renderer.dot")
@@ -72,5 +82,16 @@ def test_public_functions_stay_functions_whatever_is_imported_first() -> None:
     statement = (
         "import torchrecorder.recording.child, torchrecorder.live; from torchrecorder import capture, draw;"
         "assert callable(capture) and callable(draw) and callable(torchrecorder.capture)"
+    )
+    assert "torch" in loaded_by(statement)
+
+
+@pytest.mark.parametrize("first", ["torchrecorder.recorder", "torchrecorder.helpers", "torchrecorder.renderer.gv"])
+def test_record_is_a_function_and_recorder_a_module_whatever_is_imported_first(first: str) -> None:
+    statement = (
+        f"import {first}, torchrecorder, types; from torchrecorder import record, recorder, nodes, renderer, helpers;"
+        "assert isinstance(record, types.FunctionType) and isinstance(recorder, types.ModuleType);"
+        "assert torchrecorder.recorder.Recorder is torchrecorder.Recorder and torchrecorder.record is helpers.record;"
+        "assert renderer.base.BaseRenderer is torchrecorder.BaseRenderer and nodes.OpNode"
     )
     assert "torch" in loaded_by(statement)

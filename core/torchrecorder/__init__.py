@@ -9,26 +9,56 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchrecorder.diagram import Diagram as Diagram
     from torchrecorder.graph import Graph as Graph
+    from torchrecorder.helpers import make_dot as make_dot
+    from torchrecorder.helpers import record as record
+    from torchrecorder.helpers import render_network as render_network
     from torchrecorder.live import draw as draw
+    from torchrecorder.recorder import Recorder as Recorder
     from torchrecorder.recording import capture as capture
+    from torchrecorder.renderer.base import BaseRenderer as BaseRenderer
+    from torchrecorder.renderer.gv import GraphvizRenderer as GraphvizRenderer
+    from torchrecorder.renderer.gv import GraphvizStyler as GraphvizStyler
 
 __version__ = "2.0.0.dev0"
 
 _HOMES = {
+    "BaseRenderer": "torchrecorder.renderer.base",
     "Diagram": "torchrecorder.diagram",
     "Graph": "torchrecorder.graph",
+    "GraphvizRenderer": "torchrecorder.renderer.gv",
+    "GraphvizStyler": "torchrecorder.renderer.gv",
+    "Recorder": "torchrecorder.recorder",
     "capture": "torchrecorder.recording",
     "draw": "torchrecorder.live",
+    "make_dot": "torchrecorder.helpers",
+    "record": "torchrecorder.helpers",
+    "render_network": "torchrecorder.helpers",
 }
 
-__all__ = ["Diagram", "Graph", "__version__", "capture", "draw"]
+_ROOMS = ("helpers", "nodes", "recorder", "renderer")
+"""Modules that torchrecorder 1.0.3 loads at once, so that `torchrecorder.nodes` needs no import of its own."""
+
+__all__ = [
+    "BaseRenderer",
+    "Diagram",
+    "Graph",
+    "GraphvizRenderer",
+    "GraphvizStyler",
+    "Recorder",
+    "__version__",
+    "capture",
+    "draw",
+    "make_dot",
+    "record",
+    "render_network",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOMES and name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        found = getattr(import_module(_HOMES[name]), name)
+        found = import_module(f"{__name__}.{name}") if name in _ROOMS else getattr(import_module(_HOMES[name]), name)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -39,4 +69,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, *_ROOMS})

@@ -14,7 +14,14 @@
     │   └── WorkerCrashed                it died
     ├── EngineError(RuntimeError)        the layout engine failed
     │   └── EngineNotFound               there is none
-    └── FormatError(ValueError)          a stored Graph cannot be read
+    ├── FormatError(ValueError)          a stored Graph cannot be read
+    └── RecorderError                    a classic `Recorder` was given what it cannot keep
+        ├── NotRecordable(RuntimeError)  neither a module nor a tensor nor an operation
+        ├── NotRecorded(KeyError)        the thing referred to was not recorded before
+        ├── NothingToConnect(AssertionError)
+        │                                an edge has no end
+        └── BadInputs(InputError, TypeError)
+                                         the inputs of a classic recording cannot be made
 
 An error is built from facts, which stay readable as attributes; its sentence is made of them. `to_json` and
 `from_json` carry it through the worker's pipe, and pickling takes the same way.
@@ -329,3 +336,54 @@ class FormatError(TorchRecorderError, ValueError):
     def summary(self) -> str:
         """What could not be read, and why."""
         return f"cannot read {self.what}: {self.reason}"
+
+
+@dataclass(eq=False)
+class RecorderError(TorchRecorderError):
+    """A classic `Recorder` was given what it cannot keep."""
+
+    kind: ClassVar[str] = "recorder"
+
+
+@dataclass(eq=False)
+class NotRecordable(RecorderError, RuntimeError):
+    """Neither a module nor a tensor nor an operation."""
+
+    what: str
+
+    def summary(self) -> str:
+        """What was given, in the words of torchrecorder 1.0.3."""
+        return f"Cannot create node for {self.what}"
+
+    def hint(self) -> str:
+        """What can be recorded."""
+        return "a node is made for a module, a tensor, a parameter or the grad_fn of a tensor"
+
+
+@dataclass(eq=False)
+class NotRecorded(RecorderError, KeyError):
+    """Something is referred to that was not recorded before."""
+
+    what: str
+    """Its type."""
+
+    def summary(self) -> str:
+        """What is missing."""
+        return f"this {self.what} was not recorded, so nothing can point to it"
+
+
+@dataclass(eq=False)
+class NothingToConnect(RecorderError, AssertionError):
+    """An edge has no end."""
+
+    tail: str
+    head: str
+
+    def summary(self) -> str:
+        """Which end is missing, in the words of torchrecorder 1.0.3."""
+        return f"Cannot draw edge involving({self.tail}, {self.head})"
+
+
+@dataclass(eq=False)
+class BadInputs(InputError, RecorderError, TypeError):
+    """The inputs of a classic recording cannot be made; a TypeError too, because 1.0.3 raised one."""

@@ -22,6 +22,10 @@ EXAMPLES = [
     errors.EngineError("dot", "it stopped"),
     errors.EngineNotFound("auto", "none is installed"),
     errors.FormatError("a Graph", "it is empty"),
+    errors.NotRecordable("3"),
+    errors.NotRecorded("Linear"),
+    errors.NothingToConnect("Tensor", "NoneType"),
+    errors.BadInputs("'abc' is no shape and no list of shapes", "give one"),
 ]
 
 
@@ -37,7 +41,7 @@ def test_travels_by_pickle_and_by_json(error: errors.TorchRecorderError) -> None
 
 
 def test_every_error_is_tried_here() -> None:
-    families = {errors.TorchRecorderError, errors.TargetError, errors.WorkerError}
+    families = {errors.TorchRecorderError, errors.TargetError, errors.WorkerError, errors.RecorderError}
     classes = {
         cls
         for cls in vars(errors).values()
@@ -48,7 +52,16 @@ def test_every_error_is_tried_here() -> None:
 
 @pytest.mark.parametrize(
     ("error", "builtin"),
-    [(EXAMPLES[0], ValueError), (EXAMPLES[1], ImportError), (EXAMPLES[5], RuntimeError), (EXAMPLES[11], ValueError)],
+    [
+        (EXAMPLES[0], ValueError),
+        (EXAMPLES[1], ImportError),
+        (EXAMPLES[5], RuntimeError),
+        (EXAMPLES[11], ValueError),
+        (EXAMPLES[12], RuntimeError),
+        (EXAMPLES[13], KeyError),
+        (EXAMPLES[14], AssertionError),
+        (EXAMPLES[15], TypeError),
+    ],
 )
 def test_is_caught_as_the_builtin_a_caller_expects(error: errors.TorchRecorderError, builtin: type[Exception]) -> None:
     with pytest.raises(builtin):

@@ -96,7 +96,7 @@ def read_request(
         problems.append("shape and inputs both say what the model is called with; give one of them")
     if problems:
         raise OptionError(tuple(problems))
-    recording = {key: values[key] for key in ("shape", "inputs", "mode", "run", "seed")}
+    recording = {key: values[key] for key in ("shape", "inputs", "mode", "run", "seed", "recorder")}
     figure = {key: values[key] for key in ("caption", "alt", "name", "align", "width", "links")}
     return DiagramRequest(
         RecordingRequest(name, **recording),
@@ -291,6 +291,13 @@ OPTIONS: tuple[Option, ...] = (
         "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size.",
     ),
     Option("seed", "recording", _whole, 0, "Where random weights and inputs start."),
+    Option(
+        "recorder",
+        "recording",
+        _one_of("modern", "classic"),
+        "modern",
+        "`modern` shows operations as the code names them, `classic` as autograd does, with weights as nodes.",
+    ),
     Option("timeout", "recording", _seconds, TIMEOUT_S, "Seconds a recording may take."),
     Option(
         "depth",

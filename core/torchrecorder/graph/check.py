@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
-from torchrecorder.graph.model import Call, CallKind, Executed, Graph, Mode, Op, OpKind, Value, ValueKind
+from torchrecorder.graph.model import Call, CallKind, Executed, Graph, Mode, Op, OpKind, Recorder, Value, ValueKind
 
 
 def problems(graph: Graph) -> list[str]:
@@ -34,6 +34,8 @@ def _ids(graph: Graph) -> Iterator[str]:
 
 def _kinds(graph: Graph) -> Iterator[str]:
     info = graph.info
+    if info.recorder not in get_args(Recorder):
+        yield f"unknown recorder {info.recorder!r}"
     if info.executed not in get_args(Executed) or info.mode not in get_args(Mode):
         yield f"unknown way of recording {info.executed!r}, {info.mode!r}"
     for rows, kinds in ((graph.calls, CallKind), (graph.ops, OpKind), (graph.values, ValueKind)):

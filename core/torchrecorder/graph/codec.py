@@ -96,6 +96,8 @@ def _info_row(i: Info) -> dict[str, Any]:
         "mode": i.mode,
         "guessed": i.guessed,
     }
+    if i.recorder != "modern":  # left out, as it was before there was another
+        facts["recorder"] = i.recorder
     return {**facts, "notes": i.notes, "failure": failure}
 
 
@@ -142,4 +144,4 @@ def _value(id_: int, row: list[Any], metas: list[TensorMeta]) -> Value:
 def _info(data: Mapping[str, Any]) -> Info:
     failure = None if data["failure"] is None else Failure(*data["failure"])
     facts = (data["executed"], data["torch"], data["mode"], data["guessed"], tuple(data["notes"]))
-    return Info(*facts, failure)
+    return Info(*facts, failure, data.get("recorder", "modern"))

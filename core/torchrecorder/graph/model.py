@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 ValueKind = Literal["input", "param", "buffer", "const", "op"]
 OpKind = Literal["op", "pass", "kernel", "function"]
 CallKind = Literal["module", "function"]
 Executed = Literal["real", "fake", "meta"]
 Mode = Literal["eval", "train"]
+Recorder = Literal["modern", "classic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,10 @@ class Value:
     """Position among the outputs of its producer."""
     meta: TensorMeta | None = None
     name: str | None = None
-    """Path of an input (`ids`, `batch.mask`), qualified name of a parameter or buffer; else None."""
+    """Path of an input (`ids`, `batch.mask`), qualified name of a parameter or buffer; else None.
+
+    In a classic recording, what it calls the tensor: `Input-1`, `Tensor-2`, `Output`.
+    """
     storage_group: int | None = None
     """Values with the same number share memory."""
 
@@ -159,6 +163,16 @@ class Info:
     notes: tuple[str, ...] = ()
     """What a reader of the picture should know, such as data that left PyTorch."""
     failure: Failure | None = None
+    recorder: Recorder = "modern"
+    """`classic`: the ops are autograd's, and a layer of torch's own may be opened to show them."""
+
+
+class RecordsGraph(Protocol):
+    """A live recording that can be read out."""
+
+    def to_graph(self) -> Graph:
+        """The recording as plain data."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +192,15 @@ class Graph:
     info: Info
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """All the names of a parameter or buffer that has several, by its first."""
+
+    @staticmethod
+    def from_recorder(rec: RecordsGraph) -> Graph:
+        """The Graph of a classic recording (`torchrecorder.record`), with autograd's names for its operations.
+
+        Args:
+            rec: The `Recorder`, after the forward.
+        """
+        return rec.to_graph()
 
     def edges(self) -> Iterator[tuple[Value, Op]]:
         """Each read of a value by an op, in the order of the ops."""

@@ -15,11 +15,11 @@ from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode
 from torchrecorder.recording.failure import forward_error
-from torchrecorder.recording.preserve import undisturbed
 from torchrecorder.recording.session import Session
 from torchrecorder.recording.skeleton import Skeleton
 from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
 from torchrecorder.running import map_tensors
+from torchrecorder.running.preserve import undisturbed
 
 Run = Literal["auto", "real", "fake", "meta"]
 

@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from torchrecorder.graph import Call, Failure, Graph, Info
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.modes import ApiMode, KernelMode
-from torchrecorder.recording.modules import ModuleNames, describe, tied
+from torchrecorder.recording.modules import ModuleNames, describe
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import CallRow, Scopes
 from torchrecorder.recording.signatures import Signatures
 from torchrecorder.recording.values import Values
+from torchrecorder.running.facts import tied
 from torchrecorder.running.nested import named_tensors
 
 

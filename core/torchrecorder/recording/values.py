@@ -19,6 +19,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from torchrecorder.graph import TensorMeta, Value
 from torchrecorder.graph.model import ValueKind
+from torchrecorder.running.facts import describe_tensor
 
 _functorch: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue] (its stubs leave it out)
 
@@ -221,10 +222,10 @@ class Values:
         try:
             key = (tensor.shape, tensor.dtype, tensor.device, tensor.layout)
         except (RuntimeError, ValueError):  # nested, or a lazy parameter: the sizes cannot be asked for
-            return TensorMeta(("?",), str(tensor.dtype)[6:], tensor.device.type, None)
+            return describe_tensor(tensor)
         meta = self._metas.get(key)
         if meta is None:
-            meta = self._metas[key] = _describe(tensor)
+            meta = self._metas[key] = describe_tensor(tensor)
         return meta
 
 
@@ -238,13 +239,6 @@ def storage_address(tensor: Tensor) -> int | None:
         return int(tensor.untyped_storage()._cdata)
     except _NO_STORAGE:
         return None
-
-
-def _describe(tensor: Tensor) -> TensorMeta:
-    shape = tuple(n if type(n) is int else str(n) for n in tensor.shape)
-    countable = tensor.layout is torch.strided and all(type(n) is int for n in tensor.shape)
-    nbytes = tensor.numel() * tensor.element_size() if countable else None
-    return TensorMeta(shape, str(tensor.dtype)[6:], tensor.device.type, nbytes)
 
 
 def innermost(tensors: list[Tensor]) -> list[Tensor]:

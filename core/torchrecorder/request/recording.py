@@ -15,6 +15,7 @@ REVISION = 1
 
 Run = Literal["auto", "real", "fake", "meta"]
 Mode = Literal["eval", "train"]
+RecorderName = Literal["modern", "classic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class RecordingRequest:
     mode: Mode = "eval"
     run: Run = "auto"
     seed: int = 0
+    recorder: RecorderName = "modern"
+    """`classic` records as torchrecorder 1.0.3 does; `run` is `real` then, whatever it says."""
 
     def key(self) -> str:
         """Names the request in the cache: the SHA-256 of its JSON, in hexadecimal digits."""

@@ -110,6 +110,8 @@ def _is_atomic(tree: CallTree, call: int, handed: Sequence[int | None], least: i
         return True
     if any(tree.n_ops[child] or not tree.graph.calls[child].ok for child in tree.children[call]):
         return False
+    if tree.graph.info.recorder == "classic":  # whose pictures show the ops inside every layer
+        return False
     ops = [item.id for item in tree.items[call] if not item.is_call]
     return module.native or sum(handed[op] is None for op in ops) < least
 

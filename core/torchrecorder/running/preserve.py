@@ -1,4 +1,4 @@
-"""What a recording sets in the process, and puts back: random numbers, grad mode, default dtype, the compiler."""
+"""What running a model sets in the process, and puts back: random numbers, grad mode, default dtype, the compiler."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ import torch
 
 
 @contextmanager
-def undisturbed(seed: int) -> Iterator[None]:
-    """Run code that draws the random numbers of `seed` and leaves the process as it was, also if it raises."""
+def undisturbed(seed: int | None) -> Iterator[None]:
+    """Run code that draws the random numbers of `seed` and leaves the process as it was, also if it raises.
+
+    Args:
+        seed: Where random numbers start; None: where they are.
+    """
     with ExitStack() as stack:
         for part in (_torch_numbers(seed), _python_numbers(seed), _numpy_numbers(seed), _modes(), _eager(), _unfused()):
             stack.enter_context(part)
@@ -21,20 +25,22 @@ def undisturbed(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def _torch_numbers(seed: int) -> Iterator[None]:
+def _torch_numbers(seed: int | None) -> Iterator[None]:
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     with torch.random.fork_rng(devices=devices):
-        # Not torch.manual_seed: it would queue a seed for devices that are not in use yet.
-        torch.default_generator.manual_seed(seed)
-        if devices:
+        if seed is not None:
+            # Not torch.manual_seed: it would queue a seed for devices that are not in use yet.
+            torch.default_generator.manual_seed(seed)
+        if seed is not None and devices:
             torch.cuda.manual_seed_all(seed)
         yield
 
 
 @contextmanager
-def _python_numbers(seed: int) -> Iterator[None]:
+def _python_numbers(seed: int | None) -> Iterator[None]:
     state = random.getstate()
-    random.seed(seed)
+    if seed is not None:
+        random.seed(seed)
     try:
         yield
     finally:
@@ -42,14 +48,15 @@ def _python_numbers(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def _numpy_numbers(seed: int) -> Iterator[None]:
+def _numpy_numbers(seed: int | None) -> Iterator[None]:
     """The global generator of numpy, if that is loaded; torch works without it."""
     numpy: Any = sys.modules.get("numpy")
     if numpy is None:
         yield
         return
     state = numpy.random.get_state()
-    numpy.random.seed(seed % 2**32)
+    if seed is not None:
+        numpy.random.seed(seed % 2**32)
     try:
         yield
     finally:

@@ -1,0 +1,247 @@
+"""The hooks that run before and after each module: they record the tensors that pass and put dummies in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from torchrecorder.classic.calls import ClassicCall
+from torchrecorder.classic.known import version_of
+from torchrecorder.classic.walk import can_follow, dummy_of, leaf_acc, op_acc, own_parameters, tensor_acc
+from torchrecorder.nodes import BaseNode, LayerNode, ParamNode, TensorNode
+from torchrecorder.running import map_tensors
+
+if TYPE_CHECKING:
+    from torchrecorder.recorder import Recorder
+
+_Passed = tuple[Tensor, TensorNode | None]
+"""The tensor that is passed on in the place of another, and its node."""
+
+_Pairs = dict[int, tuple[Tensor, Tensor, TensorNode | None]]
+"""By `id`: a tensor, the one that is passed on in its place, and its node."""
+
+
+def prehook(module: nn.Module, inputs: Any, rec: Recorder, node: LayerNode) -> Any:
+    """Hook to record BEFORE the given module is run.
+
+    Records the parameters of `module`, then the operations that made `inputs` since the end of the previous module,
+    then `inputs` themselves.
+
+    Args:
+        module: The module.
+        inputs: A tensor or a tuple of tensors; other values may be among them, at any depth.
+        rec: The recorder for global information.
+        node: The layer; `node.fn` is `module`.
+
+    Returns:
+        The leaf-equivalent of `inputs`.
+    """
+    with torch._C.DisableTorchFunction():
+        for name, param in own_parameters(module):
+            if param not in rec.nodes:
+                rec.add_node(param, depth=node.depth + 1, parent=module, name=name)
+        taken = _taken(inputs, rec, node)
+        call = rec.calls.enter(module)
+        return _replaced(inputs, taken, call, rec)
+
+
+def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: Recorder, node: LayerNode) -> Any:
+    """Hook to record AFTER the given module has run and returned.
+
+    Records the operations that made `outputs` inside `module`. An output that a module inside it gave already moves
+    to the scope of this one. Where no operation is known, as with a module that returns its argument, edges lead from
+    the inputs to `module` and from there to the output.
+
+    Args:
+        module: The module.
+        inputs: A tensor or a tuple of tensors.
+        outputs: A tensor or a tuple of tensors; other values may be among them, at any depth.
+        rec: The recorder for global information.
+        node: The layer; `node.fn` is `module`.
+
+    Returns:
+        The leaf-equivalent of `outputs`.
+    """
+    with torch._C.DisableTorchFunction():
+        call = rec.calls.running(module)
+        taken = call.inputs if call is not None else _known(_tensors(inputs), rec)
+        given: _Pairs = {}
+        for tensor in _tensors(outputs):
+            if id(tensor) not in given:
+                given[id(tensor)] = (tensor, *_give(tensor, rec, node, taken))
+        if call is not None:
+            call.outputs += [found for _, _, found in given.values() if found is not None]
+            _write_back(call, rec, node)
+            rec.calls.leave()
+        return _in_place_of(outputs, given)
+
+
+def backhook(module: nn.Module, grad_inputs: Any, grad_outputs: Any, rec: Recorder, node: LayerNode) -> None:
+    """Do nothing; 1.0.3 has a function of this name that does nothing."""
+
+
+def keyword_hook(module: nn.Module, args: Any, kwargs: dict[str, Any], rec: Recorder, node: LayerNode) -> Any:
+    """What `prehook` does, for keyword arguments; it runs after it."""
+    call = rec.calls.running(module) if kwargs else None
+    if call is None:
+        return None
+    with torch._C.DisableTorchFunction():
+        rec.calls.suspend()
+        taken = _taken(kwargs, rec, node)
+        rec.calls.resume(call)
+        return args, _replaced(kwargs, taken, call, rec)
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    if type(value) is tuple and len(value) == 1 and isinstance(value[0], Tensor):
+        return [value[0]]
+    found: list[Tensor] = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        found.append(tensor)
+        return tensor
+
+    map_tensors(value, keep)
+    return found
+
+
+def _in_place_of(value: Any, pairs: _Pairs) -> Any:
+    """The value with each tensor replaced."""
+    if type(value) is tuple and len(value) == 1 and isinstance(value[0], Tensor):
+        return (pairs[id(value[0])][1],)
+    return map_tensors(value, lambda tensor: pairs[id(tensor)][1])
+
+
+def _known(tensors: Iterable[Tensor], rec: Recorder) -> list[TensorNode]:
+    return [node for node in map(rec.node_of, tensors) if node is not None]
+
+
+def _scope(rec: Recorder, node: LayerNode) -> LayerNode | None:
+    """The layer that operations before a call of `node.fn` belong to: its parent, or a second one that calls it."""
+    parent = rec.nodes.get(node.parent)
+    caller = rec.calls.current
+    is_elsewhere = caller is not None and caller.module is not node.parent
+    if caller is not None and is_elsewhere and any(child is node.fn for child in caller.module.children()):
+        parent = rec.nodes[caller.module]
+    return parent if isinstance(parent, LayerNode) else None
+
+
+def _taken(inputs: Any, rec: Recorder, node: LayerNode) -> _Pairs:
+    """Each tensor among the inputs, with the one that the module gets in its place."""
+    scope = _scope(rec, node)
+    taken: _Pairs = {}
+    for tensor in _tensors(inputs):
+        if id(tensor) not in taken:
+            taken[id(tensor)] = (tensor, *_take(tensor, rec, node, scope))
+    return taken
+
+
+def _take(tensor: Tensor, rec: Recorder, node: LayerNode, scope: LayerNode | None) -> _Passed:
+    known = rec.node_of(tensor)
+    if scope is None and not can_follow(tensor):
+        return _copied(tensor, rec, node)
+    if known is not None:
+        is_dummy = tensor.grad_fn is not None and rec.nodes.get(tensor.grad_fn) is known
+        return (tensor, known) if is_dummy or isinstance(known, ParamNode) else _followed(tensor, known, rec)
+    if tensor.requires_grad and tensor.is_leaf and scope is not None:
+        leaf_acc(tensor, rec, scope)
+        return tensor, rec.node_of(tensor)
+    origin = _origin(tensor, rec)
+    fn = _new_fn(tensor, rec)
+    if scope is not None:
+        op_acc(origin, rec, scope)
+    tensor_acc(fn, rec, node)
+    if origin in rec.nodes and origin is not None:
+        rec.add_edge(origin, fn)
+    return _followed(tensor, rec.nodes[fn], rec)
+
+
+def _copied(tensor: Tensor, rec: Recorder, node: LayerNode) -> _Passed:
+    """A copy of the user's own tensor, which the forward may write to."""
+    tensor_acc(tensor, rec, node)
+    copy = tensor.clone()
+    rec.add_dummy(copy, tensor)
+    return copy, rec.node_of(copy)
+
+
+def _give(tensor: Tensor, rec: Recorder, node: LayerNode, taken: list[TensorNode]) -> _Passed:
+    known = rec.node_of(tensor)
+    if known is not None and not isinstance(known, ParamNode) and not any(known is other for other in taken):
+        _lift(known, rec, node)
+        return tensor, known
+    fn = _new_fn(tensor, rec)
+    tensor_acc(fn, rec, node)
+    origin = known.fn if isinstance(known, ParamNode) else None if known is not None else _origin(tensor, rec)
+    if origin is not None:
+        op_acc(origin, rec, node)
+        rec.add_edge(origin, fn)
+    else:
+        for source in [known] if known is not None else taken:
+            rec.add_edge(source.fn, node.fn)
+        rec.add_edge(node.fn, fn)
+    return _followed(tensor, rec.nodes[fn], rec)
+
+
+def _origin(tensor: Tensor, rec: Recorder) -> Any:
+    """The operation that made the tensor, or the leaf that it is; None if nothing is known of it."""
+    if tensor.grad_fn is not None:
+        return tensor.grad_fn
+    return tensor if tensor.requires_grad and rec.calls.current is not None else rec.steps.of(tensor)
+
+
+def _new_fn(tensor: Tensor, rec: Recorder) -> Tensor:
+    """The tensor, or another face of it if it stands for something else already: it was written to, or passed on."""
+    return tensor.detach() if tensor in rec.nodes else tensor
+
+
+def _lift(known: TensorNode, rec: Recorder, node: LayerNode) -> None:
+    """Move what a layer inside gave to the scope around this one, which gives it too."""
+    if known.depth <= node.depth:
+        return
+    inner, outer = rec.nodes.get(known.parent), rec.nodes.get(node.parent)
+    if isinstance(inner, LayerNode):
+        inner.subnets.discard(known.fn)
+    known.depth, known.parent = node.depth, node.parent
+    if isinstance(outer, LayerNode):
+        outer.subnets.add(known.fn)
+
+
+def _followed(tensor: Tensor, node: BaseNode, rec: Recorder) -> _Passed:
+    """The dummy of a recorded tensor, which requires grad if it may."""
+    found = node if isinstance(node, TensorNode) else None
+    if torch.is_grad_enabled() and can_follow(tensor):
+        return dummy_of(tensor if tensor.requires_grad else tensor.detach().requires_grad_(), node, rec), found
+    if tensor is not node.fn:
+        rec.point(tensor, node)
+    return tensor, found
+
+
+def _replaced(value: Any, taken: _Pairs, call: ClassicCall, rec: Recorder) -> Any:
+    """The arguments with the dummies in place; the call remembers both."""
+    for tensor, dummy, found in taken.values():
+        if found is not None:
+            call.inputs.append(found)
+        if dummy is not tensor:
+            call.given.append((tensor, dummy))
+    return _in_place_of(value, taken)
+
+
+def _write_back(call: ClassicCall, rec: Recorder, node: LayerNode) -> None:
+    """What the module wrote into a dummy is written into the argument, which the caller may go on using."""
+    if call.parent is None:  # the user's own tensors stay as they are
+        return
+    for tensor, dummy in call.given:
+        if version_of(dummy) == 0 or dummy.grad_fn is None:
+            continue
+        op_acc(dummy.grad_fn, rec, node)
+        try:
+            tensor.copy_(dummy)
+        except RuntimeError:  # a leaf, or a view that cannot be written to
+            continue
+        if tensor.grad_fn is not None:
+            rec.add_dummy(tensor.grad_fn, dummy.grad_fn)

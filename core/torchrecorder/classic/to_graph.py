@@ -1,0 +1,159 @@
+"""A classic recording as a Graph: autograd's names for the operations, weights as what they read.
+
+The recorder keeps tensors between modules only, and its nodes say which things an edge connects, not which result of
+an operation it carries. So a Value without facts stands for what one operation gives directly to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from torchrecorder.classic.calls import ClassicCall
+from torchrecorder.classic.steps import Step
+from torchrecorder.classic.wiring import Wiring
+from torchrecorder.errors import NotRecorded
+from torchrecorder.graph import Call, Graph, Info, Op, Value
+from torchrecorder.graph.model import OpKind, ValueKind
+from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNode
+from torchrecorder.running.facts import describe_modules, describe_tensor, tied, with_holders
+
+if TYPE_CHECKING:
+    from torchrecorder.recorder import Recorder
+
+
+def to_graph(rec: Recorder) -> Graph:
+    """The Graph of a recording.
+
+    Raises:
+        NotRecorded: No module was recorded.
+    """
+    root = next((node.fn for node in rec.nodes.values() if isinstance(node, LayerNode) and node.depth == 0), None)
+    if root is None:
+        raise NotRecorded(what="Module")
+    return _Importer(rec, root).graph()
+
+
+class _Importer:
+    def __init__(self, rec: Recorder, root: Any) -> None:
+        self.root = root
+        self.paths = _names(root.named_modules(remove_duplicate=False))
+        self.names = _names(root.named_parameters(remove_duplicate=False))
+        self.calls = rec.calls.rows or [ClassicCall(0, root, None, is_training=root.training, ok=True)]
+        self.call_of = rec.calls.call_of
+        self.wiring = Wiring(rec, self.calls)
+        self.inputs = self.calls[0].inputs
+        self.values: list[Value] = []
+        self.rows: list[_Row] = []
+        self.value_of: dict[int, int] = {}
+
+    def graph(self) -> Graph:
+        for node in [*self.inputs, *self.wiring.in_order()]:
+            if id(node) not in self.value_of:
+                self._add(node)
+        calls = tuple(self._call(call) for call in self.calls)
+        first = self.calls[0]
+        return Graph(
+            modules=describe_modules(self.root, with_holders([call.module for call in calls])),
+            calls=calls,
+            ops=tuple(row.op() for row in self.rows),
+            values=tuple(self.values),
+            inputs=self._by_name(self.inputs),
+            outputs={name: (value,) for name, value in self._by_name(first.outputs).items()},
+            info=Info("real", torch.__version__, "train" if first.is_training else "eval", recorder="classic"),
+            tied=tied(self.root),
+        )
+
+    def _add(self, node: BaseNode) -> None:
+        if isinstance(node, OpNode):
+            self._op(node)
+        elif isinstance(node, ParamNode):
+            self.value_of[id(node)] = self._value("param", node, name=self.names.get(id(node.fn), node.name))
+        elif isinstance(node, TensorNode):
+            self._tensor(node)
+
+    def _op(self, node: OpNode) -> None:
+        """An operation with the tensors it gives; without one, a value that nothing is known of."""
+        row = self._row(node, self.call_of.get(id(node), 0))
+        heads = self.wiring.heads[id(node)]
+        for head in heads:
+            if isinstance(head, TensorNode) and id(head) not in self.value_of:
+                self.value_of[id(head)] = self._made(row, head)
+        given = [self.value_of[id(head)] for head in heads if isinstance(head, TensorNode)]
+        if any(isinstance(head, OpNode) for head in heads):
+            self.value_of[id(node)] = given[0] if given else self._made(row, None)
+        else:
+            self.value_of[id(node)] = given[0] if given else -1
+
+    def _tensor(self, node: TensorNode) -> None:
+        """An input, a constant, or what a module gave of which no operation is known."""
+        if any(node is other for other in self.inputs):
+            self.value_of[id(node)] = self._value("input", node, name=node.name)
+        elif self.wiring.sources[id(node)]:
+            call = self.wiring.giver.get(id(node), 0)
+            self.value_of[id(node)] = self._made(self._row(node, call, "pass"), node)
+        else:
+            self.value_of[id(node)] = self._value("const", node, name=node.name)
+
+    def _row(self, node: BaseNode, call: int, kind: OpKind = "op") -> _Row:
+        name = type(self.calls[call].module).__name__ if kind == "pass" else _kind_name(node.fn)
+        read = [self.value_of.get(id(source), -1) for source in self.wiring.sources[id(node)]]
+        row = _Row(len(self.rows), name, call, kind, [value for value in dict.fromkeys(read) if value >= 0])
+        self.rows.append(row)
+        return row
+
+    def _made(self, row: _Row, node: TensorNode | None) -> int:
+        value = self._value("op", node, row.id, len(row.outputs), None if node is None else node.name)
+        row.outputs.append(value)
+        return value
+
+    def _value(
+        self,
+        kind: ValueKind,
+        node: BaseNode | None,
+        producer: int | None = None,
+        index: int = 0,
+        name: str | None = None,
+    ) -> int:
+        meta = describe_tensor(node.fn) if node is not None and isinstance(node.fn, torch.Tensor) else None
+        self.values.append(Value(len(self.values), kind, producer, index, meta, name))
+        return len(self.values) - 1
+
+    def _call(self, call: ClassicCall) -> Call:
+        index = 1 + sum(other.module is call.module for other in self.calls[: call.id])
+        inputs, outputs = self._by_name(call.inputs), self._by_name(call.outputs)
+        return Call(call.id, call.parent, self.paths.get(id(call.module), ""), index, inputs, outputs, call.ok)
+
+    def _by_name(self, nodes: Iterable[TensorNode]) -> dict[str, int]:
+        return {node.name: self.value_of[id(node)] for node in nodes if self.value_of.get(id(node), -1) >= 0}
+
+
+@dataclass(slots=True)
+class _Row:
+    """An Op in the making."""
+
+    id: int
+    name: str
+    call: int
+    kind: OpKind
+    inputs: list[int]
+    outputs: list[int] = field(default_factory=list)
+
+    def op(self) -> Op:
+        inputs = [value for value in self.inputs if not self.outputs or value < min(self.outputs)]
+        return Op(self.id, self.name, self.name, self.call, tuple(inputs), tuple(self.outputs), kind=self.kind)
+
+
+def _names(named: Iterable[tuple[str, Any]]) -> dict[int, str]:
+    """The first name of each thing, by `id`."""
+    found: dict[int, str] = {}
+    for name, thing in named:
+        found.setdefault(id(thing), name)
+    return found
+
+
+def _kind_name(fn: Any) -> str:
+    return fn.name if isinstance(fn, Step) else type(fn).__name__

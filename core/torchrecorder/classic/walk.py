@@ -1,0 +1,154 @@
+"""The walk through autograd's graph: what was computed between two tensors that are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from torchrecorder.classic.steps import Step
+from torchrecorder.errors import NotRecorded
+from torchrecorder.nodes import BaseNode, LayerNode
+
+if TYPE_CHECKING:
+    from torchrecorder.recorder import Recorder
+
+
+def op_acc(gf: Any, rec: Recorder, node: LayerNode) -> None:
+    """Operator accumulator: an `OpNode` for `gf` and for each operation it is connected to, if not yet recorded.
+
+    An accumulation of gradients points to its tensor instead. There is no recursion: chains may be long.
+
+    Args:
+        gf: A `grad_fn` object obtained from a tensor; None is passed over.
+        rec: The recorder whose nodes are updated.
+        node: The layer whose `fn` the operation is a part of.
+    """
+    if gf is None or _is_end(gf, rec, node):
+        return
+    rec.add_node(gf, depth=node.depth + 1, parent=node.fn)
+    path = [(gf, _sources(gf, rec))]
+    while path:
+        current, sources = path[-1]
+        source = next(sources, None)
+        if source is None:
+            path.pop()
+            continue
+        if not _is_end(source, rec, node):
+            rec.add_node(source, depth=node.depth + 1, parent=node.fn)
+            path.append((source, _sources(source, rec)))
+        if rec.nodes[source] is not rec.nodes[current]:
+            rec.add_edge(source, current)
+
+
+def _sources(fn: Any, rec: Recorder) -> Iterator[Any]:
+    """What an operation read, in the order of its arguments."""
+    if isinstance(fn, Step):
+        return iter(fn.sources)
+    followed = [source for source, _ in fn.next_functions if source is not None]
+    return iter([*followed, *rec.steps.beside.get(fn, ())])
+
+
+def _is_end(fn: Any, rec: Recorder, node: LayerNode) -> bool:
+    """Whether the walk stops at `fn`: it is recorded, or a leaf, which is recorded now."""
+    if fn in rec.nodes:
+        return True
+    if _is_accumulation(fn):
+        leaf_acc(fn.variable, rec, node)
+        rec.add_dummy(fn, fn.variable)
+        return True
+    if isinstance(fn, Tensor):
+        leaf_acc(fn, rec, node)
+        return True
+    return False
+
+
+def leaf_acc(leaf: Tensor, rec: Recorder, node: LayerNode) -> None:
+    """A leaf met inside a layer: a parameter of a module that was not called, or a tensor from somewhere else."""
+    if leaf in rec.nodes:
+        return
+    for owner in [other for other in rec.nodes.values() if isinstance(other, LayerNode)]:
+        for name, parameter in own_parameters(owner.fn):
+            if parameter is leaf:
+                param_acc(leaf, rec, owner)
+                rec.nodes[leaf].name = name
+                return
+    param_acc(leaf, rec, node)
+
+
+def tensor_acc(tensor: Tensor, rec: Recorder, node: LayerNode) -> None:
+    """Tensor accumulator: a `TensorNode` for `tensor`, if not yet recorded, in the same scope as `node`.
+
+    Args:
+        tensor: A tensor that `node.fn` takes or gives.
+        rec: The recorder whose nodes are updated.
+        node: The layer.
+    """
+    if tensor not in rec.nodes:
+        rec.add_node(tensor, depth=node.depth, parent=node.parent)
+
+
+def param_acc(param: Tensor, rec: Recorder, node: LayerNode) -> None:
+    """Parameter accumulator: a `ParamNode` for `param`, if not yet recorded, inside `node.fn`.
+
+    Args:
+        param: A parameter.
+        rec: The recorder whose nodes are updated.
+        node: The layer whose `fn` contains it.
+    """
+    if param not in rec.nodes:
+        rec.add_node(param, depth=node.depth + 1, parent=node.fn)
+
+
+def leaf_dummy(tensor: Tensor, rec: Recorder) -> Tensor:
+    """Perform a dummy operation (adding 0) on a recorded tensor, so that what happens to it is told from what was.
+
+    The dummy and its operation are not recorded, they point to the node of the tensor. Tensors that autograd cannot
+    follow (integers, sparse ones) are their own dummy.
+
+    Args:
+        tensor: A recorded tensor.
+        rec: The recorder whose nodes are updated.
+
+    Returns:
+        The tensor after adding 0.
+
+    Raises:
+        NotRecorded: There is no node of `tensor` (a KeyError).
+    """
+    if tensor not in rec.nodes:
+        raise NotRecorded(what=type(tensor).__name__)
+    return dummy_of(tensor, rec.nodes[tensor], rec) if can_follow(tensor) else tensor
+
+
+def dummy_of(tensor: Tensor, node: BaseNode, rec: Recorder) -> Tensor:
+    """The tensor after adding 0; it and the operation point to the node."""
+    if torch.is_grad_enabled() or not tensor.requires_grad:
+        dummy = tensor + 0
+    else:
+        with torch.enable_grad():
+            dummy = tensor + 0
+    rec.point(dummy, node)
+    if dummy.grad_fn is not None:
+        rec.point(dummy.grad_fn, node)
+    return dummy
+
+
+def own_parameters(module: nn.Module) -> Iterable[tuple[str, Tensor]]:
+    """The parameters of a module itself with their names; `named_parameters` takes ten times as long."""
+    own = module.__dict__.get("_parameters")
+    if type(own) is not dict:
+        return module.named_parameters(recurse=False)
+    return [(name, parameter) for name, parameter in own.items() if parameter is not None]
+
+
+def can_follow(tensor: Tensor) -> bool:
+    """Whether autograd can follow the tensor, and adding 0 gives one of the same kind."""
+    is_number = tensor.is_floating_point() or tensor.is_complex()
+    return is_number and tensor.layout is torch.strided and tensor.element_size() > 1 and not tensor.is_inference()
+
+
+def _is_accumulation(fn: Any) -> bool:
+    return hasattr(fn, "variable") and not fn.next_functions

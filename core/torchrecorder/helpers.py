@@ -1,0 +1,156 @@
+"""The convenience functions of torchrecorder 1.0.3: record a network, make a graph of it, draw it into a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from torchrecorder.classic.inputs import arguments_of
+from torchrecorder.recorder import Recorder
+from torchrecorder.running import named_tensors
+from torchrecorder.running.keep import kept
+from torchrecorder.running.preserve import undisturbed
+
+if TYPE_CHECKING:
+    from graphviz import Digraph
+
+__all__ = ["make_dot", "record", "render_network"]
+
+Shapes = tuple[int, ...] | list[tuple[int, ...]] | None
+
+
+def render_network(
+    net: nn.Module,
+    name: str,
+    input_shapes: Shapes,
+    directory: str,
+    filename: str | None = None,
+    fmt: str = "svg",
+    input_data: Any = None,
+    render_depth: int = 1,
+    **styler_args: Any,
+) -> None:
+    """Render the structure of a `torch.nn.Module` to an image via graphviz.
+
+    The network is recorded on the CPU in training mode; afterwards it is as it was.
+
+    Args:
+        net: The network.
+        name: Its name.
+        input_shapes: A tuple for a single input, a list of tuples for several, None if `input_data` is given.
+        directory: Where to store the image.
+        filename: Name of the image without its ending; `<name>-<render_depth>` if None.
+        fmt: Format of the image.
+        input_data: A tensor, or a tuple of tensors for several inputs.
+        render_depth: How many layers around a node may be drawn as boxes around it.
+        **styler_args: Node attributes to pass to graphviz.
+
+    Raises:
+        BadInputs: The inputs cannot be made (a ValueError and a TypeError).
+    """
+    with kept(net):
+        if not any(parameter.is_meta for parameter in net.parameters()):
+            net.cpu()
+        net.train()
+        rec = record(net, name, input_shapes, input_data)
+    graph = make_dot(rec, render_depth, **styler_args)
+    graph.format = fmt
+    graph.attr(label=f"{name} at depth = {render_depth}")
+    stem = f"{name}-{render_depth}" if filename is None else str(filename).removesuffix(f".{fmt}")
+    graph.render(stem, directory=Path(directory), cleanup=True)
+
+
+def record(net: nn.Module, name: str, input_shapes: Shapes, input_data: Any = None) -> Recorder:
+    """Record the graph by running a single pass of a `torch.nn.Module`.
+
+    It runs in the mode it is in, with gradients switched on. The network, the input and the random numbers stay as
+    they are, and no hook is left, also after an exception.
+
+    Args:
+        net: The network.
+        name: Its name.
+        input_shapes: A tuple for a single input, a list of tuples for several, None if `input_data` is given.
+        input_data: A tensor, or a tuple of tensors for several inputs; any other value is a single input. A list is
+            taken as several inputs if the network takes that many.
+
+    Returns:
+        A `Recorder` with the execution graph.
+
+    Raises:
+        BadInputs: The inputs cannot be made (a ValueError and a TypeError).
+    """
+    args = arguments_of(net, input_shapes, input_data)
+    is_single = isinstance(input_shapes, tuple) if input_data is None else isinstance(input_data, Tensor)
+    return record_call(net, name, args, {}, is_single=is_single)
+
+
+def record_call(
+    net: nn.Module,
+    name: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    is_single: bool,
+    seed: int | None = None,
+) -> Recorder:
+    """Record one call of a network.
+
+    Args:
+        net: The network.
+        name: Its name.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+        is_single: Whether the only tensor is called `Input`, without a number.
+        seed: For the random numbers that the forward draws; None: they are drawn from where they are.
+    """
+    rec = Recorder()
+    with ExitStack() as stack:
+        stack.enter_context(undisturbed(seed))
+        stack.enter_context(kept(net))
+        stack.callback(rec.remove_hooks)
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        rec.register_hooks(net, name=name)
+        for word, tensor in _numbered("Input", (args, kwargs), is_single):
+            if tensor not in rec.nodes:
+                rec.add_node(tensor, name=word)
+        stack.enter_context(rec.steps)
+        result = net(*args, **kwargs)
+    for word, tensor in reversed(_numbered("Output", result, isinstance(result, Tensor))):
+        node = rec.node_of(tensor)
+        if node is not None:
+            node.name = word
+    return rec
+
+
+def _numbered(word: str, value: Any, is_single: bool) -> list[tuple[str, Tensor]]:
+    """The tensors in a value with their names: `Input`, or `Input-1`, `Input-2`, …."""
+    tensors = [tensor for _, tensor in named_tensors(value)]
+    return [(word if is_single else f"{word}-{number}", tensor) for number, tensor in enumerate(tensors, 1)]
+
+
+def make_dot(rec: Recorder, render_depth: int = 256, styler_cls: Any = None, **styler_args: Any) -> Digraph:
+    """Produce a Graphviz representation from a `Recorder` object.
+
+    Args:
+        rec: The recording.
+        render_depth: Depth until which nodes should be rendered.
+        styler_cls: Styler class to instantiate when styling nodes; `GraphvizStyler` if None.
+        **styler_args: Styler properties to be set for all nodes; a `fontname` is that of the whole graph.
+
+    Returns:
+        A `graphviz.Digraph` with the rendered nodes. It can be written without a system Graphviz too.
+    """
+    from torchrecorder.renderer.digraph import Digraph
+    from torchrecorder.renderer.gv import GraphvizRenderer
+
+    graph = Digraph()
+    font = {"fontname": str(styler_args["fontname"])} if "fontname" in styler_args else {}
+    graph.attr("graph", compound="true", ranksep="0.5", fontsize="24", **font)
+    graph.attr("node", fontsize="20", **font)
+    return GraphvizRenderer(rec, render_depth, styler_cls, **styler_args)(graph)

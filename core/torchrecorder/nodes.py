@@ -1,0 +1,65 @@
+"""The nodes of a classic recording, as torchrecorder 1.0.3 has them: what was recorded, its name, its scope.
+
+They hold live objects but know nothing of torch, so that renderers can be written and tested without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class BaseNode:
+    """Wrapper object to encapsulate recorded information.
+
+    Attributes:
+        fn: The object that was recorded.
+        name: What it is called in a picture.
+        depth: Its scope depth: 0 for the model and its inputs and outputs, one more for each layer around it.
+        parent: The `fn` in whose scope it exists; None for the model.
+    """
+
+    def __init__(self, name: str = "", fn: Any = None, depth: int = -1, parent: Any = None) -> None:
+        self.name = name
+        self.fn = fn
+        self.depth = depth
+        self.parent = parent
+
+    def __repr__(self) -> str:
+        return f"{self.name}({','.join(self._facts())})"
+
+    def _facts(self) -> list[str]:
+        return [f"depth={self.depth}", f"fn_type={type(self.fn)}", f"parent_type={type(self.parent)}"]
+
+
+class TensorNode(BaseNode):
+    """Node to encapsulate a `torch.Tensor`."""
+
+
+class ParamNode(TensorNode):
+    """Node to encapsulate a `torch.nn.Parameter`; `parent` is the module that holds it."""
+
+
+class OpNode(BaseNode):
+    """Node to encapsulate an operation: a `grad_fn` of a tensor, or a step that autograd does not follow."""
+
+
+class LayerNode(BaseNode):
+    """Node to encapsulate a `torch.nn.Module`.
+
+    Attributes:
+        subnets: The modules, operations, tensors and parameters in the scope of `fn`.
+        pre: Handle of the hook that runs before `fn`.
+        post: Handle of the hook that runs after `fn`.
+        back: Always None; kept because 1.0.3 has it.
+    """
+
+    def __init__(self, name: str = "", fn: Any = None, depth: int = -1, parent: Any = None) -> None:
+        super().__init__(name, fn, depth, parent)
+        self.pre: Any = None
+        self.post: Any = None
+        self.back: Any = None
+        self.subnets: set[Any] = set()
+
+    def _facts(self) -> list[str]:
+        kinds = sorted(str(type(fn)) for fn in self.subnets)
+        return [*super()._facts(), f"subnets_in_scope=[{', '.join(kinds)}]"]

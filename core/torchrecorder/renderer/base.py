@@ -1,0 +1,90 @@
+"""The base class of torchrecorder 1.0.3's renderers: what of a recording is shown, and in what order."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from torchrecorder.nodes import BaseNode
+
+if TYPE_CHECKING:
+    from torchrecorder.recorder import Recorder
+
+
+class BaseRenderer:
+    """Base class for rendering information from a `Recorder`.
+
+    A subclass writes `render_node`, `render_recursive_node` and `render_edge`; calling it with a destination renders
+    each node that is shown, and after it the edges that leave it, in the order of recording.
+
+    Args:
+        rec: The recording.
+        render_depth: Nodes with a greater depth are not rendered; their edges are drawn at the layer around them.
+
+    Attributes:
+        rec: The recording.
+        render_depth: The depth.
+        processed: The nodes that are shown, each with the nodes that its edges lead to.
+    """
+
+    def __init__(self, rec: Recorder, render_depth: int = 256) -> None:
+        self.rec = rec
+        self.render_depth = render_depth
+        self.processed: OrderedDict[BaseNode, list[BaseNode]] = OrderedDict()
+        self._done: tuple[int, ...] = ()
+        self._process_anew()
+
+    def __call__(self, dest: Any) -> Any:
+        """Render everything into `dest`, and give it back."""
+        self._process_anew()
+        for node, heads in self.processed.items():
+            self.render_node(dest, node)
+            for head in heads:
+                self.render_edge(dest, node, head)
+        return dest
+
+    def render_node(self, dest: Any, node: BaseNode) -> Any:
+        """Render a node into `dest`; a subclass does."""
+        raise NotImplementedError("Base Class")
+
+    def render_recursive_node(self, dest: Any, node: BaseNode) -> Any:
+        """Render a layer with what is in it into `dest`; a subclass does."""
+        raise NotImplementedError("Base Class")
+
+    def render_edge(self, dest: Any, fnode: BaseNode, tnode: BaseNode) -> Any:
+        """Render an edge into `dest`; a subclass does."""
+        raise NotImplementedError("Base Class")
+
+    def _process_anew(self) -> None:
+        """Process the recording, unless nothing was added to it since."""
+        state = (len(self.rec.nodes), len(self.rec.edges), self.render_depth)
+        if state != self._done:
+            self._done = state
+            self._process()
+
+    def _process(self) -> None:
+        """Fill `processed` from the recording. Edges are ordered by their ends: the set has no order of its own."""
+        nodes = list(self._nodes())
+        place = {id(node): position for position, node in enumerate(nodes)}
+        pairs = set()
+        for from_, to in self.rec.edges:
+            tail, head = self._visible(self.rec.nodes[from_]), self._visible(self.rec.nodes[to])
+            if tail is not None and head is not None and tail is not head:
+                pairs.add((place[id(tail)], place[id(head)]))
+        self.processed = OrderedDict((node, []) for node in nodes if node.depth <= self.render_depth)
+        for tail_place, head_place in sorted(pairs):
+            self.processed[nodes[tail_place]].append(nodes[head_place])
+
+    def _nodes(self) -> Iterator[BaseNode]:
+        """Each recorded node once; not the scope around the model."""
+        context = self.rec.nodes.get(None)
+        return (node for node in dict.fromkeys(self.rec.nodes.values()) if node is not context)
+
+    def _visible(self, node: BaseNode) -> BaseNode | None:
+        """The node, or the layer around it that is shown in its place."""
+        while node.depth > self.render_depth:
+            if node.parent is None:
+                return None
+            node = self.rec.nodes[node.parent]
+        return None if node is self.rec.nodes.get(None) else node

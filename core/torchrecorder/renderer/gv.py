@@ -1,0 +1,159 @@
+"""The renderer of torchrecorder 1.0.3: a recording as a `graphviz.Digraph`, and the colours it has there.
+
+All edges stand at the root of the graph: written inside a cluster, an edge would pull its ends into it. Nodes are
+called n0, n1, … in the order of recording, so that two recordings of one model give one text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from graphviz import Digraph, nohtml
+
+from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNode
+from torchrecorder.renderer.base import BaseRenderer
+
+if TYPE_CHECKING:
+    from torchrecorder.recorder import Recorder
+
+_DEFAULTS = {"style": "filled", "align": "left", "color": "black"}
+_COLOURS: dict[type[BaseNode], dict[str, str]] = {
+    BaseNode: {},
+    TensorNode: {"fillcolor": "lightblue"},
+    ParamNode: {"fillcolor": "darkolivegreen"},
+    OpNode: {"fillcolor": "orange", "shape": "box"},
+    LayerNode: {"fillcolor": "lightgrey", "shape": "box"},
+}
+
+
+class GraphvizStyler:
+    """Provide styling options before rendering to graphviz.
+
+    Args:
+        **styler_args: Attributes of graphviz for all nodes; they win over the defaults.
+
+    Attributes:
+        styles: The style properties of each subclass of `BaseNode`.
+    """
+
+    def __init__(self, **styler_args: Any) -> None:
+        self.styles = {kind: {**_DEFAULTS, **colours, **styler_args} for kind, colours in _COLOURS.items()}
+
+    def style_node(self, node: BaseNode) -> dict[str, Any]:
+        """Construct style properties for a node; can be overridden. A tensor's label says its shape.
+
+        A subclass of a node class has the style of that class.
+        """
+        style = dict(next((self.styles[kind] for kind in type(node).__mro__ if kind in self.styles), _DEFAULTS))
+        shape = getattr(node.fn, "shape", None) if isinstance(node, TensorNode) else None
+        label = node.name if shape is None else f"{node.name}\n{list(shape)}"
+        style["label"] = nohtml(label) if label.startswith("<") else label
+        return style
+
+    def style_edge(self, fnode: BaseNode, tnode: BaseNode) -> dict[str, Any]:
+        """Construct style properties for an edge; can be overridden."""
+        return {}
+
+
+class GraphvizRenderer(BaseRenderer):
+    """Render information from a `Recorder` into a `graphviz.Digraph`.
+
+    Args:
+        rec: The recording.
+        render_depth: How many layers around a node may be drawn as boxes around it.
+        styler_cls: Class of the styler; `GraphvizStyler` if None.
+        **styler_args: What it is made with.
+
+    Attributes:
+        styler: The styler.
+    """
+
+    def __init__(self, rec: Recorder, render_depth: int = 256, styler_cls: Any = None, **styler_args: Any) -> None:
+        super().__init__(rec, render_depth)
+        self.styler = (GraphvizStyler if styler_cls is None else styler_cls)(**styler_args)
+
+    def __call__(self, dest: Digraph) -> Digraph:
+        """Render everything into `dest`: first the nodes, each in the cluster it belongs to, then all edges."""
+        self._process_anew()
+        for node in self.processed:
+            if self._scope(node) is None:
+                self.render_node(dest, node)
+        for node, heads in self.processed.items():
+            for head in heads:
+                self.render_edge(dest, node, head)
+        return dest
+
+    # The document calls its first argument `g`, and that of the base class is `dest`.
+    def render_node(self, g: Digraph, node: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Render a node in graphviz, after applying its style; a layer above `render_depth` with what is in it.
+
+        Args:
+            g: Where to draw it.
+            node: The node.
+        """
+        if isinstance(node, LayerNode) and node.depth < self.render_depth and self._inside(node):
+            self.render_recursive_node(g, node)
+        else:
+            _draw(g, self._id(node), self.styler.style_node(node))
+
+    def render_recursive_node(self, g: Digraph, node: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Render a layer and its subnets as a cluster of `g`.
+
+        If edges end at the layer itself, because no operation in it is known, it is drawn as a box there too.
+
+        Args:
+            g: Where to draw it.
+            node: The layer; its `depth` is smaller than `render_depth`.
+        """
+        style = {**self.styler.style_node(node), "fillcolor": "white"}
+        cluster: Any = g.subgraph(name=f"cluster_{self._id(node)}")
+        with cluster as inner:
+            inner.attr("graph", **_texts(style))
+            inner.attr("node", group=str(node.depth))
+            if self._has_edges(node):
+                _draw(inner, self._id(node), self.styler.style_node(node))
+            for child in self._inside(node):
+                self.render_node(inner, child)
+
+    def render_edge(self, g: Digraph, fnode: BaseNode, tnode: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Render an edge in graphviz.
+
+        Args:
+            g: Where to draw it.
+            fnode: Where it begins.
+            tnode: Where it ends.
+        """
+        g.edge(self._id(fnode), self._id(tnode), **_texts(self.styler.style_edge(fnode, tnode)))
+
+    def _process(self) -> None:
+        super()._process()
+        self._ids = {id(node): f"n{position}" for position, node in enumerate(self._nodes())}
+        self._ends = {id(head) for heads in self.processed.values() for head in heads}
+        self._children: dict[int, list[BaseNode]] = {}
+        for node in self.processed:
+            scope = self._scope(node)
+            if scope is not None:
+                self._children.setdefault(id(scope), []).append(node)
+
+    def _scope(self, node: BaseNode) -> BaseNode | None:
+        """The layer whose cluster the node stands in; None at the root."""
+        scope = None if node.parent is None else self.rec.nodes.get(node.parent)
+        return scope if isinstance(scope, LayerNode) and scope is not node else None
+
+    def _inside(self, node: BaseNode) -> list[BaseNode]:
+        return self._children.get(id(node), [])
+
+    def _has_edges(self, node: BaseNode) -> bool:
+        return id(node) in self._ends or bool(self.processed.get(node))
+
+    def _id(self, node: BaseNode) -> str:
+        return self._ids.get(id(node)) or self._ids.setdefault(id(node), f"n{len(self._ids)}")
+
+
+def _draw(g: Digraph, name: str, style: dict[str, Any]) -> None:
+    g.node(name, **_texts(style))
+
+
+def _texts(style: dict[str, Any]) -> dict[str, str]:
+    """Attributes as graphviz takes them."""
+    return {key: value if isinstance(value, str) else str(value) for key, value in style.items()}

@@ -1,0 +1,105 @@
+"""What a module is: its class, its parameters, what it says of itself, and which of its tensors are tied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+from torchrecorder.graph import Module, ParamCount, TensorMeta
+from torchrecorder.graph.model import ValueKind
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
+
+
+def describe_module(module: nn.Module, path: str, aliases: tuple[str, ...] = ()) -> Module:
+    """The facts of one module under a path."""
+    cls = type(module)
+    return Module(path, class_name(cls), is_native(cls), _count(module), _extra_repr(module), aliases)
+
+
+def describe_modules(model: nn.Module, wanted: Collection[str]) -> dict[str, Module]:
+    """The facts of a model's modules by path, of those only that are wanted, in registration order."""
+    paths: dict[int, list[str]] = {}
+    modules = dict(model.named_modules(remove_duplicate=False))
+    for path, module in modules.items():
+        paths.setdefault(id(module), []).append(path)
+    return {
+        first: describe_module(modules[first], first, tuple(aliases))
+        for first, *aliases in paths.values()
+        if first in wanted
+    }
+
+
+def with_holders(paths: Iterable[str]) -> set[str]:
+    """The paths, and those of everything that holds them."""
+    wanted = {""}
+    for path in paths:
+        while path and path not in wanted:
+            wanted.add(path)
+            path = path.rpartition(".")[0]
+    return wanted
+
+
+def named_state(model: nn.Module, recurse: bool = True) -> Iterator[tuple[ValueKind, str, Tensor]]:
+    """Each parameter and buffer of a model once, with its first name."""
+    for name, parameter in model.named_parameters(recurse=recurse):
+        yield "param", name, parameter
+    for name, buffer in model.named_buffers(recurse=recurse):
+        yield "buffer", name, buffer
+
+
+def tied(model: nn.Module) -> dict[str, tuple[str, ...]]:
+    """All names of each parameter or buffer that has several, by its first."""
+    names: dict[int, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    for name, buffer in model.named_buffers(remove_duplicate=False):
+        names.setdefault(id(buffer), []).append(name)
+    return {first: (first, *rest) for first, *rest in names.values() if rest}
+
+
+def class_name(cls: type) -> str:
+    """A class with its module, `torch.nn.modules.conv.Conv2d`."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def is_native(cls: type) -> bool:
+    """Whether torch itself defines the class."""
+    return cls.__module__.partition(".")[0] == "torch"
+
+
+def describe_tensor(tensor: Tensor) -> TensorMeta:
+    """What is known of a tensor without its numbers; the sizes of a nested or lazy one cannot be asked for."""
+    try:
+        shape = tuple(n if type(n) is int else str(n) for n in tensor.shape)
+        countable = tensor.layout is torch.strided and all(type(n) is int for n in tensor.shape)
+    except (RuntimeError, ValueError):
+        return TensorMeta(("?",), str(tensor.dtype)[6:], tensor.device.type, None)
+    nbytes = tensor.numel() * tensor.element_size() if countable else None
+    return TensorMeta(shape, str(tensor.dtype)[6:], tensor.device.type, nbytes)
+
+
+def _count(module: nn.Module) -> ParamCount:
+    everything = list(module.parameters())
+    return ParamCount(
+        own=sum(_size(p) for p in module.parameters(recurse=False)),
+        total=sum(_size(p) for p in everything),
+        trainable=sum(_size(p) for p in everything if p.requires_grad),
+    )
+
+
+def _size(parameter: Tensor) -> int:
+    return 0 if is_lazy(parameter) else parameter.numel()
+
+
+def _extra_repr(module: nn.Module) -> str:
+    """What the module says of itself, without addresses: they would differ from run to run."""
+    try:
+        text = module.extra_repr()
+    except Exception:  # it is the user's code, and only a decoration
+        return ""
+    return _ADDRESS.sub("", text) if isinstance(text, str) else ""

@@ -1,0 +1,55 @@
+"""What a forward may change in a model, and how it is put back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+
+
+@contextmanager
+def kept(net: nn.Module) -> Iterator[None]:
+    """Run a model and leave it as it was, also after an exception.
+
+    Kept are each module's training flag, its buffers (the forward gets copies) and whether parameters require grad;
+    parameters that move to another device get their old memory back. Not kept: what a forward writes into the numbers
+    of a parameter, and attributes of the user's own.
+    """
+    training = [(module, module.training) for module in net.modules()]
+    parameters = [(p, p.data, p.requires_grad, p.data_ptr()) for p in _parameters(net)]
+    buffers = _with_copies(net)
+    try:
+        yield
+    finally:
+        for module, flag in training:
+            module.training = flag
+        for parameter, data, needed, pointer in parameters:
+            if parameter.data_ptr() != pointer or parameter.device != data.device:
+                parameter.data = data
+            if parameter.requires_grad != needed:
+                parameter.requires_grad_(needed)
+        for module, name, buffer in buffers:
+            module._buffers[name] = buffer
+
+
+def _parameters(net: nn.Module) -> list[nn.Parameter]:
+    return [p for p in net.parameters() if type(p) is nn.Parameter or not is_lazy(p)]
+
+
+def _with_copies(net: nn.Module) -> list[tuple[nn.Module, str, Tensor]]:
+    """Replace each buffer by a copy, equal ones by the same, and give the old ones."""
+    old: list[tuple[nn.Module, str, Tensor]] = []
+    copies: dict[int, Tensor] = {}
+    for module in net.modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            continue
+        for name, buffer in module._buffers.items():
+            if buffer is not None and not is_lazy(buffer):
+                old.append((module, name, buffer))
+                copies.setdefault(id(buffer), buffer.detach().clone())
+    for module, name, buffer in old:
+        module._buffers[name] = copies[id(buffer)]
+    return old
