@@ -90,7 +90,7 @@ def read_request(
         problems.append("shape and inputs both say what the model is called with; give one of them")
     if problems:
         raise OptionError(tuple(problems))
-    recording = {key: values[key] for key in ("shape", "inputs", "mode", "run", "seed")}
+    recording = {key: values[key] for key in ("shape", "inputs", "mode", "run", "seed", "depends")}
     figure = {key: values[key] for key in ("caption", "alt", "name", "align", "width")}
     return DiagramRequest(
         RecordingRequest(name, **recording),
@@ -269,6 +269,13 @@ OPTIONS: tuple[Option, ...] = (
         "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size.",
     ),
     Option("seed", "recording", _whole, 0, "Where random weights and inputs start."),
+    Option(
+        "depends",
+        "recording",
+        _paths,
+        (),
+        "Files and folders it depends on that cannot be traced, from the project's folder, and variables as `$NAME`.",
+    ),
     Option("timeout", "recording", _seconds, TIMEOUT_S, "Seconds a recording may take."),
     Option(
         "depth",

@@ -29,6 +29,8 @@ class RecordingRequest:
     mode: Mode = "eval"
     run: Run = "auto"
     seed: int = 0
+    depends: tuple[str, ...] = ()
+    """Files, folders and environment variables (`$NAME`) it depends on besides those that can be traced."""
 
     def key(self) -> str:
         """Names the request in the cache: the SHA-256 of its JSON, in hexadecimal digits."""
@@ -46,4 +48,4 @@ class RecordingRequest:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> RecordingRequest:
         """The request that `to_json` wrote."""
-        return RecordingRequest(**data)
+        return RecordingRequest(**{**data, "depends": tuple(data.get("depends", ()))})
