@@ -22,6 +22,9 @@ EXAMPLES = [
     errors.EngineError("dot", "it stopped"),
     errors.EngineNotFound("auto", "none is installed"),
     errors.FormatError("a Graph", "it is empty"),
+    errors.OutOfDate("pkg.Net", ("pkg/net.py: Net.forward changed", "$WIDTH appeared"), is_fatal=True),
+    errors.CollectFailed("docs", "there is none of conf.py, mkdocs.yml"),
+    errors.NotDrawn(),
 ]
 
 

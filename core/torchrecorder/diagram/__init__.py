@@ -4,6 +4,8 @@ Loads neither torch nor Graphviz: models are recorded in a process of their own,
 """
 
 from torchrecorder.diagram.body import Body, read_body
+from torchrecorder.diagram.collecting import Collected, collect
+from torchrecorder.diagram.freshness import Finding, Verdict
 from torchrecorder.diagram.model import Diagram
 from torchrecorder.diagram.options import (
     OPTIONS,
@@ -22,15 +24,19 @@ from torchrecorder.diagram.settings import Settings
 __all__ = [
     "OPTIONS",
     "Body",
+    "Collected",
     "Diagram",
     "DiagramRequest",
     "DrawingOptions",
     "FigureOptions",
+    "Finding",
     "Option",
     "Outcome",
     "Pipeline",
     "Progress",
     "Settings",
+    "Verdict",
+    "collect",
     "concerns_build",
     "message",
     "read_body",
