@@ -96,7 +96,7 @@ def read_request(
         problems.append("shape and inputs both say what the model is called with; give one of them")
     if problems:
         raise OptionError(tuple(problems))
-    recording = {key: values[key] for key in ("shape", "inputs", "mode", "run", "seed", "recorder")}
+    recording = {key: values[key] for key in ("shape", "inputs", "mode", "run", "seed", "recorder", "depends")}
     figure = {key: values[key] for key in ("caption", "alt", "name", "align", "width", "links")}
     return DiagramRequest(
         RecordingRequest(name, **recording),
@@ -297,6 +297,13 @@ OPTIONS: tuple[Option, ...] = (
         _one_of("modern", "classic"),
         "modern",
         "`modern` shows operations as the code names them, `classic` as autograd does, with weights as nodes.",
+    ),
+    Option(
+        "depends",
+        "recording",
+        _paths,
+        (),
+        "Files and folders it depends on that cannot be traced, from the project's folder, and variables as `$NAME`.",
     ),
     Option("timeout", "recording", _seconds, TIMEOUT_S, "Seconds a recording may take."),
     Option(

@@ -85,7 +85,7 @@ class _Batch:
     ) -> None:
         self.wanted = wanted
         self.on_progress = on_progress
-        self.recordings = Recordings(pipeline.store, pipeline.settings.path, pipeline.open_worker)
+        self.recordings = Recordings(pipeline.store, pipeline.settings, pipeline.open_worker)
         self.drawings = Drawings(pipeline.store, pipeline.settings.engine)
         self.recorded: dict[RecordingRequest, Recording] = {}
         self.drawn: dict[DiagramRequest, Drawing | TorchRecorderError] = {}
@@ -93,6 +93,7 @@ class _Batch:
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
         self._find_recordings()
         self._find_drawings()
+        self.recordings.save()
         return {request: self._outcome(request) for request in self.wanted}
 
     def _find_recordings(self) -> None:

@@ -7,16 +7,20 @@ import re
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torchrecorder.diagram.finder import ModuleFinder
-from torchrecorder.diagram.manifest import Freshness, Manifest
+from torchrecorder.diagram.digests import FileDigests
+from torchrecorder.diagram.evidence import Evidences
+from torchrecorder.diagram.freshness import Finding, Freshness, Verdict
+from torchrecorder.diagram.manifest import Manifest, Table, table_from_json, table_to_json
+from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
 from torchrecorder.diagram.worker import Answer, Worker
 from torchrecorder.errors import FormatError, TorchRecorderError
 from torchrecorder.graph import Graph, from_json
 from torchrecorder.request import RecordingRequest
+from torchrecorder.sources import ModuleFinder
 
 
 @dataclass(slots=True)
@@ -48,20 +52,32 @@ class Recordings:
     def __init__(
         self,
         store: Store,
-        path: Sequence[str],
+        settings: Settings,
         open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]],
     ) -> None:
         self._store = store
-        self._path = path
+        self._settings = settings
         self._open_worker = open_worker
-        self._freshness = Freshness(ModuleFinder(path))
+        self._digests = FileDigests(store)
+        self._freshness = Freshness(settings.root, ModuleFinder(settings.path), self._digests, self._table)
 
     def kept(self, request: RecordingRequest) -> Recording | None:
-        """The kept recording; None if there is none or its sources have changed."""
-        manifest = Manifest.from_json(self._store.entry("rec", request.key()))
-        if manifest is None or self._freshness.why_stale(manifest):
+        """The kept recording; None if there is none or what it depended on has changed."""
+        manifest, finding = self.look(request)
+        if manifest is None or finding.verdict is not Verdict.FRESH:
             return None
         return Recording(manifest.graph, sources=self._freshness.files(manifest))
+
+    def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
+        """What is known of a request, fresh or not."""
+        manifest = Manifest.from_json(self._store.entry("rec", request.key()))
+        if manifest is None:
+            return None, Finding(Verdict.MISSING, ("it was never recorded",))
+        return manifest, self._freshness.of(manifest)
+
+    def save(self) -> None:
+        """Leave notes that save the next build time."""
+        self._digests.save()
 
     def make(
         self, requests: Mapping[RecordingRequest, float], on_each: Callable[[str, int, int], None]
@@ -75,7 +91,7 @@ class Recordings:
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
             return made
-        with self._open_worker(self._path) as worker:
+        with self._open_worker(self._settings.path) as worker:
             for request, timeout_s in requests.items():
                 on_each(request.target, len(made), len(requests))
                 made[request] = self._keep(worker.record(request, timeout_s=timeout_s))
@@ -88,16 +104,26 @@ class Recordings:
         return recording.text is not None
 
     def _keep(self, answer: Answer) -> Recording:
-        sources = tuple(map(Path, answer.dependencies.get("files", ())))
+        sources = tuple(map(Path, {**answer.notes.get("sources", {}), **answer.notes.get("read", {})}))
         if answer.graph is None:
             return Recording(error=answer.error, sources=(*sources, *_files_of(answer.error)))
         text = answer.graph.encode()
         digest = hashlib.sha256(text).hexdigest()
         if answer.error is None:  # what failed half-way is shown once and tried again
-            self._store.put_object(text)
-            facts = {name: answer.dependencies[name] for name in ("modules", "distributions")}
-            self._store.put_entry("rec", answer.request.key(), Manifest(digest, **facts).to_json())
+            self._put(answer, digest, text)
         return Recording(digest, text, answer.error, sources)
+
+    def _put(self, answer: Answer, digest: str, text: bytes) -> None:
+        self._digests.forget()
+        evidences = Evidences(self._settings.root, ModuleFinder(self._settings.path), self._digests)
+        evidence = evidences.of(answer.request, digest, answer.notes)
+        self._store.put_object(text)
+        if evidence is not None:
+            table = self._store.put_object(table_to_json(evidence.table))
+            self._store.put_entry("rec", answer.request.key(), replace(evidence.manifest, modules=table).to_json())
+
+    def _table(self, digest: str) -> Table | None:
+        return table_from_json(self._store.object(digest))
 
 
 _FRAME = re.compile(r'^ *File "(.+)", line \d', re.MULTILINE)

@@ -2,7 +2,8 @@
 
     rec/ab/<request key>.json     what a recording depended on, and the hash of its Graph
     ren/ab/<render key>.json      which picture was drawn from a Graph
-    obj/ab/<sha256>               Graphs and pictures
+    obj/ab/<sha256>               Graphs, pictures, and tables of module digests
+    stats.json blocks.json        what saves time on this machine
 
 Nothing is ever changed in place: a file is written beside its final name and moved there, so a reader sees all of it or
 none, and two builds at once cannot harm each other. What cannot be read, or does not hash to its name, is a miss.
@@ -60,6 +61,18 @@ class Store:
         if self.object(digest) is None:
             self._write(self._object_file(digest), data)
         return digest
+
+    def note(self, name: str) -> dict[str, Any]:
+        """A note that only saves time; empty if there is none."""
+        try:
+            found = json.loads((self.folder / name).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def put_note(self, name: str, note: Mapping[str, Any]) -> None:
+        """Keep a note in place of what was there."""
+        self._write(self.folder / name, json.dumps(note, separators=(",", ":")).encode())
 
     def _entry_file(self, shelf: Shelf, key: str) -> Path:
         return self.folder / shelf / key[:2] / f"{key}.json"

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from torchrecorder.diagram.evidence import FIXED_ENVIRONMENT
 from torchrecorder.errors import (
     FormatError,
     TorchMissing,
@@ -45,7 +46,8 @@ class Answer:
     graph: str | None
     """The Graph as JSON text; a partial one beside an error of the forward."""
     error: TorchRecorderError | None
-    dependencies: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What the recording was seen to depend on; empty if it ended too badly to tell."""
 
 
 class Worker:
@@ -79,6 +81,7 @@ class Worker:
         job = {
             "request": request.to_json(),
             "path": self._path,
+            "environment": {**os.environ, **FIXED_ENVIRONMENT},
             "timeout_s": timeout_s,
             "log": str(log),
         }
@@ -125,7 +128,7 @@ def _answer(request: RecordingRequest, message: Mapping[str, Any], log: str) -> 
         request,
         message.get("graph"),
         error,
-        message.get("dependencies", {}),
+        message.get("notes", {}),
     )
 
 
@@ -209,16 +212,10 @@ class _Process:
 
 
 def _environment() -> dict[str, str]:
-    """The builder's environment; one thread and no GPU keep recordings small, a fixed hash seed makes them equal."""
+    """The builder's environment, with what every recording runs with."""
     ours = str(Path(__file__).resolve().parents[2])
     path = [ours, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    fixed = {
-        "OMP_NUM_THREADS": "1",
-        "CUDA_VISIBLE_DEVICES": "",
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    return {**os.environ, **fixed, "PYTHONPATH": os.pathsep.join(path)}
+    return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def _tail(log: Path) -> str:

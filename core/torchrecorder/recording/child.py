@@ -35,8 +35,8 @@ def main() -> None:
     except Exception as error:  # a broken torch is as good as none
         _send(answers, {"no_torch": f"{type(error).__name__}: {error}"})
         return
-    from torchrecorder.recording.dependencies import distribution_names
     from torchrecorder.recording.job import answer  # noqa: F401 (imported now, so that forked children need not)
+    from torchrecorder.tracing.installed import distribution_names
 
     distribution_names()
     gc.collect()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -14,20 +15,25 @@ from torchrecorder.graph import Graph, to_json
 from torchrecorder.recording import capture
 from torchrecorder.recording.arguments import load_arguments
 from torchrecorder.recording.classic import capture_classic
-from torchrecorder.recording.dependencies import imported_since
 from torchrecorder.recording.inputs import make_inputs
 from torchrecorder.recording.target import load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
+from torchrecorder.tracing import Trace
 
 
 def answer(job: Mapping[str, Any]) -> dict[str, Any]:
     """Record the job's request and say, as plain data, what came of it and what it depended on."""
     request = RecordingRequest.from_json(job["request"])
     sys.path[:] = dict.fromkeys([*job["path"], *sys.path])
-    path, before = list(sys.path), set(sys.modules)
-    result = _graph_or_error(request)
-    sys.path[:] = path  # the model's code may have changed it, and the dependencies are looked up on it
-    return {**result, "dependencies": imported_since(before)}
+    os.environ.update(job["environment"])
+    path, trace = list(sys.path), Trace()
+    trace.start()
+    try:
+        result = _graph_or_error(request)
+    finally:
+        trace.stop()
+    sys.path[:] = path  # the model's code may have changed it, and versions are looked up on it
+    return {**result, "notes": trace.notes()}
 
 
 def record(request: RecordingRequest) -> Graph:

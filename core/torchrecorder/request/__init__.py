@@ -6,7 +6,6 @@ the same words the same way.
 
 from torchrecorder.request.recording import RecordingRequest
 from torchrecorder.request.shapes import InputSpec, format_shapes, parse_shapes, shapes_from
-from torchrecorder.request.source import source_digest
 from torchrecorder.request.target import Target, parse_target
 
 __all__ = [
@@ -17,5 +16,4 @@ __all__ = [
     "parse_shapes",
     "parse_target",
     "shapes_from",
-    "source_digest",
 ]

@@ -32,6 +32,8 @@ class RecordingRequest:
     seed: int = 0
     recorder: RecorderName = "modern"
     """`classic` records as torchrecorder 1.0.3 does; `run` is `real` then, whatever it says."""
+    depends: tuple[str, ...] = ()
+    """Files, folders and environment variables (`$NAME`) it depends on besides those that can be traced."""
 
     def key(self) -> str:
         """Names the request in the cache: the SHA-256 of its JSON, in hexadecimal digits."""
@@ -49,4 +51,4 @@ class RecordingRequest:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> RecordingRequest:
         """The request that `to_json` wrote."""
-        return RecordingRequest(**data)
+        return RecordingRequest(**{**data, "depends": tuple(data.get("depends", ()))})

@@ -96,8 +96,8 @@ def test_records_and_says_what_it_depended_on(worker: Worker, folder: Path) -> N
     assert answer.error is None
     assert answer.graph is not None
     assert "torch.nn.modules.linear.Linear" in {module.cls for module in from_json(answer.graph).modules.values()}
-    assert list(answer.dependencies["modules"]) == ["wrk_nets"]
-    assert answer.dependencies["files"] == [str(folder / "wrk_nets.py")]
+    assert answer.notes["modules"] == {"wrk_nets": str(folder / "wrk_nets.py")}
+    assert "Net.forward" in answer.notes["executed"][str(folder / "wrk_nets.py")][1]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrecorder.diagram.finder import ModuleFinder
+from torchrecorder.sources import ModuleFinder
 
 
 def write(folder: Path, *names: str) -> None:

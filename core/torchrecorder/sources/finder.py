@@ -7,13 +7,20 @@ the levels of a name are walked by hand, asking each folder's own finder.
 from __future__ import annotations
 
 import importlib.machinery
+import os
 import pkgutil
 import sys
 from collections.abc import Sequence
-from importlib.machinery import BuiltinImporter, FrozenImporter, ModuleSpec, PathFinder
+from importlib.machinery import BuiltinImporter, FileFinder, FrozenImporter, ModuleSpec, PathFinder
 from pathlib import Path
+from typing import Any
 
 _STANDARD = (BuiltinImporter, FrozenImporter, PathFinder)
+_LOADERS: tuple[tuple[Any, list[str]], ...] = (
+    (importlib.machinery.ExtensionFileLoader, importlib.machinery.EXTENSION_SUFFIXES),
+    (importlib.machinery.SourceFileLoader, importlib.machinery.SOURCE_SUFFIXES),
+    (importlib.machinery.SourcelessFileLoader, importlib.machinery.BYTECODE_SUFFIXES),
+)
 
 
 class ModuleFinder:
@@ -22,11 +29,33 @@ class ModuleFinder:
     def __init__(self, path: Sequence[str]) -> None:
         self._path = [*path, *(entry for entry in sys.path if entry not in path)]
         self._found: dict[str, ModuleSpec | None] = {}
+        self._anchors: dict[str, tuple[tuple[Path, bool], ...]] = {}
+        self._folders: dict[str, Any] = {}
 
     def file(self, name: str) -> Path | None:
         """The file that importing the module would execute; None if there is no such module, or it has no file."""
         spec = self._spec(name)
         return Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
+
+    def exists(self, name: str) -> bool:
+        """Whether something of that name can be imported."""
+        return self._spec(name) is not None
+
+    def is_package(self, name: str) -> bool:
+        """Whether the name stands for a folder of modules."""
+        spec = self._spec(name)
+        return spec is not None and spec.submodule_search_locations is not None
+
+    def anchors(self, top: str) -> tuple[tuple[Path, bool], ...]:
+        """The folders that hold the top-level package or module of that name, and whether it is a package."""
+        if top not in self._anchors:
+            spec = self._spec(top)
+            if spec is not None and spec.submodule_search_locations is not None:
+                self._anchors[top] = tuple((Path(place).parent, True) for place in spec.submodule_search_locations)
+            else:
+                file = self.file(top)
+                self._anchors[top] = () if file is None else ((file.parent, False),)
+        return self._anchors[top]
 
     def _spec(self, name: str) -> ModuleSpec | None:
         if name not in self._found:
@@ -45,8 +74,8 @@ class ModuleFinder:
         """The first folder with a regular module wins; else folders of the name form a namespace package."""
         namespace: list[str] = []
         for folder in folders:
-            finder = pkgutil.get_importer(folder or ".")
-            spec = finder.find_spec(name) if finder is not None else None
+            finder = self._folder_finder(folder or os.curdir)
+            spec: ModuleSpec | None = finder.find_spec(name) if finder is not None else None
             if spec is None:
                 continue
             if spec.loader is not None:
@@ -57,6 +86,13 @@ class ModuleFinder:
         spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
         spec.submodule_search_locations = namespace
         return spec
+
+    def _folder_finder(self, folder: str) -> Any:
+        """Its own finder, for those of the running Python may not know yet what has just been written."""
+        if folder not in self._folders:
+            is_folder = os.path.isdir(folder)
+            self._folders[folder] = FileFinder(folder, *_LOADERS) if is_folder else pkgutil.get_importer(folder)
+        return self._folders[folder]
 
     def _find_by_hooks(self, name: str) -> ModuleSpec | None:
         """What an editable install put into `sys.meta_path` knows."""
