@@ -104,7 +104,7 @@ class Files:
 
     def _note_read(self, path: Any) -> None:
         full = _absolute(path)
-        if is_users(full):
+        if is_users(full) and full not in self.written:
             self.read.setdefault(full, self.signature(full))
 
     def _covered(self, original: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:

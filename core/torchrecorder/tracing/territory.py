@@ -10,6 +10,12 @@ from types import FrameType
 
 _INSTALLED = ("site-packages", "dist-packages")
 _OURS = str(Path(__file__).parent.parent) + os.sep
+_STDLIB = tuple(
+    f"{folder}{os.sep}"
+    for name in ("stdlib", "platstdlib")
+    for folder in dict.fromkeys([Path(sysconfig.get_path(name)), Path(sysconfig.get_path(name)).resolve()])
+)
+"""Looked up now, because sysconfig asks for what is watched later."""
 
 
 @functools.cache
@@ -21,7 +27,7 @@ def is_users(file: str) -> bool:
 @functools.cache
 def is_stdlib(file: str) -> bool:
     """Whether the file belongs to Python itself, as frozen modules do."""
-    return file.startswith("<frozen ") or (file.startswith(_stdlib_folders()) and not is_installed(file))
+    return file.startswith("<frozen ") or (file.startswith(_STDLIB) and not is_installed(file))
 
 
 def is_installed(file: str) -> bool:
@@ -34,9 +40,3 @@ def caller(frame: FrameType | None) -> FrameType | None:
     while frame is not None and is_stdlib(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
-
-
-@functools.cache
-def _stdlib_folders() -> tuple[str, ...]:
-    folders = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
-    return tuple({f"{folder}{os.sep}" for given in folders for folder in (given, given.resolve())})
