@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -52,13 +54,29 @@ class Freshness:
     """Compares manifests with what is there now; remembers all it looked at, so an object serves one build."""
 
     def __init__(
-        self, project: Path, finder: ModuleFinder, digests: FileDigests, load_table: Callable[[str], Table | None]
+        self,
+        project: Path,
+        finder: ModuleFinder,
+        digests: FileDigests,
+        load_table: Callable[[str], Table | None],
+        own_path: Sequence[str] | None = None,
     ) -> None:
+        """Make ready for a build.
+
+        Args:
+            project: Its folder.
+            finder: Finds modules where the worker does.
+            digests: Those of files as they are now.
+            load_table: Gives a table of modules by its hash.
+            own_path: Where the worker's Python has its distributions; None if it is this one.
+        """
+        self._own_path = own_path
         self._finder = finder
         self._digests = digests
         self._load_table = load_table
         self._names = FileNames(project, finder)
         self._tables: dict[str, Sequence[_Change] | None] = {}
+        self._sources: dict[str, Sequence[Path]] = {}
         self._files: dict[str, str | None] = {}
         self._folders: dict[str, str | None] = {}
         self._versions: dict[tuple[str, str], str] = {}
@@ -83,10 +101,14 @@ class Freshness:
 
     def files(self, manifest: Manifest) -> tuple[Path, ...]:
         """The files it depends on, as they lie on this machine; for a server to watch."""
-        table = self._load_table(manifest.modules) or {}
-        modules = (self._finder.file(name) for name in table)
-        data = (self._names.path(name) for name in (*manifest.files, *manifest.folders))
-        return tuple(dict.fromkeys([*(file for file in modules if file is not None), *data]))
+        data = [self._names.path(name) for name in (*manifest.files, *manifest.folders)]
+        return tuple(dict.fromkeys([*self._module_files(manifest.modules), *data]))
+
+    def _module_files(self, digest: str) -> Sequence[Path]:
+        if digest not in self._sources:
+            files = [self._finder.file(name) for name in self._load_table(digest) or ()]
+            self._sources[digest] = [file for file in files if file is not None]
+        return self._sources[digest]
 
     def _changes(self, digest: str) -> Sequence[_Change] | None:
         """The modules of a table that are not as they were; the same for every recording that shares it."""
@@ -161,12 +183,21 @@ class Freshness:
     def _other_version(self, name: str, then: str) -> str:
         """The version that is installed now, if it is another; a builder need not have what it is not asked to run."""
         if (name, then) not in self._versions:
-            try:
-                now = importlib.metadata.version(name)
-            except importlib.metadata.PackageNotFoundError:
-                now = then
+            path = sys.path if self._own_path is None else self._own_path
+            now = then if _is_installed(name, then, path) else _installed(name, path) or then
             self._versions[name, then] = "" if _public(now) == _public(then) else now
         return self._versions[name, then]
+
+
+def _is_installed(name: str, version: str, path: Sequence[str]) -> bool:
+    """Whether that very version is there, told by the name of its folder because reading metadata takes long."""
+    folder = f"{re.sub('[-_.]+', '_', name)}-{version}.dist-info"
+    return any(os.path.isdir(os.path.join(entry, folder)) for entry in path)
+
+
+def _installed(name: str, path: Sequence[str]) -> str | None:
+    found = next(iter(importlib.metadata.distributions(name=name, path=list(path))), None)
+    return None if found is None else found.version
 
 
 def _functions(file: str, changed: Sequence[str]) -> str:

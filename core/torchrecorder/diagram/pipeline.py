@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -64,10 +65,12 @@ class Pipeline:
     """Draws diagrams; its parts are chosen here, so that tests can choose others."""
 
     settings: Settings
-    open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] = Worker
+    open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
     store: Store = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.open_worker is None:
+            self.open_worker = partial(Worker, python=self.settings.python, memory_bytes=self.settings.memory_bytes)
         self.store = Store(self.settings.cache)
 
     def run(
@@ -85,6 +88,7 @@ class _Batch:
     ) -> None:
         self.wanted = wanted
         self.on_progress = on_progress
+        assert pipeline.open_worker is not None
         self.recordings = Recordings(pipeline.store, pipeline.settings, pipeline.open_worker)
         self.drawings = Drawings(pipeline.store, pipeline.settings.engine)
         self.recorded: dict[RecordingRequest, Recording] = {}

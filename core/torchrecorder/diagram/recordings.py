@@ -13,6 +13,7 @@ from pathlib import Path
 from torchrecorder.diagram.digests import FileDigests
 from torchrecorder.diagram.evidence import Evidences
 from torchrecorder.diagram.freshness import Finding, Freshness, Verdict
+from torchrecorder.diagram.interpreter import foreign_path, path_of
 from torchrecorder.diagram.manifest import Manifest, Table, table_from_json, table_to_json
 from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
@@ -59,7 +60,8 @@ class Recordings:
         self._settings = settings
         self._open_worker = open_worker
         self._digests = FileDigests(store)
-        self._freshness = Freshness(settings.root, ModuleFinder(settings.path), self._digests, self._table)
+        self._own_path = path_of(settings.python, store) if settings.python else None
+        self._freshness = Freshness(settings.root, self._finder(), self._digests, self._table, self._own_path)
 
     def kept(self, request: RecordingRequest) -> Recording | None:
         """The kept recording; None if there is none or what it depended on has changed."""
@@ -92,6 +94,7 @@ class Recordings:
         if not requests:
             return made
         with self._open_worker(self._settings.path) as worker:
+            worker.expect(requests)
             for request, timeout_s in requests.items():
                 on_each(request.target, len(made), len(requests))
                 made[request] = self._keep(worker.record(request, timeout_s=timeout_s))
@@ -115,12 +118,17 @@ class Recordings:
 
     def _put(self, answer: Answer, digest: str, text: bytes) -> None:
         self._digests.forget()
-        evidences = Evidences(self._settings.root, ModuleFinder(self._settings.path), self._digests)
+        evidences = Evidences(self._settings.root, self._finder(), self._digests)
         evidence = evidences.of(answer.request, digest, answer.notes)
         self._store.put_object(text)
         if evidence is not None:
             table = self._store.put_object(table_to_json(evidence.table))
             self._store.put_entry("rec", answer.request.key(), replace(evidence.manifest, modules=table).to_json())
+
+    def _finder(self) -> ModuleFinder:
+        """Finds modules where the worker does."""
+        path = self._settings.path
+        return ModuleFinder(path) if self._own_path is None else ModuleFinder(foreign_path(path), self._own_path)
 
     def _table(self, digest: str) -> Table | None:
         return table_from_json(self._store.object(digest))

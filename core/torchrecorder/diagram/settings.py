@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, get_args
 
 CACHE_FOLDER = ".torchrecorder"
+MEMORY_BYTES = 16 << 30
+"""Torch takes a few GiB of addresses without using them; 64 GiB asked for by mistake must not reach the machine."""
+
+OnStale = Literal["warn", "error", "placeholder"]
+
+_MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.ASCII)
+MEMORY_BYTES = 16 << 30
+"""Torch takes a few GiB of addresses without using them; 64 GiB asked for by mistake must not reach the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +32,14 @@ class Settings:
     """`auto`, `pure`, `dot`, or the path of a Graphviz program."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Options for every diagram that does not set them itself, as text."""
+    python: str = ""
+    """The Python that models are recorded with; that of the build, if empty."""
+    memory_bytes: int | None = MEMORY_BYTES
+    """Address space that a recording may take; None for no limit."""
+    committed: Path | None = None
+    """A cache that is part of the project; it is read where `cache` has nothing, and never written by a build."""
+    on_stale: OnStale = "warn"
+    """What is done where a picture is out of date and cannot be made again."""
     project: Path | None = None
     """The folder that files are named from in the cache; where the cache lies, if it is not given."""
 
@@ -38,8 +56,29 @@ class Settings:
         path: Sequence[str] = (),
         engine: str = "auto",
         options: Mapping[str, str] | None = None,
+        python: str = "",
+        memory: str = "",
+        committed: str = "",
+        on_stale: OnStale = "warn",
     ) -> Settings:
-        """Settings with paths relative to the project's folder; this process's own import path comes behind `path`."""
+        """Settings with paths relative to the project's folder; this process's own import path comes behind `path`.
+
+        Args:
+            root: The project's folder.
+            cache: Where recordings are kept on this machine.
+            path: Folders to import models from.
+            engine: `auto`, `pure`, `dot`, or the path of a Graphviz program.
+            options: Options for every diagram that does not set them itself.
+            python: The Python that models are recorded with.
+            memory: Address space that a recording may take, as in `32G`; `0` for no limit.
+            committed: A cache that is part of the project.
+            on_stale: What is done where a picture is out of date and cannot be made again.
+
+        Raises:
+            ValueError: `memory` or `on_stale` cannot be read.
+        """
+        if on_stale not in get_args(OnStale):
+            raise ValueError(f"on_stale: {on_stale!r} is none of {', '.join(get_args(OnStale))}")
         folders = [os.path.abspath(root / entry) for entry in path]
         own = [os.path.abspath(entry or os.curdir) for entry in sys.path]
         return Settings(
@@ -47,5 +86,26 @@ class Settings:
             tuple(dict.fromkeys([*folders, *own])),
             engine,
             options or {},
-            root,
+            python=_program(root, python),
+            memory_bytes=read_memory(memory) if memory else MEMORY_BYTES,
+            committed=root / committed if committed else None,
+            on_stale=on_stale,
+            project=root,
         )
+
+
+def read_memory(text: str) -> int | None:
+    """The bytes that a text such as `16G` or `800M` means; None, for no limit, if it is 0.
+
+    Raises:
+        ValueError: It means nothing.
+    """
+    found = _MEMORY.fullmatch(text.strip().upper())
+    if found is None:
+        raise ValueError(f"memory: {text!r} is no amount: write 16G, 800M, or 0 for no limit")
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " ")) or None
+
+
+def _program(root: Path, python: str) -> str:
+    """A path is relative to the project; a bare name is looked for where programs are."""
+    return os.path.abspath(root / os.path.expanduser(python)) if os.path.dirname(python) else python

@@ -15,7 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -89,9 +89,9 @@ class Store:
     def _replace(self, file: Path, data: bytes) -> None:
         self._make_folder()
         file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=".new-")
+        name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile would let nobody else read it
         try:
-            with os.fdopen(handle, "wb") as new:
+            with name.open("xb") as new:
                 new.write(data)
                 new.flush()
                 os.fsync(new.fileno())

@@ -10,17 +10,21 @@ import contextlib
 import json
 import os
 import queue
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from torchrecorder.diagram.evidence import FIXED_ENVIRONMENT
+from torchrecorder.diagram.interpreter import foreign_path
+from torchrecorder.diagram.settings import MEMORY_BYTES
 from torchrecorder.errors import (
     FormatError,
     TorchMissing,
@@ -56,9 +60,27 @@ class Worker:
     Not thread-safe: one job runs at a time.
     """
 
-    def __init__(self, path: Sequence[str], *, forks: bool = _FORKS) -> None:
+    def __init__(
+        self,
+        path: Sequence[str],
+        *,
+        python: str = "",
+        memory_bytes: int | None = MEMORY_BYTES,
+        forks: bool = _FORKS,
+    ) -> None:
+        """Make a worker; its process starts with the first job.
+
+        Args:
+            path: Folders to import models from.
+            python: The interpreter to run; this one, if empty.
+            memory_bytes: How much address space a job may take.
+            forks: Whether one process serves all jobs.
+        """
         self._path = list(path)
+        self._python = python
+        self._memory_bytes = memory_bytes
         self._forks = forks
+        self._shared: frozenset[str] = frozenset()
         self._process: _Process | None = None
         self._logs = tempfile.TemporaryDirectory(prefix="torchrecorder-")
 
@@ -74,14 +96,21 @@ class Worker:
         self._end_process()
         self._logs.cleanup()
 
+    def expect(self, requests: Iterable[RecordingRequest]) -> None:
+        """Be told what will be asked, so that a package that several requests share is imported once."""
+        counted = Counter(request.root_module() for request in requests)
+        self._shared = frozenset(package for package, count in counted.items() if count > 1)
+
     def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
         """Record one request; whatever happens to the process becomes the answer's error."""
         log = Path(self._logs.name, "job.log")
         log.unlink(missing_ok=True)
         job = {
             "request": request.to_json(),
-            "path": self._path,
+            "path": self._path if not self._python else foreign_path(self._path),
             "environment": {**os.environ, **FIXED_ENVIRONMENT},
+            "package": request.root_module() if request.root_module() in self._shared else "",
+            "memory_bytes": self._memory_bytes,
             "timeout_s": timeout_s,
             "log": str(log),
         }
@@ -103,13 +132,38 @@ class Worker:
     def _started(self, request: RecordingRequest) -> _Process:
         if self._process is None:
             log = Path(self._logs.name, "worker.log")
-            self._process = _Process(self._forks, log)
+            if self._python and shutil.which(self._python) is None:
+                raise TorchMissing(request.target, self._python, "there is no such program")
+            self._process = _Process(self._command(), self._environment(), log)
             greeting = self._process.greeting()
             if "ready" not in greeting:
                 self._end_process()
                 cause = str(greeting.get("no_torch", "")) or _tail(log).rpartition("\n")[2]
-                raise TorchMissing(request.target, sys.executable, cause)
+                raise TorchMissing(request.target, self._python or sys.executable, cause)
         return self._process
+
+    def _command(self) -> list[str]:
+        once = [] if self._forks else ["--once"]
+        return [self._python or sys.executable, "-P", "-m", "torchrecorder.recording.child", *once]
+
+    def _environment(self) -> dict[str, str]:
+        """The builder's environment, with what every recording runs with."""
+        path = [self._own_folder(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+        return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(path)}
+
+    def _own_folder(self) -> str:
+        """A folder to import torchrecorder from; for another Python one that holds nothing else that is installed."""
+        package = Path(__file__).resolve().parents[1]
+        if not self._python:
+            return str(package.parent)
+        own = Path(self._logs.name, "own")
+        own.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            try:
+                (own / package.name).symlink_to(package, target_is_directory=True)
+            except OSError:  # Windows lets not everybody
+                shutil.copytree(package, own / package.name)
+        return str(own)
 
     def _end_process(self) -> str:
         if self._process is None:
@@ -135,21 +189,14 @@ def _answer(request: RecordingRequest, message: Mapping[str, Any], log: str) -> 
 class _Process:
     """The running worker: JSON lines out, JSON lines back, each wait with a limit."""
 
-    def __init__(self, forks: bool, log: Path) -> None:
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "torchrecorder.recording.child",
-            *([] if forks else ["--once"]),
-        ]
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                env=_environment(),
+                env=environment,
                 start_new_session=True,  # Ctrl-C is for the builder, which then ends this process
             )
         self._lines: queue.Queue[bytes] = queue.Queue()
@@ -209,13 +256,6 @@ class _Process:
             for line in stdout:
                 self._lines.put(line)
         self._lines.put(b"")
-
-
-def _environment() -> dict[str, str]:
-    """The builder's environment, with what every recording runs with."""
-    ours = str(Path(__file__).resolve().parents[2])
-    path = [ours, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def _tail(log: Path) -> str:

@@ -2,54 +2,85 @@
 
 It reads jobs as JSON lines from its standard input and writes answers to its standard output, which it first moves out
 of reach: what user code prints goes to a log. torch is imported once; then each job runs in a child forked from this
-process, so that it starts in milliseconds, sees the source as it is now, and cannot harm the next one. This process
-itself imports but never computes, because a torch that has started threads does not survive a fork.
+process, or from a layer that has imported the user's package too, so that it starts in milliseconds, sees the source as
+it is now, and cannot harm the next one. This process itself imports but never computes, because a torch that has
+started threads does not survive a fork.
 
 Where fork is not safe (`--once`), the process serves one job itself and ends.
 """
 
 from __future__ import annotations
 
-import contextlib
-import faulthandler
 import gc
 import json
 import os
-import select
-import signal
 import sys
-import time
 from collections.abc import Mapping
-from typing import IO, Any, Literal
+from typing import IO, Any
 
-_CHUNK = 1 << 16
+from torchrecorder.recording import forking
 
 
 def main() -> None:
     """Serve jobs until the standard input closes."""
     jobs, answers = _private_pipes()
-    once = "--once" in sys.argv[1:]
     try:
         import torch
         import torch._dynamo  # every recording switches it off, and importing it takes as long as all the rest
     except Exception as error:  # a broken torch is as good as none
-        _send(answers, {"no_torch": f"{type(error).__name__}: {error}"})
+        _send(answers, _line({"no_torch": f"{type(error).__name__}: {error}"}))
         return
-    from torchrecorder.recording.job import answer  # noqa: F401 (imported now, so that forked children need not)
+    from torchrecorder.recording.job import answer_line
     from torchrecorder.tracing.installed import distribution_names
 
     distribution_names()
     gc.collect()
     gc.freeze()
-    _send(answers, {"ready": {"torch": torch.__version__, "python": sys.version.partition(" ")[0]}})
+    _send(answers, _line({"ready": {"torch": torch.__version__, "python": sys.version.partition(" ")[0]}}))
+    server = _Server(jobs.fileno(), answers.fileno())
     for line in jobs:
         job = json.loads(line)
-        if once:
-            _redirect_prints(job["log"])
-            _send(answers, _answer(job))
-            answers.flush()
+        if "--once" in sys.argv[1:]:
+            forking.prepare(job["log"], job["memory_bytes"])
+            _send(answers, answer_line(job))
             os._exit(0)  # threads that the user's code left must not keep the process
-        _send(answers, _fork_and_wait(job, jobs, answers))
+        _send(answers, server.answer(job))
+
+
+class _Server:
+    """Answers jobs, from a layer where one helps."""
+
+    def __init__(self, jobs: int, answers: int) -> None:
+        self._jobs = jobs
+        self._answers = answers
+        self._layer: Any = None
+
+    def answer(self, job: Mapping[str, Any]) -> bytes:
+        from torchrecorder.recording.job import answer_in_child
+
+        line = self._from_layer(job) if job["package"] else b""
+        return line or answer_in_child(job, self._jobs, not_theirs=(self._jobs, self._answers, *self._layers_own()))
+
+    def _from_layer(self, job: Mapping[str, Any]) -> bytes:
+        """The answer of the layer; empty if there is none for the job."""
+        from torchrecorder.recording.layer import Layer
+
+        if self._layer is not None and not self._layer.serves(job):
+            self._layer.end()
+            self._layer = None
+        if self._layer is None:
+            self._layer = Layer(job, jobs=self._jobs, answers=self._answers)
+        if not self._layer.is_usable:
+            return b""
+        line, ending = self._layer.ask(job)
+        if ending == "builder gone":
+            os._exit(1)
+        if ending != "line":
+            self._layer.is_usable = False
+        return bytes(line)
+
+    def _layers_own(self) -> tuple[int, ...]:
+        return () if self._layer is None else self._layer.descriptors()
 
 
 def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
@@ -63,91 +94,13 @@ def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
     return jobs, answers
 
 
-def _redirect_prints(log: str) -> None:
-    file = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    os.close(file)
-    faulthandler.enable()
-
-
-def _send(answers: IO[bytes], message: Mapping[str, Any]) -> None:
-    answers.write(json.dumps(message).encode() + b"\n")
+def _send(answers: IO[bytes], line: bytes) -> None:
+    answers.write(line)
     answers.flush()
 
 
-def _answer(job: Mapping[str, Any]) -> dict[str, Any]:
-    from torchrecorder.errors import WorkerCrashed
-    from torchrecorder.recording.job import answer
-
-    try:
-        return answer(job)
-    except BaseException as error:  # an answer must be given: what is left is our own fault, or a KeyboardInterrupt
-        how = f"{type(error).__name__}: {error}"
-        return {"error": WorkerCrashed(job["request"]["target"], how, _trace(error)).to_json()}
-    finally:
-        with contextlib.suppress(Exception):
-            sys.stdout.flush()
-            sys.stderr.flush()
-
-
-def _trace(error: BaseException) -> str:
-    import traceback
-
-    return "".join(traceback.format_exception(error))
-
-
-def _fork_and_wait(job: Mapping[str, Any], jobs: IO[bytes], answers: IO[bytes]) -> dict[str, Any]:
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.setpgid(0, 0)
-        os.close(reader)
-        for theirs in (jobs, answers):
-            os.close(theirs.fileno())
-        _redirect_prints(job["log"])
-        with os.fdopen(writer, "wb") as pipe:
-            pipe.write(json.dumps(_answer(job)).encode() + b"\n")
-        os._exit(0)
-    os.close(writer)
-    with contextlib.suppress(OSError):
-        os.setpgid(pid, pid)  # both sides do it, because either may come first
-    data, ending = _collect(reader, job["timeout_s"], jobs.fileno())
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)  # the job, and whatever it started
-    _, status = os.waitpid(pid, 0)
-    if ending == "builder gone":
-        os._exit(1)
-    if ending == "timeout":
-        return {"timeout": job["timeout_s"]}
-    return dict(json.loads(data)) if data.endswith(b"\n") else {"died": _how_it_died(status)}
-
-
-def _collect(reader: int, timeout_s: float, jobs: int) -> tuple[bytes, Literal["end", "timeout", "builder gone"]]:
-    """What the child wrote, and why no more is waited for.
-
-    An answer ends with its line, not with the pipe, which a process that the job started may hold open for ever.
-    """
-    deadline = time.monotonic() + timeout_s
-    data = bytearray()
-    with os.fdopen(reader, "rb", buffering=0) as pipe:
-        while not data.endswith(b"\n"):
-            ready, _, _ = select.select([reader, jobs], [], [], max(0.0, deadline - time.monotonic()))
-            if jobs in ready:  # one job at a time is sent, so this is the end of the input
-                return b"", "builder gone"
-            if not ready:
-                return b"", "timeout"
-            chunk = pipe.read(_CHUNK)
-            if not chunk:
-                break
-            data += chunk
-    return bytes(data), "end"
-
-
-def _how_it_died(status: int) -> str:
-    if os.WIFSIGNALED(status):
-        return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
-    return f"exit status {os.WEXITSTATUS(status)}"
+def _line(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
 
 
 if __name__ == "__main__":

@@ -26,16 +26,23 @@ _LOADERS: tuple[tuple[Any, list[str]], ...] = (
 class ModuleFinder:
     """Answers are remembered, so an object of this class serves one build."""
 
-    def __init__(self, path: Sequence[str]) -> None:
-        self._path = [*path, *(entry for entry in sys.path if entry not in path)]
+    def __init__(self, path: Sequence[str], own: Sequence[str] | None = None) -> None:
+        """Look on `path`, then where the Python that runs the models looks by itself: this one, if `own` is None."""
+        self._hooks = sys.meta_path if own is None else []
+        own = sys.path if own is None else own
+        self._path = [*path, *(entry for entry in own if entry not in path)]
         self._found: dict[str, ModuleSpec | None] = {}
         self._anchors: dict[str, tuple[tuple[Path, bool], ...]] = {}
         self._folders: dict[str, Any] = {}
+        self._files: dict[str, Path | None] = {}
 
     def file(self, name: str) -> Path | None:
         """The file that importing the module would execute; None if there is no such module, or it has no file."""
-        spec = self._spec(name)
-        return Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
+        if name not in self._files:
+            spec = self._spec(name)
+            has_file = spec is not None and spec.has_location and spec.origin
+            self._files[name] = Path(spec.origin) if spec is not None and spec.origin and has_file else None
+        return self._files[name]
 
     def exists(self, name: str) -> bool:
         """Whether something of that name can be imported."""
@@ -96,7 +103,7 @@ class ModuleFinder:
 
     def _find_by_hooks(self, name: str) -> ModuleSpec | None:
         """What an editable install put into `sys.meta_path` knows."""
-        for finder in sys.meta_path:
+        for finder in self._hooks:
             if finder not in _STANDARD and (find := getattr(finder, "find_spec", None)) is not None:
                 spec = find(name, None)
                 if isinstance(spec, ModuleSpec):

@@ -25,6 +25,8 @@ _CODE = (".py", ".pyc", ".so", ".pyd")
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"}
 _TALKERS = ("warnings.py", "traceback.py")
 """They read source to print a line of it."""
+_METADATA = f"importlib{os.sep}metadata{os.sep}"
+"""Lists every folder on the path to find the version of one distribution."""
 
 
 class Files:
@@ -72,6 +74,8 @@ class Files:
             self._note(event, args, sys._getframe(1))
 
     def _note(self, event: str, args: tuple[Any, ...], frame: FrameType) -> None:
+        if _is_within(_METADATA, frame):
+            return
         if event == "open":
             self._note_open(args, frame)
         elif event in ("os.listdir", "os.scandir"):
@@ -94,7 +98,7 @@ class Files:
         path, mode, flags = args
         if isinstance(path, int) or not is_users(full := _absolute(path)):
             return
-        if full.endswith(_CODE) and (_is_importing(frame) or _is_talking(frame)):
+        if full.endswith(_CODE) and (_is_importing(frame) or _is_within(_TALKERS, frame)):
             return
         writes = any(c in mode for c in "wax+") if isinstance(mode, str) else bool((flags or 0) & os.O_ACCMODE)
         if writes:
@@ -111,7 +115,8 @@ class Files:
         def covered(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
             if self.on and not isinstance(path, int):
                 with contextlib.suppress(Exception):
-                    self._add(self.looked_for, path)
+                    if not _is_within(_METADATA, sys._getframe(1)):
+                        self._add(self.looked_for, path)
             return original(path, *args, **kwargs)
 
         return covered
@@ -151,9 +156,10 @@ def _is_importing(frame: FrameType | None) -> bool:
     return name not in ("", "get_data")
 
 
-def _is_talking(frame: FrameType | None) -> bool:
-    while frame is not None and is_stdlib(frame.f_code.co_filename):
-        if frame.f_code.co_filename.endswith(_TALKERS):
+def _is_within(modules: str | tuple[str, ...], frame: FrameType | None) -> bool:
+    """Whether one of Python's own modules acts here: the names end with one of the texts, or hold the one text."""
+    while frame is not None and is_stdlib(file := frame.f_code.co_filename):
+        if file.endswith(modules) if isinstance(modules, tuple) else modules in file:
             return True
         frame = frame.f_back
     return False

@@ -44,6 +44,10 @@ class Trace:
         self._files.stop()
         self._environment.stop()
 
+    def signatures(self) -> dict[str, Any]:
+        """The files that were imported or read so far, each as it was."""
+        return {**self._files.sources, **self._files.read}
+
     def notes(self) -> dict[str, Any]:
         """What was noted, as plain data.
 
