@@ -14,6 +14,9 @@
     │   └── WorkerCrashed                it died
     ├── EngineError(RuntimeError)        the layout engine failed
     │   └── EngineNotFound               there is none
+    ├── OutOfDate(RuntimeError)          the model changed, and it cannot be recorded here
+    ├── CollectFailed(RuntimeError)      the requests of a documentation project cannot be had
+    ├── NotDrawn                         requests are only collected, so nothing is drawn
     ├── FormatError(ValueError)          a stored Graph cannot be read
     └── RecorderError                    a classic `Recorder` was given what it cannot keep
         ├── NotRecordable(RuntimeError)  neither a module nor a tensor nor an operation
@@ -323,6 +326,49 @@ class EngineNotFound(EngineError):
     def hint(self) -> str:
         """The command that installs one."""
         return "python -m pip install graphviz-pure installs one that needs nothing else"
+
+
+@dataclass(eq=False)
+class OutOfDate(TorchRecorderError, RuntimeError):
+    """What a kept diagram depended on has changed, and there is no torch to record it again."""
+
+    kind: ClassVar[str] = "stale"
+    target: str
+    reasons: tuple[str, ...]
+    """What changed, each in a few words."""
+    is_fatal: bool = False
+    """Whether the build is to fail, as its settings say."""
+
+    def summary(self) -> str:
+        """What changed."""
+        more = f" and {len(self.reasons) - 3} more" if len(self.reasons) > 3 else ""
+        return f"the diagram of {self.target} is out of date: {'; '.join(self.reasons[:3])}{more}"
+
+    def hint(self) -> str:
+        """Who can mend it."""
+        return "record it on a machine that has torch: torchrecorder update"
+
+
+@dataclass(eq=False)
+class CollectFailed(TorchRecorderError, RuntimeError):
+    """The requests of a documentation project cannot be had."""
+
+    kind: ClassVar[str] = "collect"
+    docs: str
+    reason: str
+
+    def summary(self) -> str:
+        """Which project, and what its tool said."""
+        return f"cannot find the diagrams of {self.docs}: {self.reason}"
+
+
+@dataclass(eq=False)
+class NotDrawn(TorchRecorderError):
+    """Requests are only collected."""
+
+    def summary(self) -> str:
+        """Why there is no diagram."""
+        return "nothing is drawn while requests are collected"
 
 
 @dataclass(eq=False)

@@ -26,6 +26,9 @@ EXAMPLES = [
     errors.NotRecorded("Linear"),
     errors.NothingToConnect("Tensor", "NoneType"),
     errors.BadInputs("'abc' is no shape and no list of shapes", "give one"),
+    errors.OutOfDate("pkg.Net", ("pkg/net.py: Net.forward changed", "$WIDTH appeared"), is_fatal=True),
+    errors.CollectFailed("docs", "there is none of conf.py, mkdocs.yml"),
+    errors.NotDrawn(),
 ]
 
 

@@ -4,6 +4,8 @@ Loads neither torch nor Graphviz: models are recorded in a process of their own,
 """
 
 from torchrecorder.diagram.body import Body, read_body
+from torchrecorder.diagram.collecting import Collected, collect
+from torchrecorder.diagram.freshness import Finding, Verdict
 from torchrecorder.diagram.model import Diagram
 from torchrecorder.diagram.names import names_of_class
 from torchrecorder.diagram.options import (
@@ -23,15 +25,19 @@ from torchrecorder.diagram.settings import Settings
 __all__ = [
     "OPTIONS",
     "Body",
+    "Collected",
     "Diagram",
     "DiagramRequest",
     "DrawingOptions",
     "FigureOptions",
+    "Finding",
     "Option",
     "Outcome",
     "Pipeline",
     "Progress",
     "Settings",
+    "Verdict",
+    "collect",
     "concerns_build",
     "message",
     "names_of_class",

@@ -7,6 +7,7 @@ not read again, and a source whose digest is known is not parsed again. Neither 
 from __future__ import annotations
 
 import os
+import stat
 import time
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,8 @@ class FileDigests:
     def _file(self, name: str) -> str | None:
         try:
             found = os.stat(name)
+            if not stat.S_ISREG(found.st_mode):
+                return None  # a shared cache may name a device that never ends
             stamp = [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]
             known = self._stats.get(name)
             if isinstance(known, list) and known[:-1] == stamp and isinstance(known[-1], str):

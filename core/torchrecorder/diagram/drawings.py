@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from torchrecorder.diagram.layers import Layers
 from torchrecorder.diagram.model import Drawing
 from torchrecorder.diagram.options import DrawingOptions
 from torchrecorder.diagram.recordings import Recording
-from torchrecorder.diagram.store import Store
 from torchrecorder.errors import EngineNotFound, FormatError, TorchRecorderError
 from torchrecorder.renderer import REVISION
 from torchrecorder.renderer.layout import find_engine
+from torchrecorder.renderer.svg import is_safe
 
 if TYPE_CHECKING:
     from torchrecorder.diagram.draw import Order
@@ -38,22 +39,19 @@ class RenderKey:
 class Drawings:
     """Finds and makes drawings for one build."""
 
-    def __init__(self, store: Store, engine: str) -> None:
+    def __init__(self, store: Layers, engine: str) -> None:
         self._store = store
         self._engine = _engine(engine)
 
     def kept(self, key: RenderKey) -> Drawing | None:
-        """The kept drawing, if the engine of now made it; any engine's, if there is none now."""
-        entry = self._store.entry("ren", key.digest())
-        if entry is None or (
-            not isinstance(self._engine, EngineNotFound) and entry.get("engine") != self._engine.identity
-        ):
-            return None
-        data = self._store.object(str(entry.get("drawing")))
-        try:
-            return None if data is None else Drawing.from_json(json.loads(data))
-        except ValueError:
-            return None
+        """The kept drawing, if the engine of now made it; any engine's, if there is none now, or it is shared."""
+        for entry, is_local in self._store.entries("ren", key.digest()):
+            if is_local and not self._is_by_the_engine_of_now(entry):
+                continue
+            drawing = _read(self._store.object(str(entry.get("drawing"))))
+            if drawing is not None and (is_local or is_safe(drawing.svg)):
+                return drawing
+        return None
 
     def _is_by_the_engine_of_now(self, entry: Mapping[str, object]) -> bool:
         return isinstance(self._engine, EngineNotFound) or entry.get("engine") == self._engine.identity
@@ -81,6 +79,13 @@ class Drawings:
         self._store.put_entry(
             "ren", digest, {"engine": engine.identity, "drawing": self._store.put_object(text.encode())}
         )
+
+
+def _read(data: bytes | None) -> Drawing | None:
+    try:
+        return None if data is None else Drawing.from_json(json.loads(data))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _orders(

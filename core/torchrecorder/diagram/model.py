@@ -51,9 +51,21 @@ class Drawing:
         if not isinstance(data, dict) or data.pop("torchrecorder_drawing", None) != VERSION:
             return None
         try:
-            return Drawing(**{**data, "notes": tuple(data["notes"])})
+            drawing = Drawing(**{**data, "notes": tuple(data["notes"])})
         except (TypeError, KeyError):
             return None
+        return drawing if drawing.is_whole() else None
+
+    def is_whole(self) -> bool:
+        """Whether every field is what it should be, which nobody has checked when it comes from a cache."""
+        texts = [self.svg, self.text, self.alt, *self.notes]
+        numbers = [self.width, self.height]
+        return (
+            all(isinstance(text, str) for text in texts)
+            and all(isinstance(number, int | float) for number in numbers)
+            and isinstance(self.facts, dict)
+            and all(isinstance(item, str) for fact in self.facts.items() for item in fact)
+        )
 
 
 @dataclass(frozen=True)

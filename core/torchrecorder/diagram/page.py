@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchrecorder.diagram.pipeline import Outcome
-from torchrecorder.errors import EngineNotFound, TorchMissing, TorchRecorderError, WorkerError
+from torchrecorder.errors import EngineNotFound, OutOfDate, TorchMissing, TorchRecorderError, WorkerError
 
 _LOG_LINES = 5
 
@@ -38,7 +38,9 @@ def remarks(outcome: Outcome) -> tuple[str, ...]:
 def _remarks(outcome: Outcome) -> Iterator[str]:
     if outcome.diagram is None:
         return
-    if outcome.error is not None:
+    if isinstance(outcome.error, OutOfDate):
+        yield f"This diagram is out of date: {'; '.join(outcome.error.reasons)}"
+    elif outcome.error is not None:
         yield f"This diagram is not complete: {outcome.error.summary()}"
     if guessed := outcome.diagram.facts.get("guessed"):
         yield guessed

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
@@ -17,14 +18,16 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from torchrecorder.diagram import collecting
 from torchrecorder.diagram.drawings import Drawings, RenderKey
+from torchrecorder.diagram.layers import Layers
 from torchrecorder.diagram.model import Diagram, Drawing
 from torchrecorder.diagram.options import DiagramRequest
 from torchrecorder.diagram.recordings import Recording, Recordings
 from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
 from torchrecorder.diagram.worker import Worker
-from torchrecorder.errors import TorchRecorderError
+from torchrecorder.errors import NotDrawn, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.request import RecordingRequest
 
@@ -38,6 +41,8 @@ class Outcome:
     error: TorchRecorderError | None = None
     sources: tuple[Path, ...] = ()
     """Files of the model's code, also of one that failed, for a server to watch."""
+    info: str = ""
+    """Why the diagram may be out of date, though it most likely is not; for the log, not for a warning."""
 
     def signature(self) -> str:
         """Changes when what a page shows of the request changes."""
@@ -66,18 +71,32 @@ class Pipeline:
 
     settings: Settings
     open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
+    writes_committed: bool = False
+    """Whether what is made goes into the committed cache, which alone is read then."""
     store: Store = field(init=False)
+    layers: Layers = field(init=False)
 
     def __post_init__(self) -> None:
         if self.open_worker is None:
             self.open_worker = partial(Worker, python=self.settings.python, memory_bytes=self.settings.memory_bytes)
         self.store = Store(self.settings.cache)
+        committed = [] if self.settings.committed is None else [Store(self.settings.committed, is_shared=True)]
+        self.layers = Layers(committed[0]) if self.writes_committed and committed else Layers(self.store, committed)
+
+    def recordings(self) -> Recordings:
+        """What finds and makes recordings for one build."""
+        assert self.open_worker is not None
+        return Recordings(self.layers, self.store, self.settings, self.open_worker)
 
     def run(
         self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = _silent
     ) -> dict[DiagramRequest, Outcome]:
         """The outcome of each request, in their order."""
-        return _Batch(self, list(dict.fromkeys(requests)), on_progress).outcomes()
+        wanted = list(dict.fromkeys(requests))
+        if file := os.environ.get(collecting.VARIABLE):
+            collecting.note(file, self.settings, wanted)
+            return {request: Outcome(request, None, NotDrawn()) for request in wanted}
+        return _Batch(self, wanted, on_progress).outcomes()
 
 
 class _Batch:
@@ -88,9 +107,8 @@ class _Batch:
     ) -> None:
         self.wanted = wanted
         self.on_progress = on_progress
-        assert pipeline.open_worker is not None
-        self.recordings = Recordings(pipeline.store, pipeline.settings, pipeline.open_worker)
-        self.drawings = Drawings(pipeline.store, pipeline.settings.engine)
+        self.recordings = pipeline.recordings()
+        self.drawings = Drawings(pipeline.layers, pipeline.settings.engine)
         self.recorded: dict[RecordingRequest, Recording] = {}
         self.drawn: dict[DiagramRequest, Drawing | TorchRecorderError] = {}
 
@@ -143,4 +161,4 @@ class _Batch:
             return recording.graph()
 
         diagram = Diagram(drawing, recording.sources, load_graph=load_graph)
-        return Outcome(request, diagram, recording.error, recording.sources)
+        return Outcome(request, diagram, recording.error, recording.sources, recording.info)

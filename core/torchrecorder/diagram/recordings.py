@@ -14,11 +14,12 @@ from torchrecorder.diagram.digests import FileDigests
 from torchrecorder.diagram.evidence import Evidences
 from torchrecorder.diagram.freshness import Finding, Freshness, Verdict
 from torchrecorder.diagram.interpreter import foreign_path, path_of
+from torchrecorder.diagram.layers import Layers
 from torchrecorder.diagram.manifest import Manifest, Table, table_from_json, table_to_json
 from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
 from torchrecorder.diagram.worker import Answer, Worker
-from torchrecorder.errors import FormatError, TorchRecorderError
+from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError
 from torchrecorder.graph import Graph, from_json
 from torchrecorder.request import RecordingRequest
 from torchrecorder.sources import ModuleFinder
@@ -35,6 +36,8 @@ class Recording:
     error: TorchRecorderError | None = None
     """Why there is no Graph, or only the part of one that ran."""
     sources: tuple[Path, ...] = ()
+    info: str = ""
+    """Why it may be out of date, though it most likely is not."""
 
     def graph(self) -> Graph:
         """The Graph, from its text.
@@ -52,15 +55,16 @@ class Recordings:
 
     def __init__(
         self,
-        store: Store,
+        store: Layers,
+        notes: Store,
         settings: Settings,
         open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]],
     ) -> None:
         self._store = store
         self._settings = settings
         self._open_worker = open_worker
-        self._digests = FileDigests(store)
-        self._own_path = path_of(settings.python, store) if settings.python else None
+        self._digests = FileDigests(notes)
+        self._own_path = path_of(settings.python, notes) if settings.python else None
         self._freshness = Freshness(settings.root, self._finder(), self._digests, self._table, self._own_path)
 
     def kept(self, request: RecordingRequest) -> Recording | None:
@@ -71,11 +75,18 @@ class Recordings:
         return Recording(manifest.graph, sources=self._freshness.files(manifest))
 
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
-        """What is known of a request, fresh or not."""
-        manifest = Manifest.from_json(self._store.entry("rec", request.key()))
-        if manifest is None:
-            return None, Finding(Verdict.MISSING, ("it was never recorded",))
-        return manifest, self._freshness.of(manifest)
+        """The best that is known of a request, fresh or not."""
+        best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
+        for entry, is_local in self._store.entries("rec", request.key()):
+            manifest = Manifest.from_json(entry)
+            if manifest is None:
+                continue
+            finding = self._freshness.of(manifest, is_local=is_local)
+            if finding.verdict is Verdict.FRESH:
+                return manifest, finding
+            if best[0] is None or finding.verdict is Verdict.IMPORT_ONLY:
+                best = manifest, finding
+        return best
 
     def save(self) -> None:
         """Leave notes that save the next build time."""
@@ -97,7 +108,10 @@ class Recordings:
             worker.expect(requests)
             for request, timeout_s in requests.items():
                 on_each(request.target, len(made), len(requests))
-                made[request] = self._keep(worker.record(request, timeout_s=timeout_s))
+                answer = worker.record(request, timeout_s=timeout_s)
+                made[request] = self._keep(answer)
+                if isinstance(answer.error, TorchMissing):
+                    made[request] = self._old(request) or made[request]
         return made
 
     def load(self, recording: Recording) -> bool:
@@ -115,6 +129,17 @@ class Recordings:
         if answer.error is None:  # what failed half-way is shown once and tried again
             self._put(answer, digest, text)
         return Recording(digest, text, answer.error, sources)
+
+    def _old(self, request: RecordingRequest) -> Recording | None:
+        """What was recorded before, where it cannot be done again; None if there is nothing."""
+        manifest, finding = self.look(request)
+        if manifest is None or finding.verdict is Verdict.MISSING:
+            return None
+        sources = self._freshness.files(manifest)
+        if finding.verdict is Verdict.IMPORT_ONLY:
+            return Recording(manifest.graph, sources=sources, info=f"{request.target}: {finding}")
+        error = OutOfDate(request.target, finding.reasons, is_fatal=self._settings.on_stale == "error")
+        return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
 
     def _put(self, answer: Answer, digest: str, text: bytes) -> None:
         self._digests.forget()

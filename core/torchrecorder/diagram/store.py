@@ -15,10 +15,13 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
+
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 Shelf = Literal["rec", "ren"]
 
@@ -27,10 +30,15 @@ _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache directory tag by 
 
 
 class Store:
-    """A cache folder; it is made when the first thing is put into it."""
+    """A cache folder; it is made when the first thing is put into it.
 
-    def __init__(self, folder: Path) -> None:
+    A shared one, which is committed with the project or comes from elsewhere, holds nothing of this machine, is not
+    hidden from git, and is not trusted.
+    """
+
+    def __init__(self, folder: Path, *, is_shared: bool = False) -> None:
         self.folder = folder
+        self.is_shared = is_shared
         self.problem = ""
         """Why something could not be written; a build goes on without, and says so once."""
 
@@ -38,7 +46,7 @@ class Store:
         """The entry of that key; None if there is none or it cannot be read."""
         try:
             found = json.loads(self._entry_file(shelf, key).read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return found if isinstance(found, dict) else None
 
@@ -49,6 +57,8 @@ class Store:
 
     def object(self, digest: str) -> bytes | None:
         """The object of that hash; None if there is none or it is damaged."""
+        if not _HASH.fullmatch(digest):
+            return None  # an entry that is not ours may name a path
         try:
             data = self._object_file(digest).read_bytes()
         except OSError:
@@ -106,5 +116,10 @@ class Store:
         if self.folder.is_dir():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG), ("README", _README)):
+        ours = (
+            [("README", _README)]
+            if self.is_shared
+            else [(".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG), ("README", _README)]
+        )
+        for name, text in ours:
             (self.folder / name).write_text(text, encoding="utf-8")

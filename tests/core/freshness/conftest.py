@@ -11,7 +11,6 @@ import pytest
 
 from torchrecorder.diagram import Diagram, Pipeline, Settings, read_request
 from torchrecorder.diagram.freshness import Finding
-from torchrecorder.diagram.recordings import Recordings
 from torchrecorder.diagram.worker import Answer, Worker
 from torchrecorder.request import RecordingRequest
 
@@ -71,8 +70,7 @@ class Project:
         return self.draw(target, cache="../truth", **options)[0]
 
     def finding(self, target: str = "pkg.Net", **options: str) -> Finding:
-        settings = self.settings()
-        recordings = Recordings(Pipeline(settings).store, settings, self.worker.open)
+        recordings = Pipeline(self.settings(), self.worker.open).recordings()
         return recordings.look(read_request(target, {"shape": "1,3", **options}).recording)[1]
 
 

@@ -103,10 +103,8 @@ def python(version: str) -> Path | None:
 CHECK = """
 import sys; from pathlib import Path
 from torchrecorder.diagram import Pipeline, Settings, read_request
-from torchrecorder.diagram.recordings import Recordings
 settings = Settings.for_project(Path(sys.argv[1]), path=["src"])
-recordings = Recordings(Pipeline(settings).store, settings, None)
-print(recordings.look(read_request("pkg.net.Net", {"shape": "1,3"}).recording)[1])
+print(Pipeline(settings).recordings().look(read_request("pkg.net.Net", {"shape": "1,3"}).recording)[1])
 """
 
 

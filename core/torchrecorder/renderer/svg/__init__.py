@@ -3,5 +3,6 @@
 from torchrecorder.renderer.svg.finish import Picture, finish
 from torchrecorder.renderer.svg.fixed import fixed
 from torchrecorder.renderer.svg.links import classes, link
+from torchrecorder.renderer.svg.safe import is_safe
 
-__all__ = ["Picture", "classes", "finish", "fixed", "link"]
+__all__ = ["Picture", "classes", "finish", "fixed", "is_safe", "link"]

@@ -1,37 +1,18 @@
-"""The command `torchrecorder`: draws one model into a file, through the same cache as the documentation tools."""
+"""`torchrecorder draw`: one model into a file, through the same cache as the documentation tools."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from torchrecorder import __version__
+from torchrecorder.cli.shared import FAILED, Commands
 from torchrecorder.diagram import OPTIONS, Diagram, Pipeline, Progress, Settings, read_request
-from torchrecorder.errors import OptionError, TorchRecorderError
-
-_FAILED = 1
-_USAGE = 2
+from torchrecorder.errors import OptionError
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and give its exit status: 0 done, 1 the diagram failed, 2 the call was wrong."""
-    arguments = _parser().parse_args(argv)
-    try:
-        return _draw(arguments)
-    except TorchRecorderError as error:
-        print(f"torchrecorder: error: {error}", file=sys.stderr)
-        return _USAGE if isinstance(error, ValueError) else _FAILED
-    except KeyboardInterrupt:
-        print("torchrecorder: interrupted", file=sys.stderr)
-        return 130
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="torchrecorder", description="Architecture diagrams of PyTorch models.")
-    parser.add_argument("--version", action="version", version=f"torchrecorder {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+def add_to(commands: Commands) -> None:
+    """Add the command's parser."""
     draw = commands.add_parser(
         "draw", help="draw one model", description="Draw one model into a file.", allow_abbrev=False
     )
@@ -63,10 +44,11 @@ def _parser() -> argparse.ArgumentParser:
     for option in OPTIONS:
         if option.stage != "figure":
             draw.add_argument(f"--{option.name}", metavar=option.name.upper(), help=option.help.replace("%", "%%"))
-    return parser
+    draw.set_defaults(execute=run)
 
 
-def _draw(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    """Draw, and give the exit status."""
     given = {option.name: getattr(arguments, option.name) for option in OPTIONS if option.stage != "figure"}
     request = read_request(arguments.target, {name: text for name, text in given.items() if text is not None})
     path = [".", *arguments.path]
@@ -78,7 +60,7 @@ def _draw(arguments: argparse.Namespace) -> int:
             print(details, file=sys.stderr)
     if outcome.diagram is not None:
         _write(outcome.diagram, arguments.output)
-    return _FAILED if outcome.error is not None else 0
+    return FAILED if outcome.error is not None else 0
 
 
 def _write(diagram: Diagram, output: str | None) -> None:

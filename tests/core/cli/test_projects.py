@@ -1,0 +1,151 @@
+"""`update`, `check`, `gc` and `doctor`, with projects of both documentation tools."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from torchrecorder.cli import main
+from torchrecorder.cli.update import update
+from torchrecorder.diagram import collect
+from torchrecorder.diagram.sweep import sweep
+from torchrecorder.errors import CollectFailed
+
+NETS = """from torch import nn
+
+class Net(nn.Linear):
+    def __init__(self, width=2):
+        super().__init__(3, width)
+"""
+FILES = {
+    "sphinx": {
+        "docs/conf.py": (
+            "extensions = ['sphinx_torchrecorder']\n"
+            "torchrecorder_path = ['../src']\ntorchrecorder_cache = '../diagrams'\n"
+        ),
+        "docs/index.rst": (
+            "Nets\n====\n\n.. torchrecorder:: zoo_nets.Net\n   :shape: 1,3\n\n"
+            ".. torchrecorder:: zoo_nets.Net(5)\n   :shape: 1,3\n\n"
+            ".. torchrecorder:: zoo_nets.Net(5)\n   :shape: 1,3\n   :depth: 0\n"
+        ),
+    },
+    "mkdocs": {
+        "mkdocs.yml": ("site_name: Nets\nplugins:\n  - torchrecorder:\n      path: [src]\n      cache: diagrams\n"),
+        "docs/index.md": (
+            "# Nets\n\n```torchrecorder\nzoo_nets.Net\n:shape: 1,3\n```\n\n"
+            "```torchrecorder\nzoo_nets.Net(5)\n:shape: 1,3\n```\n"
+        ),
+    },
+}
+DOCS = {"sphinx": "docs", "mkdocs": "."}
+ROOT = Path(__file__).parents[3]
+PLUGIN = "[mkdocs.plugins]\ntorchrecorder = mkdocs_torchrecorder:TorchRecorderPlugin\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Everything can be imported by the tools, and MkDocs finds the plugin, also where only the sources lie."""
+    site = tmp_path_factory.mktemp("site")
+    info = site / "ours-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ours\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(PLUGIN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(map(str, (ROOT / "core", ROOT, site))))
+        yield
+
+
+@pytest.fixture(scope="module", params=FILES)
+def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose diagrams have been recorded, in a folder named after its tool."""
+    root = tmp_path_factory.mktemp("projects") / str(request.param)
+    for name, text in {**FILES[request.param], "src/zoo_nets.py": NETS}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    assert main(["update", str(root / DOCS[request.param]), "--jobs", "2"]) == 0
+    return root
+
+
+@pytest.fixture
+def docs(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The documentation of a copy of the project."""
+    shutil.copytree(recorded, tmp_path / recorded.name)
+    monkeypatch.chdir(tmp_path / recorded.name)
+    return Path(DOCS[recorded.name])
+
+
+def test_check_finds_all_fresh_and_then_what_changed(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(docs)]) == 0
+    assert capsys.readouterr().out == "2 recordings, all fresh\n"
+    Path("src/zoo_nets.py").write_text(NETS.replace("3, width", "3, width + 1"))
+    assert main(["check", str(docs)]) == 1
+    said = capsys.readouterr().out
+    assert "STALE       zoo_nets.Net(5): zoo_nets.py: Net.__init__ changed" in said
+    assert "2 recordings, 2 to be made again" in said
+
+
+def test_update_makes_only_what_is_missing(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["update", str(docs)]) == 0
+    assert ", 0 to be recorded" in capsys.readouterr().err
+    shutil.rmtree("diagrams")
+    assert main(["check", str(docs)]) == 1
+    assert "MISSING     zoo_nets.Net: it was never recorded" in capsys.readouterr().out
+
+
+def test_update_takes_any_executor_and_tells_errors(docs: Path) -> None:
+    Path("src/zoo_nets.py").write_text(NETS.replace("super()", "raise ValueError('too wide'); super()"))
+    with ThreadPoolExecutor(1) as executor:
+        errors = update(collect(docs), executor, jobs=1)
+    assert set(errors) == {"zoo_nets.Net", "zoo_nets.Net(5)"}
+    assert all("too wide" in error for error in errors.values())
+
+
+def test_verify_records_again(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(docs), "--verify"]) == 0
+    assert "all fresh" in capsys.readouterr().out
+
+
+def test_no_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path)]) == 1
+    assert "there is none of conf.py, mkdocs.yml" in capsys.readouterr().err
+    (tmp_path / "conf.py").write_text("1 / 0")
+    with pytest.raises(CollectFailed, match="division by zero"):
+        collect(tmp_path)
+    (tmp_path / "conf.py").write_text("")
+    (tmp_path / "index.rst").write_text("x")
+    with pytest.raises(CollectFailed, match="not our extension"):
+        collect(tmp_path)
+
+
+def test_gc_removes_what_nothing_leads_to(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cache = Path("diagrams")
+    kept = {file for file in cache.rglob("*") if file.is_file()}
+    orphan = cache / "obj" / "ab" / ("ab" + "0" * 62)
+    orphan.parent.mkdir(exist_ok=True)
+    orphan.write_text("x")
+    (orphan.parent / ".new-1").write_text("half")
+    (cache / "rec" / "ff").mkdir(exist_ok=True)
+    (cache / "rec" / "ff" / "ff.json").write_text("{")
+    assert main(["gc", str(cache)]) == 0
+    assert "removed 0 files" in capsys.readouterr().out, "they may be part of a build that is running"
+    for file in cache.rglob("*"):
+        os.utime(file, (1, 1))
+    assert sweep(cache).files == 3
+    assert {file for file in cache.rglob("*") if file.is_file()} == kept
+    assert main(["gc", str(docs / "nothing")]) == 2
+
+
+def test_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert f"{sys.executable} records, torch " in said
+    assert "layout engine: " in said
+    assert main(["doctor", "--python", "no-such-python"]) == 1
+    assert "WRONG worker" in capsys.readouterr().out
