@@ -58,7 +58,7 @@ class Drawing:
 
     def is_whole(self) -> bool:
         """Whether every field is what it should be, which nobody has checked when it comes from a cache."""
-        texts = [self.svg, self.text, self.alt, *self.notes]
+        texts = [self.svg, self.text, self.alt, self.dot, *self.notes]
         numbers = [self.width, self.height]
         return (
             all(isinstance(text, str) for text in texts)

@@ -10,7 +10,10 @@ import re
 from collections.abc import Mapping
 from xml.sax.saxutils import quoteattr
 
-_CLASS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
+_NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"
+_CLASS = re.compile(_NAME)
+REFERENCE = f"torchrecorder:{_NAME}"
+"""What stands in `href` of a kept picture: never an address."""
 _OPEN = re.compile(r'<a href="torchrecorder:([\w.]+)"[^>]*>|</a>')
 _UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\u2028-\u202e\ufeff]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
