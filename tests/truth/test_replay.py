@@ -19,6 +19,9 @@ from torchrecorder.recording.session import Session
 
 _NOT_ALONE = dict.fromkeys(("Vmapped", "VmappedChain"), "tensors of a torch.func transform live only inside it")
 _NOT_ALONE["Lazy"] = "its parameters have no size before it runs"
+_NOT_ALONE |= dict.fromkeys(("IteratorInput", "GeneratorInput"), "an iterator gives its items once")
+_NOT_ALONE |= dict.fromkeys(("Autocast", "AutocastOps"), "operations are cast only where the model says so")
+_NOT_ALONE |= dict.fromkeys((case.name for case in CASES if case.leaves), "numbers leave PyTorch")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -15,10 +15,10 @@ from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode
 from torchrecorder.recording.failure import forward_error
+from torchrecorder.recording.given import Given
 from torchrecorder.recording.session import Session
 from torchrecorder.recording.skeleton import Skeleton
 from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
-from torchrecorder.running import map_tensors
 from torchrecorder.running.preserve import undisturbed
 
 Run = Literal["auto", "real", "fake", "meta"]
@@ -86,13 +86,14 @@ def prepared(
         with torch.inference_mode(False):
             skeleton = Skeleton(tensors.of)
             stand_in: nn.Module = skeleton.of(forward.model)
-            args, kwargs = map_tensors((tuple(forward.args), dict(forward.kwargs)), tensors.of_argument)
+            given = Given(skeleton, tensors.of_arguments(forward.args, forward.kwargs))
+            args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
         stand_in.train(forward.mode == "train")
         paths = {id(module): path for path, module in stand_in.named_modules()}
         originals = [(old, paths[id(new)]) for old, new in skeleton.modules if id(new) in paths and old is not new]
         stack.enter_context(undisturbed(forward.seed))
         stack.enter_context(tensors.running())
-        yield session(stand_in, originals, tensors.before_write), args, kwargs
+        yield session(stand_in, originals, tensors.before_write, given.unseen), args, kwargs
 
 
 _TENSORS: dict[Executed, Callable[[nn.Module], Substitutes]] = {

@@ -26,6 +26,8 @@ def resnet() -> nn.Module:
 @pytest.mark.parametrize("case", [c for c in CASES if not c.needs_numbers], ids=lambda case: case.name)
 @pytest.mark.parametrize("way", ["fake", "meta"])
 def test_without_numbers_the_graph_is_as_exact(case: Case, way: Any) -> None:
+    if way == "meta" and case.name == "AutocastOps":
+        pytest.skip("autocast is of a device, and on meta none is cast")
     args, kwargs = case.inputs()
     graph = capture(case.build(), args, kwargs, mode="train" if case.train else "eval", run=way)
     assert to_neutral(graph) == (case.nodes, set(case.edges))
