@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.truth import argument_cases, cases, module_cases, more_cases, operation_cases
+from tests.truth import argument_cases, cases, module_cases, more_cases, odd_cases, operation_cases
 
 CASES = [
     *cases.CASES,
@@ -10,4 +10,5 @@ CASES = [
     *argument_cases.CASES,
     *operation_cases.CASES,
     *module_cases.CASES,
+    *odd_cases.CASES,
 ]
