@@ -472,8 +472,7 @@ class Pruned(OneLayer):
 
 
 @case("in:x -> /sin -> /cos -> out", numbers(3), needs_numbers=True)
-class Jvp(nn.Module):
-    # A transform around one function: what it computes is seen, whatever the transform adds is not lost in it.
+class VmappedMethods(nn.Module):
     def forward(self, x: Tensor) -> Any:
         return torch.func.vmap(lambda v: v.sin().cos())(x)
 

@@ -8,10 +8,11 @@ import functools
 import random
 import weakref
 from collections.abc import Callable
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, SimpleNamespace
+from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType, MethodType, SimpleNamespace
 from typing import Any, Protocol
 
 import torch
+from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.running.objects import dictionary
@@ -41,7 +42,7 @@ Copier = Callable[[Any, Any], Any]
 """Makes the stand-in of an object, given who copies."""
 
 SHARED = {
-    *(type(None), str, int, float, complex, bool, bytes, type, range, FunctionType, BuiltinFunctionType),
+    *(type(None), str, int, float, complex, bool, bytes, type, range, BuiltinFunctionType),
     *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, type(Ellipsis)),
 }
 """What cannot change, or is nobody's own."""
@@ -73,6 +74,29 @@ def _list(copies: Copies, obj: Any) -> Any:
 
 def _items(copies: Copies, obj: Any) -> Any:
     return type(obj)(map(copies.of, obj))
+
+
+def _function(copies: Copies, obj: FunctionType) -> FunctionType:
+    """The function itself; if it closes over a part of a model, one that closes over the stand-in."""
+    cells = obj.__closure__
+    if not cells or not any(_leads_to_model(cell) for cell in cells):
+        return obj
+    given = tuple(CellType() if _leads_to_model(cell) else cell for cell in cells)
+    new = FunctionType(obj.__code__, obj.__globals__, obj.__name__, obj.__defaults__, given)
+    new.__kwdefaults__, new.__qualname__, new.__module__ = obj.__kwdefaults__, obj.__qualname__, obj.__module__
+    new.__dict__.update(obj.__dict__)
+    copies.keep(obj, new)
+    for cell, copied in zip(cells, given, strict=True):
+        if copied is not cell:
+            copied.cell_contents = copies.of(cell.cell_contents)
+    return new
+
+
+def _leads_to_model(cell: CellType) -> bool:
+    try:
+        return isinstance(cell.cell_contents, (nn.Module, Tensor, MethodType, FunctionType, functools.partial))
+    except ValueError:  # empty
+        return False
 
 
 def _method(copies: Copies, obj: MethodType) -> Any:
@@ -166,6 +190,7 @@ COPIERS: dict[type, Copier] = {
     tuple: _items,
     set: _items,
     frozenset: _items,
+    FunctionType: _function,
     MethodType: _method,
     functools.partial: _partial,
     RemovableHandle: _handle,

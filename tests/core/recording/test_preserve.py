@@ -139,6 +139,22 @@ def test_a_closure_over_the_model_still_names_its_layers() -> None:
     assert [v.name for v in graph.values if v.kind == "param"] == ["fc.weight", "fc.bias"]
 
 
+@pytest.mark.parametrize("way", ["real", "fake", "meta"])
+def test_a_forward_that_closes_over_the_model_changes_the_copy(way: Any) -> None:
+    norm = nn.BatchNorm1d(3)
+    model = nn.Sequential(norm, nn.ReLU())
+    real: Any = model.forward
+
+    def forward(x: Tensor, depth: int = 1) -> Any:
+        return forward(real(x), depth - 1) if depth else torch.cos(norm(x))
+
+    model.forward = forward  # type: ignore[method-assign, assignment]
+    graph = record(model, torch.ones(4, 3), mode="train", run=way)
+    assert [call.module for call in graph.calls] == ["", "0", "1", "0"]
+    assert norm.num_batches_tracked == 0
+    assert {value.meta.device for value in graph.values if value.meta} == {"meta" if way == "meta" else "cpu"}
+
+
 def test_the_seed_decides_the_random_numbers() -> None:
     model = Net(lambda self, x: x if torch.rand(()) < 0.5 else torch.cos(x))
     texts = {seed: to_json(record(model, X, seed=seed)) for seed in range(20)}
