@@ -62,6 +62,11 @@ class Given(Skeleton):
         if not isinstance(new, Tensor):
             super().keep(obj, new)
 
+    def _copy(self, kind: type, obj: Any) -> Any:
+        if hasattr(kind, "__array_interface__"):  # an array of numpy's: torch can be given it, without a word
+            self.unseen[kind.__name__] = None
+        return super()._copy(kind, obj)
+
     def _module(self, module: Any) -> Any:
         return self._model.of(module)
 

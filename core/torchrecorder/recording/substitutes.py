@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 from torchrecorder.recording.values import storage_address
 from torchrecorder.running.nested import named_tensors
@@ -59,7 +58,7 @@ class SharedTensors:
     def of(self, tensor: Tensor) -> Tensor:
         """A tensor on the same memory, if that is a parameter's; else on a copy of it."""
         if is_lazy(tensor):
-            return copy.deepcopy(tensor)
+            return _lazy(tensor)
         address = storage_address(tensor)
         if address is None or not _is_plain(tensor):
             return tensor if isinstance(tensor, nn.Parameter) else _copied(tensor)
@@ -115,7 +114,7 @@ class FakeTensors:
     def of(self, tensor: Tensor) -> Tensor:
         """A fake one."""
         if is_lazy(tensor):
-            return copy.deepcopy(tensor)
+            return _lazy(tensor)
         if tensor.is_meta:
             with self._mode:
                 return _empty_like(tensor, "cpu")
@@ -161,7 +160,7 @@ class MetaTensors:
     def of(self, tensor: Tensor) -> Tensor:
         """One of the same shape on meta, on one memory with those that share it."""
         if is_lazy(tensor):
-            return copy.deepcopy(tensor)
+            return _lazy(tensor)
         address = storage_address(tensor)
         if address is None or not _is_plain(tensor):
             return _empty_like(tensor, "meta")
@@ -206,6 +205,13 @@ def _like(tensor: Tensor, new: Tensor) -> Tensor:
     if isinstance(tensor, nn.Parameter):
         return nn.Parameter(new, tensor.requires_grad)
     return new.requires_grad_(tensor.requires_grad)
+
+
+def _lazy(tensor: Tensor) -> Tensor:
+    """Another parameter or buffer that has no size yet; torch copies parameters only."""
+    kind: Any = UninitializedParameter if isinstance(tensor, UninitializedParameter) else UninitializedBuffer
+    new: Tensor = kind(tensor.requires_grad, tensor.device, tensor.dtype)
+    return new
 
 
 def _is_plain(tensor: Tensor) -> bool:

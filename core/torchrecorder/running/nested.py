@@ -66,18 +66,18 @@ def named(
     obj: Any, wanted: type[_Wanted], path: str = "", *, objects: bool = False, depth: int = _DEPTH
 ) -> Iterator[tuple[str, _Wanted]]:
     """As `named_tensors`, but of another class."""
-    return _named(obj, wanted, path, {} if objects else None, depth)
+    return _named(obj, wanted, path, {} if objects else None, depth, ())
 
 
 def _named(
-    obj: Any, wanted: type[_Wanted], path: str, opened: dict[int, Any] | None, depth: int
+    obj: Any, wanted: type[_Wanted], path: str, opened: dict[int, Any] | None, depth: int, above: tuple[int, ...]
 ) -> Iterator[tuple[str, _Wanted]]:
     if isinstance(obj, wanted):
         yield path, obj
-    elif depth and not isinstance(obj, _PLAIN):
+    elif depth and not isinstance(obj, _PLAIN) and id(obj) not in above:  # a list may hold itself
         for key, item in _items(obj, opened):
             inner = f"{path}.{key}" if path else str(key)
-            yield from _named(item, wanted, inner, opened, depth - 1)
+            yield from _named(item, wanted, inner, opened, depth - 1, (*above, id(obj)))
 
 
 def _items(obj: Any, opened: dict[int, Any] | None) -> Iterator[tuple[Any, Any]]:

@@ -19,11 +19,19 @@ def guesses(model: nn.Module, batch: int = 1) -> Iterator[Guess]:
     rungs += [rung.guesses(model, batch) for rung in (declared, annotated, layers)]
     seen: set[str] = set()
     for rung in rungs:
-        for guess in rung:
+        for guess in _while_it_can(rung):
             key = format_shapes(guess.specs)
             if key not in seen or not guess.specs:
                 seen.add(key)
                 yield guess
+
+
+def _while_it_can(rung: Iterator[Guess]) -> Iterator[Guess]:
+    """The guesses of a rung until looking at the model raises: its attributes may be code that does."""
+    try:
+        yield from rung
+    except Exception:
+        return
 
 
 def _nothing(model: nn.Module) -> Iterator[Guess]:
