@@ -8,20 +8,19 @@ from typing import Any
 from torch import nn
 
 from torchrecorder.recording.arguments import as_arguments
-from torchrecorder.recording.ladder import annotated, declared, layers
+from torchrecorder.recording.ladder import annotated, declared, diffusion, layers, named
 from torchrecorder.recording.ladder.guess import Guess, parameters
-from torchrecorder.request import format_shapes
 
 
 def guesses(model: nn.Module, batch: int = 1) -> Iterator[Guess]:
     """The guesses for a model, each kind of inputs once."""
     rungs = [_nothing(model), _example(model)]
-    rungs += [rung.guesses(model, batch) for rung in (declared, annotated, layers)]
+    rungs += [rung.guesses(model, batch) for rung in (declared, diffusion, annotated, named, layers)]
     seen: set[str] = set()
     for rung in rungs:
         for guess in _while_it_can(rung):
-            key = format_shapes(guess.specs)
-            if key not in seen or not guess.specs:
+            key = guess.inputs()
+            if key not in seen or not key:
                 seen.add(key)
                 yield guess
 
