@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from tests.truth import cases, more_cases
+from tests.truth import argument_cases, cases, module_cases, more_cases, odd_cases, operation_cases
 
-CASES = [*cases.CASES, *more_cases.CASES]
+CASES = [
+    *cases.CASES,
+    *more_cases.CASES,
+    *argument_cases.CASES,
+    *operation_cases.CASES,
+    *module_cases.CASES,
+    *odd_cases.CASES,
+]

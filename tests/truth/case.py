@@ -48,6 +48,8 @@ class Case:
     train: bool = False
     needs_numbers: bool = False
     """Whether fake tensors are not enough to run it."""
+    leaves: bool = False
+    """Whether numbers leave PyTorch, of which a note must tell."""
 
     @property
     def nodes(self) -> set[str]:
@@ -64,6 +66,7 @@ class Cases(list[Case]):
         lone: tuple[str, ...] = (),
         train: bool = False,
         needs_numbers: bool = False,
+        leaves: bool = False,
         **named: Any,
     ) -> Callable[[type[nn.Module]], type[nn.Module]]:
         """Register the class below as a case; functions among the inputs are called to make the input."""
@@ -72,7 +75,7 @@ class Cases(list[Case]):
             def make() -> Inputs:
                 return tuple(map(_made, inputs)), {name: _made(value) for name, value in named.items()}
 
-            found = Case(cls.__name__, cls, make, read_edges(edges), frozenset(lone), train, needs_numbers)
+            found = Case(cls.__name__, cls, make, read_edges(edges), frozenset(lone), train, needs_numbers, leaves)
             self.append(found)
             return cls
 

@@ -24,6 +24,14 @@ def ids() -> Tensor:
     return torch.tensor([[1, 2, 3]])
 
 
+class OneLayer(nn.Module):
+    """A model with one layer, `fc`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+
 # Basics
 
 

@@ -17,8 +17,14 @@ from tests.truth.other import other_inputs
 from tests.truth.replay import replay
 from torchrecorder.recording.session import Session
 
-_NOT_ALONE = dict.fromkeys(("Vmapped", "VmappedChain"), "tensors of a torch.func transform live only inside it")
+_NOT_ALONE = dict.fromkeys(
+    ("Vmapped", "VmappedChain", "VmappedMethods"), "tensors of a torch.func transform live only inside it"
+)
 _NOT_ALONE["Lazy"] = "its parameters have no size before it runs"
+_NOT_ALONE["Bag"] = "its offsets in another order are no offsets"
+_NOT_ALONE |= dict.fromkeys(("IteratorInput", "GeneratorInput"), "an iterator gives its items once")
+_NOT_ALONE |= dict.fromkeys(("Autocast", "AutocastOps"), "operations are cast only where the model says so")
+_NOT_ALONE |= dict.fromkeys((case.name for case in CASES if case.leaves), "numbers leave PyTorch")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -59,6 +59,8 @@ class Calls:
 
     def _before(self, module: nn.Module, args: Any) -> None:
         if self._is_elsewhere():
+            if threading.get_ident() != self._thread and self._scopes.knows(module):
+                self._ops.notes["layers ran in another thread: what they gave is drawn as constants"] = None
             return
         # The model's own call began before its hooks, so that what an overridden `__call__` does lies inside it.
         if module is self._root.module and not self._root_began:

@@ -28,6 +28,16 @@ def forward_error(error: Exception, graph: Graph) -> ForwardError:
     return found
 
 
+def unseen_error(model: str, error: Exception) -> ForwardError:
+    """The error for a model that raised before its forward began, when it was asked for its modules or tensors."""
+    return ForwardError(
+        model=model,
+        cause=f"before it began, looking for its modules and tensors raised {type(error).__name__}: {error}",
+        origin=innermost_origin(error),
+        traceback="".join(traceback.format_exception(error)),
+    )
+
+
 def _layer(graph: Graph, call: Call) -> str:
     return f"{call.module} ({_class(graph, call.module)})" if call.module else ""
 

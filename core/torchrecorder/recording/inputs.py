@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -83,4 +83,5 @@ def _made(specs: Sequence[InputSpec], seed: int, guessed: str = "") -> Inputs:
 def _inputs(guess: Guess, seed: int) -> Inputs:
     if guess.arguments is not None:
         return Inputs(*guess.arguments, str(guess))
-    return _made(guess.specs, seed, str(guess))
+    made = _made(guess.specs, seed, str(guess))
+    return replace(made, kwargs={**made.kwargs, **guess.fixed})

@@ -48,6 +48,11 @@ class ModuleNames:
             return known[1]
         return self._meet(module)
 
+    def is_known(self, module: nn.Module) -> bool:
+        """Whether the module has a path already."""
+        known = self._paths.get(id(module))
+        return known is not None and known[0]() is module
+
     def _meet(self, module: nn.Module) -> str:
         name = f"~{type(module).__name__}"
         count = self._unregistered[name] = self._unregistered.get(name, 0) + 1

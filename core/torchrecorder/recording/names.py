@@ -100,7 +100,7 @@ def op_name(func: Callable[..., Any]) -> OpName | None:
         return _property(name, getattr(owner, "__name__", ""))
     if name in _QUESTIONS or name in EXITS:
         return None
-    home = _public_functions().get(func)
+    home = _public_functions().get((name, func))
     if home is not None:
         return home
     if isinstance(func, (MethodDescriptorType, WrapperDescriptorType)) or vars(Tensor).get(name) is func:
@@ -122,15 +122,18 @@ def _property(accessor: str, name: str) -> OpName | None:
 
 
 @functools.cache
-def _public_functions() -> dict[Any, OpName]:
-    found: dict[Any, OpName] = {}
+def _public_functions() -> dict[tuple[str, Any], OpName]:
+    """By the function and its own name, since `torch.mm` equals `torch.dsmm`."""
+    found: dict[tuple[str, Any], OpName] = {}
     for namespace in _NAMESPACES:
         for name, item in vars(namespace).items():
             if callable(item) and not name.startswith("_") and not isinstance(item, type):
-                found.setdefault(item, OpName(name, f"{namespace.__name__}.{name}"))
+                own = getattr(item, "__name__", "")
+                found.setdefault((own, item), OpName(name, f"{namespace.__name__}.{name}"))
     for hidden, public in _HIDDEN.items():
         if hasattr(torch, hidden):
-            found[getattr(torch, hidden)] = OpName(public.rpartition(".")[2], public)
+            function = getattr(torch, hidden)
+            found[function.__name__, function] = OpName(public.rpartition(".")[2], public)
     return found
 
 

@@ -14,11 +14,12 @@ from torch.nn.parameter import is_lazy
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode
-from torchrecorder.recording.failure import forward_error
+from torchrecorder.recording.failure import forward_error, unseen_error
+from torchrecorder.recording.given import Given
 from torchrecorder.recording.session import Session
 from torchrecorder.recording.skeleton import Skeleton
 from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
-from torchrecorder.running import map_tensors
+from torchrecorder.running.nested import named_tensors
 from torchrecorder.running.preserve import undisturbed
 
 Run = Literal["auto", "real", "fake", "meta"]
@@ -51,7 +52,8 @@ def run_as(run: Run, forward: Forward) -> Graph:
     Raises:
         ForwardError: The forward raised, in the way that comes first.
     """
-    ways: list[Executed] = _ways(forward.model) if run == "auto" else [run]
+    with _looking_at(forward.model):
+        ways: list[Executed] = _ways(forward) if run == "auto" else [run]
     first, *others = ways
     try:
         return record(first, forward)
@@ -73,7 +75,8 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = ()) ->
             session.run(args, kwargs)
         except Exception as error:
             raise forward_error(error, session.graph(info)) from error
-        return session.graph(info)
+        with _looking_at(forward.model):
+            return session.graph(info)
 
 
 @contextmanager
@@ -81,18 +84,39 @@ def prepared(
     executed: Executed, forward: Forward, session: type[Session] = Session
 ) -> Iterator[tuple[Session, tuple[Any, ...], dict[str, Any]]]:
     """A session on a stand-in of the model, and the arguments for it."""
-    tensors = _TENSORS[executed](forward.model)
     with ExitStack() as stack:
-        with torch.inference_mode(False):
-            skeleton = Skeleton(tensors.of)
-            stand_in: nn.Module = skeleton.of(forward.model)
-            args, kwargs = map_tensors((tuple(forward.args), dict(forward.kwargs)), tensors.of_argument)
-        stand_in.train(forward.mode == "train")
-        paths = {id(module): path for path, module in stand_in.named_modules()}
-        originals = [(old, paths[id(new)]) for old, new in skeleton.modules if id(new) in paths and old is not new]
+        with _looking_at(forward.model):
+            tensors = _TENSORS[executed](forward.model)
+            with torch.inference_mode(False):
+                skeleton = Skeleton(tensors.of)
+                stand_in: nn.Module = skeleton.of(forward.model)
+                given = Given(skeleton, tensors.of_arguments(forward.args, forward.kwargs))
+                args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
+            _set_mode(stand_in, forward.mode == "train")
+            paths = {id(module): path for path, module in stand_in.named_modules()}
+            originals = [(old, paths[id(new)]) for old, new in skeleton.modules if id(new) in paths and old is not new]
+            ready = session(stand_in, originals, tensors.before_write, given.unseen)
         stack.enter_context(undisturbed(forward.seed))
         stack.enter_context(tensors.running())
-        yield session(stand_in, originals, tensors.before_write), args, kwargs
+        yield ready, args, kwargs
+
+
+@contextmanager
+def _looking_at(model: nn.Module) -> Iterator[None]:
+    """What a model does when it is asked for its parts is the user's code, and its error the user's."""
+    try:
+        yield
+    except Exception as error:
+        raise unseen_error(type(model).__name__, error) from error
+
+
+def _set_mode(model: nn.Module, is_training: bool) -> None:
+    """As `train` does it; where that is overridden and raises, as `train` would have done it."""
+    try:
+        model.train(is_training)
+    except Exception:  # `train` of an exported program, of a frozen class, of modules that hold one another
+        for module in model.modules():
+            vars(module)["training"] = is_training
 
 
 _TENSORS: dict[Executed, Callable[[nn.Module], Substitutes]] = {
@@ -110,11 +134,14 @@ def is_small(model: nn.Module) -> bool:
     return sum(p.numel() for p in parameters if not is_lazy(p)) <= LARGE
 
 
-def _ways(model: nn.Module) -> list[Executed]:
+def _ways(forward: Forward) -> list[Executed]:
     """How a model is run, best first: nothing tells more than numbers, and almost all runs on fake tensors."""
-    if is_small(model):
+    given = named_tensors((forward.args, forward.kwargs), objects=True)
+    if any(tensor.is_meta for _, tensor in given):
+        return ["fake", "meta"]
+    if is_small(forward.model):
         return ["real", "fake", "meta"]
-    return ["fake", "meta"] if any(p.is_meta for p in model.parameters()) else ["fake", "real", "meta"]
+    return ["fake", "meta"] if any(p.is_meta for p in forward.model.parameters()) else ["fake", "real", "meta"]
 
 
 def _is_of_the_machine(error: ForwardError) -> bool:

@@ -60,6 +60,10 @@ class Scopes:
         self._places = Places()
         self._counts: dict[str, int] = {}
 
+    def knows(self, module: nn.Module) -> bool:
+        """Whether the module is one of the model's."""
+        return self._names.is_known(module)
+
     def enter(self, module: nn.Module, moment: int, first_op: int) -> Running:
         """A module call begins."""
         parent = None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import _disable_current_modes
 
 from torchrecorder.graph import Call, Failure, Graph, Info
 from torchrecorder.recording.calls import Calls
+from torchrecorder.recording.given import ITERATORS, Stream
 from torchrecorder.recording.modes import ApiMode, KernelMode
 from torchrecorder.recording.modules import ModuleNames, describe
 from torchrecorder.recording.ops import OpLog
@@ -18,7 +22,10 @@ from torchrecorder.recording.scopes import CallRow, Scopes
 from torchrecorder.recording.signatures import Signatures
 from torchrecorder.recording.values import Values
 from torchrecorder.running.facts import tied
-from torchrecorder.running.nested import named_tensors
+from torchrecorder.running.nested import named, named_tensors
+
+_DRAWN = 256
+"""Items that are drawn from an iterator that a forward gives; it need not end."""
 
 
 class Session:
@@ -32,6 +39,7 @@ class Session:
         model: nn.Module,
         originals: Sequence[tuple[nn.Module, str]] = (),
         before_write: Callable[[Tensor], None] = lambda tensor: None,
+        unseen: Iterable[str] = (),
     ) -> None:
         self.model = model
         self._values = Values()
@@ -45,20 +53,51 @@ class Session:
         self._inputs: dict[str, int] = {}
         self._outputs: dict[str, tuple[int, ...]] = {}
         self._failure: Failure | None = None
+        self._unseen = unseen
+        self._notes: list[str] = []
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call the model and give its result. After an exception, which goes on, `graph` ends where it was raised."""
-        for path, tensor in Signatures().tensors(self.model, args, kwargs, objects=True):
-            self._inputs[path] = self._values.start(tensor, "input", path)
+        for path, arg in Signatures().named(self.model, args, kwargs):
+            self._take(path, arg)
         try:
             with self._recording():
-                result = self.model(*args, **kwargs)
+                result = self._drawn_out(self.model(*args, **kwargs))
         except Exception as error:
             self._failure = self._calls.failure(error)
             raise
         for path, tensor in named_tensors(result, objects=True):
             self._outputs[path] = self._values.read(tensor)
         return result
+
+    def _take(self, path: str, arg: Any) -> None:
+        """The tensors in an argument are inputs, also those that will be drawn from an iterator."""
+        for inner, tensor in named_tensors(arg, path, objects=True):
+            self._inputs[inner] = self._values.start(tensor, "input", inner)
+        for inner, stream in named(arg, Stream, path, objects=True):
+            stream.draw = self._aside
+            stream.announce = functools.partial(self._announced, inner)
+
+    def _announced(self, path: str, position: int, item: Any) -> None:
+        self._take(f"{path}.{position}", item)
+
+    def _aside(self, take: Callable[[], Any]) -> Any:
+        """Run code that is no part of the model."""
+        was, self._ops.paused = self._ops.paused, True
+        try:
+            with torch._C.DisableTorchFunction(), _disable_current_modes():
+                return take()
+        finally:
+            self._ops.paused = was
+
+    def _drawn_out(self, result: Any) -> Any:
+        """The result; if it is computed only when it is asked for, all of it that is sensible to ask for."""
+        if not isinstance(result, ITERATORS):
+            return result
+        found = list(islice(result, _DRAWN))
+        if len(found) == _DRAWN:
+            self._notes.append(f"the forward gives an iterator, of which {_DRAWN} items were drawn")
+        return found
 
     def graph(self, info: Info) -> Graph:
         """What was recorded; `info` says how."""
@@ -83,7 +122,10 @@ class Session:
             yield
 
     def _complete(self, info: Info) -> Info:
-        notes = (*info.notes, *self._ops.notes)
+        notes = (*info.notes, *self._ops.notes, *self._notes)
+        if self._unseen and any(value.kind == "const" for value in self._values.rows):
+            names = ", ".join(self._unseen)
+            notes = (*notes, f"not looked into: arguments of class {names}; tensors in them are drawn as constants")
         if not self._outputs and self._failure is None:
             notes = (*notes, "the forward returned no tensor")
         return Info(info.executed, torch.__version__, info.mode, info.guessed, notes, self._failure)

@@ -28,17 +28,22 @@ class Signatures:
         objects: bool = False,
     ) -> list[tuple[str, Tensor]]:
         """The tensors among the arguments of `module`, with their paths: `x`, `states.0`."""
-        names, rest = self._names(module)
         found: list[tuple[str, Tensor]] = []
-        for position, arg in enumerate(args):
-            name = names[position] if position < len(names) else _join(rest, position - len(names))
+        for name, arg in self.named(module, args, kwargs):
             if isinstance(arg, Tensor):
                 found.append((name, arg))
             else:
                 found += named_tensors(arg, name, objects=objects)
-        for name, arg in kwargs.items():
-            found += named_tensors(arg, name, objects=objects)
         return found
+
+    def named(self, module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """The arguments of `module` with their names."""
+        names, rest = self._names(module)
+        found = [
+            (names[position] if position < len(names) else _join(rest, position - len(names)), arg)
+            for position, arg in enumerate(args)
+        ]
+        return [*found, *kwargs.items()]
 
     def _names(self, module: nn.Module) -> _Names:
         forward = getattr(module.forward, "__func__", module.forward)

@@ -6,56 +6,95 @@ forgotten with it. Recording on the model itself once left fake tensors in a cac
 
 from __future__ import annotations
 
-import collections
 import copy
-import functools
 import sys
-import weakref
-from collections.abc import Callable
-from types import MethodType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
-Substitute = Callable[[Tensor], Tensor]
+from torchrecorder.recording.copies import COPIERS, SHARED, Copier, container_copier
+from torchrecorder.recording.substitutes import Substitute
+from torchrecorder.running.objects import dictionary, is_open, members
+
+_DEEPEST = 60
+"""Objects that hold one another in a chain longer than this (a linked list) are shared from there on."""
 
 
 class Skeleton:
-    """Copies modules and plain containers; tensors are what `substitute` makes of them, other objects are shared."""
+    """Copies modules, containers and the user's own objects; tensors are what `substitute` makes of them.
+
+    What is left, functions and objects of other people's machinery, is shared.
+    """
 
     def __init__(self, substitute: Substitute) -> None:
         self._substitute = substitute
         self._done: dict[int, tuple[Any, Any]] = {}
         """The stand-in by the address of the original, which is kept, else its address might be used again."""
-        self._slots: dict[type, list[str]] = {}
+        self._depth = 0
         self.modules: list[tuple[nn.Module, nn.Module]] = []
         """Each module with its stand-in."""
 
     def of(self, obj: Any) -> Any:
         """The stand-in of an object."""
         kind = type(obj)
-        if kind in _SHARED:
+        if kind in SHARED:
             return obj
         known = self._done.get(id(obj))
         if known is not None:
             return known[0]
-        copier = _COPIERS.get(kind)
-        new = self._copy(obj) if copier is None else copier(self, obj)
-        self._keep(obj, new)
+        copier: Copier | None = COPIERS.get(kind)
+        new = self._copy(kind, obj) if copier is None else copier(self, obj)
+        self.keep(obj, new)
         return new
 
-    def _keep(self, obj: Any, new: Any) -> None:
+    def keep(self, obj: Any, new: Any) -> None:
+        """Let an object have this stand-in; said before what is in it is copied, since that may lead back to it."""
         self._done[id(obj)] = (new, obj)
 
-    def _copy(self, obj: Any) -> Any:
-        if isinstance(obj, nn.Module):
+    def known(self, obj: Any) -> Any:
+        """The stand-in of an object that has one already; None, if it has none."""
+        found = self._done.get(id(obj))
+        return None if found is None else found[0]
+
+    def attributes(self, obj: Any, new: Any) -> None:
+        """Give the stand-in what the object holds, without running code of its class."""
+        held, given = dictionary(obj), dictionary(new)
+        for name, value in held.items():
+            given[name] = self.of(value)
+        self._slots(obj, new)
+
+    def _slots(self, obj: Any, new: Any) -> None:
+        for member in members(type(obj)):
+            try:
+                value = member.__get__(obj)
+            except AttributeError:  # not set
+                continue
+            member.__set__(new, self.of(value))
+
+    def _copy(self, kind: type, obj: Any) -> Any:
+        if issubclass(kind, nn.Module):
             return self._module(obj)
-        if isinstance(obj, Tensor):
+        if issubclass(kind, Tensor):
             return self._substitute(obj)
-        if isinstance(obj, tuple) and hasattr(obj, "_replace"):
-            return type(obj)(*map(self.of, obj))
+        copier = container_copier(kind)
+        if copier is not None:
+            return copier(self, obj)
+        return self._object(obj) if is_open(kind) and self._depth < _DEEPEST else self._shared(obj)
+
+    def _object(self, obj: Any) -> Any:
+        try:
+            new = object.__new__(type(obj))  # not its own `__new__`, which may give the one instance there is
+        except TypeError:  # a base in C
+            return self._shared(obj)
+        self.keep(obj, new)
+        self._depth += 1
+        self.attributes(obj, new)
+        self._depth -= 1
+        return new
+
+    def _shared(self, obj: Any) -> Any:
+        """What is not looked into."""
         return obj
 
     def _module(self, module: nn.Module) -> nn.Module:
@@ -65,22 +104,15 @@ class Skeleton:
             new: nn.Module = object.__new__(_eager_class(type(module)))
         except TypeError:  # a class with a base in C: it has to serve as it is
             return module
-        self._keep(module, new)
+        self.keep(module, new)
         self.modules.append((module, new))
         attributes = new.__dict__
         for name, value in module.__dict__.items():
             # The containers that every module has and few use are nobody else's: most of the work, if followed.
             attributes[name] = type(value)() if name in _OWN and not value else self.of(value)
-        for name in self._slots_of(type(module)):
-            if hasattr(module, name):
-                object.__setattr__(new, name, self.of(getattr(module, name)))
+        self._slots(module, new)
         _make_eager(new)
         return new
-
-    def _slots_of(self, cls: type) -> list[str]:
-        if cls not in self._slots:
-            self._slots[cls] = _slots(cls)
-        return self._slots[cls]
 
     def _scripted(self, module: torch.jit.ScriptModule) -> nn.Module:
         """A script module lives in C++ and can only be copied whole, tensors and all."""
@@ -91,66 +123,8 @@ class Skeleton:
         self.modules += zip(module.modules(), new.modules(), strict=True)
         return new
 
-    def _dict(self, obj: dict[Any, Any]) -> dict[Any, Any]:
-        new = obj.copy()
-        self._keep(obj, new)
-        for key, value in obj.items():
-            new[key] = self.of(value)
-        return new
-
-    def _list(self, obj: Any) -> Any:
-        new = obj.copy()
-        self._keep(obj, new)
-        for position, item in enumerate(obj):
-            new[position] = self.of(item)
-        return new
-
-    def _items(self, obj: Any) -> Any:
-        return type(obj)(map(self.of, obj))
-
-    def _method(self, obj: MethodType) -> Any:
-        return MethodType(obj.__func__, self.of(obj.__self__))
-
-    def _partial(self, obj: functools.partial[Any]) -> Any:
-        return functools.partial(self.of(obj.func), *map(self.of, obj.args), **self._dict(obj.keywords))
-
-    def _reference(self, obj: weakref.ref[Any]) -> Any:
-        """A weak reference to what has a stand-in by now (a parent, a parameter); others stay as they are."""
-        known = self._done.get(id(obj()))
-        return obj if known is None else weakref.ref(known[0])
-
-    def _handle(self, obj: RemovableHandle) -> RemovableHandle:
-        """The handle of a hook removes it from the copy; with the original's it would undress the user's model."""
-        new = object.__new__(RemovableHandle)
-        new.__setstate__(tuple(map(self.of, obj.__getstate__())))  # type: ignore[no-untyped-call]
-        return new
-
 
 _OWN = {name for name, value in vars(nn.Module()).items() if isinstance(value, (dict, set))}
-_SHARED = {type(None), str, int, float, bool, bytes, type, torch.dtype, torch.device}
-
-_COPIERS: dict[type, Callable[[Skeleton, Any], Any]] = {
-    dict: Skeleton._dict,
-    collections.OrderedDict: Skeleton._dict,
-    collections.defaultdict: Skeleton._dict,
-    list: Skeleton._list,
-    collections.deque: Skeleton._list,
-    tuple: Skeleton._items,
-    set: Skeleton._items,
-    frozenset: Skeleton._items,
-    MethodType: Skeleton._method,
-    functools.partial: Skeleton._partial,
-    RemovableHandle: Skeleton._handle,
-    weakref.ref: Skeleton._reference,
-}
-
-
-def _slots(cls: type) -> list[str]:
-    found: list[str] = []
-    for base in cls.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        found += [slots] if isinstance(slots, str) else slots
-    return [name for name in found if name not in ("__dict__", "__weakref__")]
 
 
 def _compiled_class() -> type[nn.Module] | None:

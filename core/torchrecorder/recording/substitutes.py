@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 from torchrecorder.recording.values import storage_address
+from torchrecorder.running.nested import named_tensors
+
+Substitute = Callable[[Tensor], Tensor]
 
 
 class Substitutes(Protocol):
@@ -22,8 +25,8 @@ class Substitutes(Protocol):
         """What stands in for a tensor of the model."""
         ...
 
-    def of_argument(self, tensor: Tensor) -> Tensor:
-        """What stands in for a tensor among the arguments."""
+    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
+        """How to stand in for the tensors among the arguments: a new one each time, since each is an input."""
         ...
 
     def before_write(self, tensor: Tensor) -> None:
@@ -55,21 +58,30 @@ class SharedTensors:
     def of(self, tensor: Tensor) -> Tensor:
         """A tensor on the same memory, if that is a parameter's; else on a copy of it."""
         if is_lazy(tensor):
-            return copy.deepcopy(tensor)
+            return _lazy(tensor)
         address = storage_address(tensor)
-        if type(tensor) not in (Tensor, nn.Parameter, nn.Buffer) or address is None:
+        if address is None or not _is_plain(tensor):
             return tensor if isinstance(tensor, nn.Parameter) else _copied(tensor)
         if address not in self._memories:
             self._memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
-        place = (tensor.storage_offset(), tensor.size(), tensor.stride())
-        new = tensor.detach().new_empty(0).set_(self._memories[address], *place)
-        if isinstance(tensor, nn.Parameter):
-            return nn.Parameter(new, tensor.requires_grad)
-        return new.requires_grad_(tensor.requires_grad)
+        return _like(tensor, _placed(tensor, self._memories[address]))
 
-    def of_argument(self, tensor: Tensor) -> Tensor:
-        """A copy: a forward may write to its arguments."""
-        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
+        """Copies, since a forward may write to its arguments; on one memory, if those that were given share one."""
+        found = named_tensors((args, kwargs), objects=True)
+        addresses = Counter(storage_address(tensor) for _, tensor in found if _is_plain(tensor))
+        memories: dict[int, torch.UntypedStorage] = {}
+
+        def copied(tensor: Tensor) -> Tensor:
+            address = storage_address(tensor)
+            if address is None or addresses[address] < 2 or not _is_plain(tensor):
+                alone: Tensor = _copied(tensor)
+                return alone
+            if address not in memories:
+                memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
+            return _placed(tensor, memories[address]).requires_grad_(tensor.requires_grad)
+
+        return copied
 
     def before_write(self, tensor: Tensor) -> None:
         """Keep what a parameter held."""
@@ -97,17 +109,32 @@ class FakeTensors:
         from torch._subclasses.fake_tensor import FakeTensorMode  # importing it takes as long as a small recording
 
         self._mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self._given_out: dict[int, Tensor] = {}
 
     def of(self, tensor: Tensor) -> Tensor:
         """A fake one."""
         if is_lazy(tensor):
-            return copy.deepcopy(tensor)
-        if not tensor.is_meta:
-            return self._mode.from_tensor(tensor)
-        with self._mode:
-            return _empty_like(tensor, "cpu")
+            return _lazy(tensor)
+        if tensor.is_meta:
+            with self._mode:
+                return _empty_like(tensor, "cpu")
+        # A tensor that autograd made would be asked for its gradient, of which torch warns.
+        new = self._mode.from_tensor(tensor if tensor.is_leaf else _cut(tensor))
+        self._given_out[id(new)] = new
+        return new
 
-    of_argument = of
+    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
+        """A fake one, on one memory with that of before if the tensor was met before."""
+
+        def fake(tensor: Tensor) -> Tensor:
+            before = set(self._given_out)
+            new = self.of(tensor)
+            if id(new) not in before:
+                return new
+            with self._mode:
+                return _cut(new)
+
+        return fake
 
     def before_write(self, tensor: Tensor) -> None:
         """Nothing can be lost."""
@@ -118,7 +145,7 @@ class FakeTensors:
         logger = logging.getLogger(type(self._mode).__module__)
         was_disabled, logger.disabled = logger.disabled, True
         try:
-            with self._mode:
+            with _without_inference_mode(), self._mode:
                 yield
         finally:
             logger.disabled = was_disabled
@@ -128,13 +155,24 @@ class MetaTensors:
     """Tensors on torch's device without memory."""
 
     def __init__(self, model: nn.Module) -> None:
-        pass
+        self._memories: dict[int, torch.UntypedStorage] = {}
 
     def of(self, tensor: Tensor) -> Tensor:
-        """One of the same shape on meta."""
-        return copy.deepcopy(tensor) if is_lazy(tensor) else _empty_like(tensor, "meta")
+        """One of the same shape on meta, on one memory with those that share it."""
+        if is_lazy(tensor):
+            return _lazy(tensor)
+        address = storage_address(tensor)
+        if address is None or not _is_plain(tensor):
+            return _empty_like(tensor, "meta")
+        if address not in self._memories:
+            nbytes = tensor.untyped_storage().nbytes()
+            self._memories[address] = torch.UntypedStorage(nbytes, device="meta")  # type: ignore[no-untyped-call]
+        new = torch.empty(0, dtype=tensor.dtype, device="meta")
+        return _like(tensor, new.set_(self._memories[address], *_place(tensor)))
 
-    of_argument = of
+    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
+        """The same."""
+        return self.of
 
     def before_write(self, tensor: Tensor) -> None:
         """Nothing can be lost."""
@@ -146,17 +184,59 @@ class MetaTensors:
             yield
 
 
+@contextmanager
+def _without_inference_mode() -> Iterator[None]:
+    """No gradients instead: in inference mode, fake tensors take other ways (dropout in eval mode makes a new one)."""
+    if not torch.is_inference_mode_enabled():
+        yield
+        return
+    with torch.inference_mode(False), torch.no_grad():
+        yield
+
+
 def _empty_like(tensor: Tensor, device: str) -> Tensor:
     if tensor.layout is not torch.strided or tensor.is_nested:
         return tensor.detach().to(device)
-    new = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=device)
+    return _like(tensor, torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=device))
+
+
+def _like(tensor: Tensor, new: Tensor) -> Tensor:
+    """A parameter for a parameter, and a tensor that wants gradients for one that does."""
     if isinstance(tensor, nn.Parameter):
         return nn.Parameter(new, tensor.requires_grad)
     return new.requires_grad_(tensor.requires_grad)
 
 
+def _lazy(tensor: Tensor) -> Tensor:
+    """Another parameter or buffer that has no size yet; torch copies parameters only."""
+    kind: Any = UninitializedParameter if isinstance(tensor, UninitializedParameter) else UninitializedBuffer
+    new: Tensor = kind(tensor.requires_grad, tensor.device, tensor.dtype)
+    return new
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether its memory, and its place in it, are all that it is."""
+    is_bare = type(tensor) in (Tensor, nn.Parameter, nn.Buffer) and tensor.layout is torch.strided
+    return is_bare and not (tensor.is_conj() or tensor.is_neg() or tensor.is_quantized or tensor.is_nested)
+
+
+def _placed(tensor: Tensor, memory: torch.UntypedStorage) -> Tensor:
+    """A tensor like it, elsewhere."""
+    new: Tensor = tensor.detach().new_empty(0).set_(memory, *_place(tensor))
+    return new
+
+
+def _place(tensor: Tensor) -> tuple[int | torch.SymInt, torch.Size, tuple[int, ...]]:
+    return tensor.storage_offset(), tensor.size(), tensor.stride()
+
+
+def _cut(tensor: Tensor) -> Tensor:
+    """The same numbers, without what autograd knows of them."""
+    return tensor.detach().requires_grad_(tensor.requires_grad)
+
+
 def _copied(tensor: Tensor) -> Any:
     try:
-        return tensor.detach().clone()
+        return tensor.detach().clone().requires_grad_(tensor.requires_grad)
     except (RuntimeError, NotImplementedError):
         return tensor

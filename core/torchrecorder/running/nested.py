@@ -7,14 +7,19 @@ an attribute of some object may lead anywhere.
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from torchrecorder.running.objects import attributes, is_open
+
 _DEPTH = 8
 """Levels that are followed; also what ends a walk through a structure that contains itself."""
+
+_Wanted = TypeVar("_Wanted")
 
 _PLAIN = (str, bytes, int, float, complex, type, type(None), nn.Module, torch.dtype, torch.device)
 
@@ -50,18 +55,32 @@ def named_tensors(
     Args:
         obj: What to walk.
         path: What to call it.
-        objects: Also look into the attributes of objects that are no containers, such as transformers' caches.
+        objects: Also look into sets and into the attributes of objects that are no containers, such as transformers'
+            caches.
         depth: Levels to go down.
     """
-    if isinstance(obj, Tensor):
+    return named(obj, Tensor, path, objects=objects, depth=depth)
+
+
+def named(
+    obj: Any, wanted: type[_Wanted], path: str = "", *, objects: bool = False, depth: int = _DEPTH
+) -> Iterator[tuple[str, _Wanted]]:
+    """As `named_tensors`, but of another class."""
+    return _named(obj, wanted, path, {} if objects else None, depth, ())
+
+
+def _named(
+    obj: Any, wanted: type[_Wanted], path: str, opened: dict[int, Any] | None, depth: int, above: tuple[int, ...]
+) -> Iterator[tuple[str, _Wanted]]:
+    if isinstance(obj, wanted):
         yield path, obj
-    elif depth and not isinstance(obj, _PLAIN):
-        for key, item in _items(obj, objects):
+    elif depth and not isinstance(obj, _PLAIN) and id(obj) not in above:  # a list may hold itself
+        for key, item in _items(obj, opened):
             inner = f"{path}.{key}" if path else str(key)
-            yield from named_tensors(item, inner, objects=objects, depth=depth - 1)
+            yield from _named(item, wanted, inner, opened, depth - 1, (*above, id(obj)))
 
 
-def _items(obj: Any, objects: bool) -> Iterator[tuple[Any, Any]]:
+def _items(obj: Any, opened: dict[int, Any] | None) -> Iterator[tuple[Any, Any]]:
     if isinstance(obj, Mapping):
         yield from obj.items()
     elif isinstance(obj, tuple) and (names := getattr(obj, "_fields", None)) is not None:
@@ -70,8 +89,26 @@ def _items(obj: Any, objects: bool) -> Iterator[tuple[Any, Any]]:
         yield from enumerate(obj)
     elif dataclasses.is_dataclass(obj):
         yield from ((f.name, getattr(obj, f.name, None)) for f in dataclasses.fields(obj))
-    elif objects and not callable(obj) and type(obj).__module__ != "builtins":
-        yield from getattr(obj, "__dict__", {}).items()
+    elif opened is not None:
+        yield from _hidden_items(obj, opened)
+
+
+def _hidden_items(obj: Any, opened: dict[int, Any]) -> Iterator[tuple[Any, Any]]:
+    if isinstance(obj, (deque, set, frozenset)):
+        yield from enumerate(obj)
+    elif is_open(type(obj)) and id(obj) not in opened:  # objects may know one another: a tree's nodes, parent and child
+        opened[id(obj)] = obj
+        yield from _keyed(obj) or attributes(obj)
+
+
+def _keyed(obj: Any) -> list[tuple[Any, Any]]:
+    """The items of what can be asked like a mapping and is none (a graph of PyTorch Geometric)."""
+    if not (hasattr(type(obj), "keys") and hasattr(type(obj), "__getitem__")):
+        return []
+    try:
+        return [(key, obj[key]) for key in obj.keys()]  # noqa: SIM118 - it is no mapping
+    except Exception:  # it was something else, and the attributes say as much
+        return []
 
 
 def map_tensors(obj: Any, change: Callable[[Tensor], Tensor], *, depth: int = _DEPTH) -> Any:
@@ -81,7 +118,7 @@ def map_tensors(obj: Any, change: Callable[[Tensor], Tensor], *, depth: int = _D
     if not depth or isinstance(obj, _PLAIN):
         return obj
     changed = {}
-    for key, item in _items(obj, objects=False):
+    for key, item in _items(obj, None):
         new = map_tensors(item, change, depth=depth - 1)
         if new is not item:
             changed[key] = new

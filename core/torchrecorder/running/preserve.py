@@ -65,12 +65,29 @@ def _numpy_numbers(seed: int | None) -> Iterator[None]:
 
 @contextmanager
 def _modes() -> Iterator[None]:
-    grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    grad, dtype, device = torch.is_grad_enabled(), torch.get_default_dtype(), _default_device()
+    cast, cast_dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+    precision = torch.get_float32_matmul_precision()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
     try:
         yield
     finally:
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(dtype)
+        torch.set_autocast_enabled("cpu", cast)
+        torch.set_autocast_dtype("cpu", cast_dtype)
+        torch.use_deterministic_algorithms(deterministic, warn_only=warns)
+        if torch.get_float32_matmul_precision() != precision:
+            torch.set_float32_matmul_precision(precision)
+        if _default_device() != device:
+            torch.set_default_device(device)
+
+
+def _default_device() -> Any:
+    """The device that was set; None if none was, which costs less than the CPU does when it is set."""
+    held = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    return None if held is None else held.device
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from typing import Any
@@ -14,6 +15,7 @@ from tests.core.recording.nets import Net, op_names, record
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph
 from torchrecorder.recording import capture
+from torchrecorder.recording.inputs import make_inputs
 
 X = torch.ones(2, 3)
 
@@ -101,19 +103,6 @@ def test_a_lazy_model_that_cannot_be_made() -> None:
     assert failure(nn.Sequential(nn.Linear(3, 3), nn.LazyConv2d(3, 3)), X).layer.startswith("1 (")
 
 
-def test_tensors_in_objects_of_the_users() -> None:
-    class Box:
-        __slots__ = ("inner", "x")
-
-        def __init__(self, x: Tensor) -> None:
-            self.x = x
-
-    graph = record(Net(lambda self, box: box.x + 1), Box(X))
-    assert op_names(graph) == ["add"]
-    assert [value.kind for value in graph.values] != []
-    assert graph.outputs
-
-
 def test_a_model_with_a_broken_description() -> None:
     class Broken(nn.Module):
         def extra_repr(self) -> str:
@@ -135,3 +124,183 @@ def test_a_model_without_its_constructor() -> None:
 
     with pytest.raises((ForwardError, AttributeError)):
         capture(Forgotten(), (X,))
+
+
+class Layer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.fc(x)
+
+
+class AnswersToAll(Layer):
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return "anything"
+
+
+class Refuses(Layer):
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            raise RuntimeError(f"asked for {name}") from None
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise RuntimeError("no copy")
+
+    __copy__ = __reduce_ex__ = __deepcopy__
+
+
+class BrokenProperties(Layer):
+    def _broken(self) -> Any:
+        raise RuntimeError("broken")
+
+    config = device = example_input_array = main_input_name = pretrained_cfg = dummy_inputs = property(_broken)
+
+
+class FrozenAttributes(Layer):
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "fc" in self.__dict__.get("_modules", {}):
+            raise RuntimeError(f"{name} is frozen")
+        super().__setattr__(name, value)
+
+
+class NoTrain(Layer):
+    def train(self, mode: bool = True) -> Any:
+        raise NotImplementedError("never")
+
+
+class NoTruth(Layer):
+    def __bool__(self) -> bool:
+        raise RuntimeError("neither")
+
+    def __len__(self) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("way", ["real", "fake", "meta"])
+@pytest.mark.parametrize("mode", ["train", "eval"])
+@pytest.mark.parametrize("cls", [AnswersToAll, Refuses, BrokenProperties, FrozenAttributes, NoTrain, NoTruth])
+def test_models_with_traps(cls: type[nn.Module], mode: Any, way: Any) -> None:
+    graph = record(cls(), X, run=way, mode=mode)
+    assert [call.module for call in graph.calls] == ["", "fc"]
+    assert op_names(graph) == ["linear"]
+
+
+@pytest.mark.parametrize("cls", [AnswersToAll, Refuses, BrokenProperties, FrozenAttributes, NoTrain, NoTruth])
+def test_the_inputs_of_models_with_traps_are_found(cls: type[nn.Module]) -> None:
+    assert make_inputs(cls(), None, seed=0).guessed == "1,3, from fc (Linear)"
+
+
+def test_a_model_with_slots() -> None:
+    class Slotted(nn.Module):
+        __slots__ = ("__hidden", "_t", "scale", "unset")
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale, self.__hidden, self._t = 2.0, 3, torch.zeros(3)
+
+        def forward(self, x: Tensor) -> Any:
+            self._t += 1
+            return x * self.scale * self.__hidden + self._t
+
+    model = Slotted()
+    assert op_names(record(model, X)) == ["add_", "mul", "mul", "add"]
+    assert model._t.tolist() == [0.0] * 3
+
+
+def test_a_model_that_does_not_show_its_modules() -> None:
+    class Shy(Layer):
+        def named_modules(self, *args: Any, **kwargs: Any) -> Any:
+            raise ValueError("no")
+
+    with pytest.raises(ForwardError, match=r"before it began, looking for its modules .* raised ValueError: no"):
+        capture(Shy(), (X,))
+
+
+def test_modules_that_hold_one_another() -> None:
+    model = Layer()
+    model.fc.add_module("up", model)
+    with pytest.raises(ForwardError, match="RecursionError"):
+        capture(model, (X,))
+
+
+@pytest.mark.parametrize("register", ["register_forward_hook", "register_forward_pre_hook"])
+def test_hooks_that_raise(register: str) -> None:
+    model = Layer()
+    getattr(model.fc, register)(lambda *args: 1 / 0)
+    assert "ZeroDivisionError" in failure(model, X).cause
+    assert op_names(record(nn.ReLU(), X)) == ["relu"]
+
+
+@pytest.mark.parametrize("forward", [staticmethod(lambda x: x + 1), classmethod(lambda cls, x: x + 1)])
+def test_a_forward_that_is_no_method(forward: Any) -> None:
+    model = type("Odd", (nn.Module,), {"forward": forward})()
+    graph = record(model, X)
+    assert list(graph.inputs) == ["x"]
+    assert op_names(graph) == ["add"]
+
+
+def test_a_model_without_a_forward() -> None:
+    assert "NotImplementedError" in failure(nn.Module(), X).cause
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "change",
+    [
+        torch.fx.symbolic_trace,
+        lambda model: torch.export.export(model, (X,)).module(),
+        lambda model: torch.jit.freeze(torch.jit.script(model.eval())),
+        lambda model: torch.compile(model, backend="eager"),
+        nn.DataParallel,
+    ],
+    ids=["traced", "exported", "frozen", "compiled", "parallel"],
+)
+def test_models_that_torch_made_of_others(change: Any) -> None:
+    graph = record(change(Layer()), X)
+    assert len(graph.inputs) == len(graph.outputs) == 1
+    assert {op.name for op in graph.ops} & {"linear", "addmm"}
+
+
+def test_a_lazy_model_with_buffers() -> None:
+    model = nn.Sequential(nn.LazyLinear(4), nn.LazyBatchNorm1d(), nn.LazyLinear(2))
+    graph = record(model, X)
+    assert [graph.modules[str(i)].params.own for i in range(3)] == [16, 8, 10]
+    assert type(model[1]) is nn.LazyBatchNorm1d
+
+
+def test_an_input_on_meta_is_followed_by_shape() -> None:
+    assert record(nn.Linear(3, 3), X.to("meta")).info.executed == "fake"
+
+
+def test_numbers_of_numpy_are_said_to_come_from_nowhere() -> None:
+    graph = record(Net(lambda self, a: torch.cos(torch.from_numpy(a))), X.numpy())
+    assert graph.inputs == {}
+    assert graph.info.notes[0].startswith("not looked into: arguments of class ndarray")
+
+
+def test_layers_in_another_thread_are_noted() -> None:
+    def body(self: Any, x: Tensor) -> Any:
+        found: list[Tensor] = []
+        thread = threading.Thread(target=lambda: found.append(self.fc(x)))
+        thread.start()
+        thread.join()
+        return found[0] + 1
+
+    graph = record(Net(body, fc=nn.Linear(3, 3)), X)
+    assert graph.info.notes == ("layers ran in another thread: what they gave is drawn as constants",)
+
+
+def test_a_result_that_holds_itself() -> None:
+    def body(self: Any, x: Tensor) -> Any:
+        found: list[Any] = [x + 1]
+        found.append(found)
+        return found
+
+    assert list(record(Net(body), X).outputs) == ["0"]

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from tests.core.recording.nets import Net, record
 from torchrecorder.errors import InputError
+from torchrecorder.graph.check import problems
+from torchrecorder.recording import capture
 from torchrecorder.recording.inputs import Inputs, make_inputs
 
 
@@ -41,6 +43,134 @@ def guess(model: nn.Module, **options: Any) -> Inputs:
 )
 def test_the_first_layer_tells(model: nn.Module, said: str) -> None:
     assert guess(model).guessed == said
+
+
+class Graphs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(5, 3)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor, batch: Tensor) -> Any:
+        source, target = edge_index
+        y = self.fc(x)
+        y = torch.zeros_like(y).index_add(0, target, y[source] * edge_weight[:, None])
+        return torch.zeros(1, 3).index_add(0, batch, y)
+
+
+class Molecules(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds = nn.Embedding(100, 4)
+
+    def forward(self, z: Tensor, pos: Tensor, batch: Tensor | None = None) -> Any:
+        return self.kinds(z) * torch.cdist(pos, pos).sum(1, keepdim=True)
+
+
+class Denoises(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 3, 3, padding=1)
+
+    def forward(self, x: Tensor, t: Tensor) -> Any:
+        assert t.dim() == 1
+        assert not t.is_floating_point()
+        return self.conv(x) * t[:, None, None, None]
+
+
+class Hears(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 4)
+
+    def forward(self, frames: Tensor, frame_lengths: Tensor, mask: Tensor | None) -> Any:
+        assert mask is None
+        shown = torch.arange(frames.size(1))[None] < frame_lengths[:, None]
+        return self.fc(frames) * shown.view(frames.shape[:2])[..., None]
+
+
+class Table(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embeddings = nn.ModuleList([nn.Embedding(3, 2), nn.Embedding(5, 2)])
+        self.num_scale = nn.Parameter(torch.ones(7))
+        self.head = nn.Linear(11, 1)
+
+    def forward(self, x_num: Tensor, x_cat: Tensor) -> Any:
+        parts = [embedding(x_cat[:, i]) for i, embedding in enumerate(self.embeddings)]
+        return self.head(torch.cat([x_num * self.num_scale, *parts], 1))
+
+
+class Towers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.item_net, self.user_net = nn.Linear(3, 2), nn.Linear(5, 2)
+
+    def forward(self, user: Tensor, item: Tensor) -> Any:
+        return self.user_net(user) * self.item_net(item)
+
+
+class Patches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Linear(48, 8)
+        self.places = nn.Parameter(torch.zeros(1, 10, 8))
+
+    def forward(self, image: Tensor) -> Any:
+        patches = image.unfold(2, 4, 4).unfold(3, 4, 4).permute(0, 2, 3, 1, 4, 5).reshape(len(image), -1, 48)
+        return torch.stack([self.embed(patches), self.places[:, 1:].expand(len(image), -1, -1)])
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (
+            Graphs(),
+            "x=4,5; edge_index=int64[2,8]<4; edge_weight=8; batch=int64[4]<1,"
+            " a small graph, from the names of its parameters and its first layers",
+        ),
+        (Molecules(), "z=int64[4]; pos=4,3, a small graph, from the names of its parameters and its first layers"),
+        (Denoises(), "x=1,3,224,224; t=int64[1], from the names of its parameters and conv (Conv2d)"),
+        (
+            Hears(),
+            "frames=1,16,6; frame_lengths=[16]; mask=None, from the names of its parameters and fc (Linear)",
+        ),
+        (Table(), "x_num=1,7; x_cat=int64[1,2]<1, a row of a table, from the names of its parameters and its layers"),
+        (Towers(), "1,5; 1,3, from user_net (Linear), item_net (Linear)"),
+        (Patches(), "1,3,12,12, from embed (Linear), taking patches of 4 by 4"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_the_names_of_parameters_tell(model: nn.Module, said: str) -> None:
+    found = make_inputs(model, None, seed=0)
+    assert found.guessed == said
+    graph = capture(model, found.args, found.kwargs)
+    assert graph.outputs
+    assert problems(graph) == []
+
+
+class FromDiffusers(nn.Module):
+    """As a denoiser of diffusers: its configuration names the sizes."""
+
+    def __init__(self, **config: Any) -> None:
+        super().__init__()
+        self.config = config
+        self.text = nn.Linear(6, 4)
+
+    def forward(self, sample: Tensor, timestep: Tensor, encoder_hidden_states: Tensor) -> Any:
+        if sample.dim() != self.config.get("axes", 4):
+            raise ValueError(f"{sample.dim()} axes")
+        return sample.mean() + self.text(encoder_hidden_states) * timestep
+
+
+FromDiffusers.__module__ = "diffusers.models.some"
+
+
+def test_a_diffusers_model_needs_no_shape() -> None:
+    model = FromDiffusers(in_channels=4, sample_size=8, cross_attention_dim=6)
+    said = "sample=1,4,8,8; timestep=int64[1]; encoder_hidden_states=1,8,6, from the config of FromDiffusers"
+    assert make_inputs(model, None, seed=0).guessed == said
+    film = FromDiffusers(in_channels=4, sample_size=8, cross_attention_dim=6, axes=5)
+    assert make_inputs(film, None, seed=0).guessed.startswith("sample=1,4,5,8,8; timestep")
 
 
 def test_two_examples_are_trained_on() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import weakref
@@ -33,8 +34,10 @@ class Restless(nn.Module):
         self.log: list[int] = []
         self.plain = torch.zeros(3)
         self.count = 0
+        self.random_ = random.Random(3)
+        self.generator = torch.Generator().manual_seed(3)
 
-    def forward(self, x: Tensor, fail: bool = False) -> Tensor:
+    def forward(self, x: Tensor, fail: BaseException | None = None) -> Tensor:
         self.count += 1
         self.log.append(self.count)
         self.cache["x"] = x
@@ -44,10 +47,20 @@ class Restless(nn.Module):
         self.sub.train()
         x.mul_(2)
         random.random(), np.random.rand(), torch.rand(1)
+        self.random_.seed(7)
+        torch.rand(1, generator=self.generator)
         torch.set_grad_enabled(False)
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_device("meta")
+        torch.use_deterministic_algorithms(True)
+        torch.set_float32_matmul_precision("medium")
+        torch.autocast("cpu", torch.float16).__enter__()  # type: ignore[no-untyped-call]
+        self.sub[0].weight.grad = torch.ones(3, 3)
+        self.register_forward_hook(lambda *args: None)
+        self.norm.register_buffer("late", torch.ones(1))
         x = self.sub(self.norm(x))
-        if fail:
-            raise ValueError("no")
+        if fail is not None:
+            raise fail
         return x
 
 
@@ -69,6 +82,11 @@ def surroundings() -> list[Any]:
         str(numpy_state),
         torch.is_grad_enabled(),
         torch.get_default_dtype(),
+        torch.get_default_device(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.get_float32_matmul_precision(),
+        torch.is_autocast_enabled("cpu"),
+        torch.get_autocast_dtype("cpu"),
         len(torch_module._global_forward_hooks),
         len(torch_module._global_forward_pre_hooks),
         torch._C._len_torch_function_stack(),
@@ -76,20 +94,22 @@ def surroundings() -> list[Any]:
     ]
 
 
+@pytest.mark.parametrize("way", ["real", "fake"])
 @pytest.mark.parametrize("mode", ["eval", "train"])
-@pytest.mark.parametrize("fail", [False, True])
-def test_nothing_of_the_model_changes(mode: Any, fail: bool) -> None:
+@pytest.mark.parametrize("fail", [None, ValueError("no"), KeyboardInterrupt(), SystemExit(1)], ids=repr)
+def test_nothing_of_the_model_changes(mode: Any, fail: BaseException | None, way: Any) -> None:
     model = Restless()
     x = torch.ones(4, 3)
     before = state(model), surroundings()
-    if fail:
-        with pytest.raises(ForwardError):
-            capture(model, (x, True), mode=mode)
-    else:
-        capture(model, (x,), mode=mode)
+    numbers = model.random_.getstate(), model.generator.get_state().tolist()
+    with contextlib.suppress(ForwardError, KeyboardInterrupt, SystemExit):
+        capture(model, (x, fail), mode=mode, run=way)
+        assert fail is None
     assert (state(model), surroundings()) == before
     assert (model.count, model.log, model.cache, model.plain.tolist()) == (0, [], {}, [0.0, 0.0, 0.0])
+    assert (model.random_.getstate(), model.generator.get_state().tolist()) == numbers
     assert x.tolist() == [[1.0] * 3] * 4
+    assert op_names(record(nn.ReLU(), X)) == ["relu"]
 
 
 def test_a_lazy_model_stays_lazy() -> None:
@@ -137,6 +157,22 @@ def test_a_closure_over_the_model_still_names_its_layers() -> None:
     graph = record(Net(lambda self, x: fc(x), fc=fc), X)
     assert [call.module for call in graph.calls] == ["", "fc"]
     assert [v.name for v in graph.values if v.kind == "param"] == ["fc.weight", "fc.bias"]
+
+
+@pytest.mark.parametrize("way", ["real", "fake", "meta"])
+def test_a_forward_that_closes_over_the_model_changes_the_copy(way: Any) -> None:
+    norm = nn.BatchNorm1d(3)
+    model = nn.Sequential(norm, nn.ReLU())
+    real: Any = model.forward
+
+    def forward(x: Tensor, depth: int = 1) -> Any:
+        return forward(real(x), depth - 1) if depth else torch.cos(norm(x))
+
+    model.forward = forward  # type: ignore[method-assign]
+    graph = record(model, torch.ones(4, 3), mode="train", run=way)
+    assert [call.module for call in graph.calls] == ["", "0", "1", "0"]
+    assert norm.num_batches_tracked == 0
+    assert {value.meta.device for value in graph.values if value.meta} == {"meta" if way == "meta" else "cpu"}
 
 
 def test_the_seed_decides_the_random_numbers() -> None:

@@ -23,9 +23,17 @@ def resnet() -> nn.Module:
     return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(16, 2))
 
 
+_NOT_ON_META = {
+    "AutocastOps": "autocast is of a device, and on meta none is cast",
+    **dict.fromkeys(("GlobalTensor", "DefaultTensor"), "a tensor that nothing of the model holds lies on the CPU"),
+}
+
+
 @pytest.mark.parametrize("case", [c for c in CASES if not c.needs_numbers], ids=lambda case: case.name)
 @pytest.mark.parametrize("way", ["fake", "meta"])
 def test_without_numbers_the_graph_is_as_exact(case: Case, way: Any) -> None:
+    if way == "meta" and case.name in _NOT_ON_META:
+        pytest.skip(_NOT_ON_META[case.name])
     args, kwargs = case.inputs()
     graph = capture(case.build(), args, kwargs, mode="train" if case.train else "eval", run=way)
     assert to_neutral(graph) == (case.nodes, set(case.edges))

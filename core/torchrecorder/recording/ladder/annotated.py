@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from torchrecorder.recording.ladder.guess import Guess, required
+from torchrecorder.recording.ladder.layers import widths
 from torchrecorder.request import InputSpec
 from torchrecorder.request.shapes import DTYPES
 
@@ -24,7 +25,7 @@ def guesses(model: nn.Module, batch: int) -> Iterator[Guess]:
     found = required(model)
     if not found or not all(isinstance(getattr(p.annotation, "dim_str", None), str) for p in found):
         return
-    for other in dict.fromkeys((*_widths(model), 16)):
+    for other in dict.fromkeys((*widths(model), 16)):
         specs = [_spec(p.annotation, p.name, batch, other) for p in found]
         if all(specs):
             yield Guess("from the annotations of its forward", tuple(spec for spec in specs if spec))
@@ -44,12 +45,3 @@ def _spec(annotation: Any, name: str, batch: int, other: int) -> InputSpec | Non
     known = [dtype for dtype in ("float32", "int64", "bool", *DTYPES) if dtype in dtypes]
     dtype = known[0] if known else "float32"
     return InputSpec(tuple(shape), dtype, name, 2 if dtype.startswith(("int", "uint")) else None)
-
-
-def _widths(model: nn.Module) -> Iterator[int]:
-    """Sizes that a dimension with a name of its own may have: those that the first layers take."""
-    for module in model.modules():
-        for attribute in ("in_features", "in_channels", "input_size", "embed_dim"):
-            width = getattr(module, attribute, None)
-            if type(width) is int and width > 0:
-                yield width

@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from torchrecorder.recording.arguments import as_arguments
-from torchrecorder.recording.ladder.guess import Guess, parameters, required
+from torchrecorder.recording.ladder.guess import Guess, is_from, parameters, required
 from torchrecorder.request import InputSpec
 
 _WORDS = 16
@@ -17,14 +17,10 @@ _WORDS = 16
 
 def guesses(model: nn.Module, batch: int) -> Iterator[Guess]:
     """What a transformers or timm model is called with."""
-    if _is_from(model, "transformers") and isinstance(getattr(model, "main_input_name", None), str):
+    if is_from(model, "transformers") and isinstance(getattr(model, "main_input_name", None), str):
         yield from _transformers(model, batch)
-    if _is_from(model, "timm"):
+    if is_from(model, "timm"):
         yield from _timm(model, batch)
-
-
-def _is_from(model: nn.Module, library: str) -> bool:
-    return any(cls.__module__.partition(".")[0] == library for cls in type(model).__mro__)
 
 
 def _timm(model: Any, batch: int) -> Iterator[Guess]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from torchrecorder.recording.arguments import Arguments
 from torchrecorder.request import InputSpec, format_shapes
@@ -20,9 +22,32 @@ class Guess:
     specs: tuple[InputSpec, ...] = ()
     arguments: Arguments | None = None
     """Inputs that are there already."""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Inputs that are no random numbers, such as lengths; passed by name, besides those that are made."""
+
+    def inputs(self) -> str:
+        """The inputs as the option `shape` writes them, with those that it cannot make."""
+        fixed = [f"{name}={_text(value)}" for name, value in self.fixed.items()]
+        return "; ".join((*([format_shapes(self.specs)] if self.specs else []), *fixed))
 
     def __str__(self) -> str:
-        return f"{format_shapes(self.specs)}, {self.why}" if self.specs else self.why
+        inputs = self.inputs()
+        return f"{inputs}, {self.why}" if inputs else self.why
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {_text(item)}" for name, item in value.items()) + "}"
+    return str(value.tolist() if isinstance(value, Tensor) and value.dim() < 2 else _shape(value))
+
+
+def _shape(value: Any) -> Any:
+    return list(value.shape) if isinstance(value, Tensor) else value
+
+
+def is_from(model: nn.Module, library: str) -> bool:
+    """Whether the model's class, or one that it derives from, comes from a library."""
+    return any(cls.__module__.partition(".")[0] == library for cls in type(model).__mro__)
 
 
 def required(model: nn.Module) -> list[inspect.Parameter]:

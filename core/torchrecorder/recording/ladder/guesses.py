@@ -8,22 +8,29 @@ from typing import Any
 from torch import nn
 
 from torchrecorder.recording.arguments import as_arguments
-from torchrecorder.recording.ladder import annotated, declared, layers
+from torchrecorder.recording.ladder import annotated, declared, diffusion, layers, named
 from torchrecorder.recording.ladder.guess import Guess, parameters
-from torchrecorder.request import format_shapes
 
 
 def guesses(model: nn.Module, batch: int = 1) -> Iterator[Guess]:
     """The guesses for a model, each kind of inputs once."""
     rungs = [_nothing(model), _example(model)]
-    rungs += [rung.guesses(model, batch) for rung in (declared, annotated, layers)]
+    rungs += [rung.guesses(model, batch) for rung in (declared, diffusion, annotated, named, layers)]
     seen: set[str] = set()
     for rung in rungs:
-        for guess in rung:
-            key = format_shapes(guess.specs)
-            if key not in seen or not guess.specs:
+        for guess in _while_it_can(rung):
+            key = guess.inputs()
+            if key not in seen or not key:
                 seen.add(key)
                 yield guess
+
+
+def _while_it_can(rung: Iterator[Guess]) -> Iterator[Guess]:
+    """The guesses of a rung until looking at the model raises: its attributes may be code that does."""
+    try:
+        yield from rung
+    except Exception:
+        return
 
 
 def _nothing(model: nn.Module) -> Iterator[Guess]:

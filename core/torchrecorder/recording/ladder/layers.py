@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from torchrecorder.recording.ladder.guess import Guess, required
@@ -21,12 +21,63 @@ _WITH_PARTS = (nn.MultiheadAttention, nn.RNNBase, nn.Conv1d, nn.Conv2d, nn.Conv3
 
 
 def guesses(model: nn.Module, batch: int) -> Iterator[Guess]:
-    """What the first layers with parameters take, the same for each argument of the forward."""
-    count = max(1, len(required(model)))
+    """What the first layers with parameters take: the same for each argument of the forward, or a layer for each."""
+    needed = required(model)
+    for where, spec in accepted(model, batch):
+        yield Guess(f"from {where}", (spec,) * max(1, len(needed)))
+    if len(needed) > 1:
+        yield from _each_its_own(model, [p.name for p in needed], batch)
+    yield from _in_patches(model, batch)
+
+
+def accepted(model: nn.Module, batch: int) -> Iterator[tuple[str, InputSpec]]:
+    """What the first layers with parameters take, each with the layer's name."""
     for path, layer in islice(_leaves(model), _LAYERS):
-        where = f"from {path} ({type(layer).__name__})" if path else f"from {type(layer).__name__}"
         for spec in _accepted(layer, batch):
-            yield Guess(where, (spec,) * count)
+            yield _name(path, layer), spec
+
+
+def widths(model: nn.Module) -> Iterator[int]:
+    """How many features layers take, in the order in which they are registered."""
+    for module in model.modules():
+        for attribute in ("in_features", "in_channels", "input_size", "embed_dim"):
+            width = getattr(module, attribute, None)
+            if type(width) is int and width > 0:
+                yield width
+
+
+def _name(path: str, layer: nn.Module) -> str:
+    return f"{path} ({type(layer).__name__})" if path else type(layer).__name__
+
+
+def _each_its_own(model: nn.Module, names: Sequence[str], batch: int) -> Iterator[Guess]:
+    """For each argument the layer that is named like it, else the next one that no other argument has."""
+    leaves = list(islice(_leaves(model), 16))
+    chosen: list[tuple[str, nn.Module]] = []
+    for name in names:
+        free = [leaf for leaf in leaves if leaf not in chosen]
+        like = [leaf for leaf in free if len(name) > 1 and name.lower() in leaf[0].lower()]
+        chosen += (like or free)[:1]
+    if len(chosen) == len(names):
+        where = ", ".join(_name(*leaf) for leaf in chosen)
+        for specs in zip(*(_accepted(layer, batch) for _, layer in chosen), strict=False):
+            yield Guess(f"from {where}", specs)
+
+
+def _in_patches(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """A picture whose flattened patches are what the first layers take; embeddings of places tell how many."""
+    held = [*model.parameters(), *(value for value in vars(model).values() if isinstance(value, Tensor))]
+    counts = {count for tensor in held if tensor.dim() <= 3 for count in tensor.shape[:-1]}
+    squares = {n for count in counts for n in (count, count - 1) if n > 3 and math.isqrt(n) ** 2 == n}
+    sides = [math.isqrt(n) for n in sorted(squares)]
+    for path, layer in islice(_leaves(model), _LAYERS):
+        features = getattr(layer, "in_features", None) or getattr(layer, "normalized_shape", (0,))[-1]
+        for channels in (3, 1):
+            patch = math.isqrt(features // channels)
+            if patch > 1 and patch * patch * channels == features:
+                for side in (*sides[-3:], 8):
+                    spec = InputSpec((batch, channels, patch * side, patch * side))
+                    yield Guess(f"from {_name(path, layer)}, taking patches of {patch} by {patch}", (spec,))
 
 
 def _leaves(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
@@ -41,6 +92,8 @@ def _accepted(layer: nn.Module, batch: int) -> Iterator[InputSpec]:
         yield InputSpec((batch, min(16, layer.num_embeddings)), "int64", high=layer.num_embeddings)
     elif isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
         yield from _grids(len(layer.kernel_size), layer.in_channels or 3, batch)
+        if isinstance(layer, nn.Conv1d) and layer.in_channels == 1:
+            yield InputSpec((batch, 16000))  # sound, to which the model adds the axis of channels
     elif isinstance(layer, nn.Linear):
         yield from _rows(layer.in_features or 16, batch)
     elif isinstance(layer, nn.MultiheadAttention):

@@ -1,0 +1,79 @@
+"""Objects that are neither tensors nor containers: which of them are looked into, and what they hold.
+
+Nothing here runs code of the class: an attribute of some object may be a property that raises, `__getattr__` may answer
+to any name, and `__class__` may lie. What an object holds is what Python stored in its `__dict__` and its slots.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+import weakref
+from collections.abc import Iterator
+from types import MemberDescriptorType
+from typing import Any
+
+_OPEN_OF_STDLIB = {
+    *(("types", "SimpleNamespace"), ("argparse", "Namespace")),
+    *(("collections", "UserDict"), ("collections", "UserList"), ("collections", "ChainMap")),
+}
+"""Classes of the standard library that hold whatever their user likes."""
+
+_OPEN_OF_TORCH = ("torch.distributions.", "torch.nn.")
+"""Parts of torch whose objects hold tensors; others hold the graph of a compiler, a profiler, a process group."""
+
+_HEAP = 1 << 9
+"""The flag of classes that were made by a `class` statement, as opposed to those written in C."""
+
+
+_known: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def is_open(cls: type) -> bool:
+    """Whether objects of the class are looked into: it is written in Python, and somebody's own."""
+    found = _known.get(cls)
+    if found is None:
+        found = _known[cls] = _is_open(cls)
+    return found
+
+
+def _is_open(cls: type) -> bool:
+    if (cls.__module__, cls.__qualname__) in _OPEN_OF_STDLIB:
+        return True
+    package = cls.__module__.partition(".")[0]
+    if package == "torch" and not cls.__module__.startswith(_OPEN_OF_TORCH):
+        return False
+    if package in sys.stdlib_module_names or issubclass(cls, (enum.Enum, type)):
+        return False
+    # What has a finalizer owns something that must not be let go twice.
+    return not hasattr(cls, "__del__") and all(base is object or base.__flags__ & _HEAP for base in cls.__mro__)
+
+
+def attributes(obj: object) -> Iterator[tuple[str, Any]]:
+    """What an object holds, by name."""
+    yield from dictionary(obj).items()
+    for member in members(type(obj)):
+        try:
+            yield member.__name__, member.__get__(obj)
+        except AttributeError:  # not set
+            continue
+
+
+def dictionary(obj: object) -> dict[str, Any]:
+    """The `__dict__` of an object; an empty one, if it has none."""
+    try:
+        found = object.__getattribute__(obj, "__dict__")
+    except AttributeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def members(cls: type) -> tuple[MemberDescriptorType, ...]:
+    """The slots of a class and of its bases."""
+    return tuple(
+        found for base in cls.__mro__ if "__slots__" in vars(base) for found in vars(base).values() if _is_member(found)
+    )
+
+
+def _is_member(found: object) -> bool:
+    return type(found) is MemberDescriptorType and found.__name__ not in ("__dict__", "__weakref__")
