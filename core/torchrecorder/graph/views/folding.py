@@ -49,19 +49,20 @@ class Comparer:
         length, period = self.run(calls, start), 1
         # a shorter period would consist of equal calls only, and those are found
         for candidate in range(length + 1, _MAX_PERIOD + 1):
-            repeated = self._repeated(calls[start:], candidate)
+            repeated = self._repeated(calls, start, candidate)
             if repeated >= _MIN_TURNS * candidate and repeated > length:
                 return repeated, candidate
         return length, period
 
-    def _repeated(self, calls: Sequence[int], period: int) -> int:
-        """How many of the calls, in whole turns, are equal to those one period before."""
-        stop = period
-        while stop < len(calls) and self.equal(calls[stop % period], calls[stop]):
+    def _repeated(self, calls: Sequence[int], start: int, period: int) -> int:
+        """How many of the calls from `start` on, in whole turns, are equal to those one period before."""
+        stop = start + period
+        while stop < len(calls) and self.equal(calls[start + (stop - start) % period], calls[stop]):
             stop += 1
-        n_turns = stop // period
+        n_turns = (stop - start) // period
         if n_turns > 1:
-            n_turns = min(self._same_sharing([*calls[kind : n_turns * period : period]]) for kind in range(period))
+            whole = calls[start : start + n_turns * period]
+            n_turns = min(self._same_sharing([*whole[kind::period]]) for kind in range(period))
         return n_turns * period
 
     def equal(self, a: int, b: int) -> bool:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from torchrecorder.errors import EngineError
-from torchrecorder.renderer.svg.geometry import Curve, Point, Rect
+from torchrecorder.renderer.svg.geometry import Curve, Point, Rect, is_straight
 from torchrecorder.renderer.svg.palette import COLOURS
 
 PAD = 4.5
@@ -25,6 +25,7 @@ _MAX_SUM = 1e8
 _LINE_HEIGHT, _BASE = 1.2, 0.34
 """Distance of base lines, and how far one lies under the middle of its line; as parts of the size."""
 _INCH = 72.0
+_USUAL_SIZE = 10.5
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
 
 
@@ -111,31 +112,29 @@ class _Reader:
             drawing.boxes.append(self._box(row))
 
     def line(self, row: Mapping[str, Any]) -> Line:
-        """An edge."""
-        first, _, rest = row["pos"].partition(" ")
-        tip: Point | None = None
-        if first.startswith("e,"):
-            (tip,), curve = self._points(first[2:]), self._points(rest)
-        else:
-            curve = self._points(row["pos"])
-        if len(curve) % 3 != 1:
+        """An edge; one that cannot be told from a straight line is one."""
+        text = row["pos"]
+        has_tip = text.startswith("e,")
+        curve = self._points(text[2:] if has_tip else text)
+        tip = curve.pop(0) if has_tip else None
+        if len(curve) % 3 != 1 or len(curve) < 4:
             raise ValueError(f"a curve has {len(curve)} points")
-        return Line(_flags(row), curve, tip, _about(row))
+        return Line(_flags(row), [curve[0], curve[-1]] if is_straight(curve) else curve, tip, _about(row))
 
     def _node(self, row: Mapping[str, Any]) -> Figure:
         ((x, y),) = self._points(row["pos"])
         wide, high = _number(row["width"]) * _INCH / 2, _number(row["height"]) * _INCH / 2
-        size = _number(row.get("fontsize", "10.5"))
-        lines = [_plain(line) for line in _lines(row.get("label", ""))]
+        size = _number(row["fontsize"]) if "fontsize" in row else _USUAL_SIZE
+        words = _at(x, y, size, _lines(row.get("label", "")))
         rect = Rect(x - wide, y - high, x + wide, y + high)
-        return Figure(_flags(row), rect, row.get("shape") == "circle", _at(x, y, size, lines), _about(row))
+        return Figure(_flags(row), rect, row.get("shape") == "circle", words, _about(row))
 
     def _box(self, row: Mapping[str, Any]) -> Figure:
         left, bottom, right, top = _numbers(row["bb"], 4)
         rect = Rect(left + self.dx, self.dy - top, right + self.dx, self.dy - bottom)
         text = _plain(row.get("label", ""))
         ((x, y),) = self._points(row["lp"]) if text else ((0.0, 0.0),)
-        return Figure(_flags(row), rect, False, _at(x, y, 10.5, [text]), _about(row))
+        return Figure(_flags(row), rect, False, _at(x, y, _USUAL_SIZE, [text]), _about(row))
 
     def _points(self, text: str) -> list[Point]:
         numbers = _numbers(text.replace(" ", ","))
@@ -166,12 +165,18 @@ def _about(row: Mapping[str, Any]) -> str:
 
 def _lines(label: str) -> list[str]:
     """The lines of a label: an escaped line break parts them, an escaped backslash does not."""
-    return re.sub(r"\\\\|\\n", lambda found: found[0] if found[0] == "\\\\" else "\n", label).split("\n")
+    if "\\\\" not in label:
+        return [_plain(line) for line in label.split("\\n")]
+    parted = re.sub(r"\\\\|\\n", lambda found: found[0] if found[0] == "\\\\" else "\n", label)
+    return [_plain(line) for line in parted.split("\n")]
 
 
 def _plain(text: str) -> str:
     """The text that was escaped for the engine."""
-    return _ESCAPED.sub(lambda found: found[1] or "&", str(text)).strip()
+    text = str(text)
+    if "\\" in text or "&" in text:
+        text = _ESCAPED.sub(lambda found: found[1] or "&", text)
+    return text.strip()
 
 
 def _number(text: str) -> float:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 Point = tuple[float, float]
 Curve = list[Point]
-"""A start, then three points for each cubic Bézier segment."""
+"""The two ends of a straight line; or a start, then three points for each cubic Bézier segment."""
 
 
 class Rect(NamedTuple):
@@ -43,22 +43,25 @@ class Rect(NamedTuple):
 
 def around(points: Sequence[Point]) -> Rect:
     """The smallest rectangle around the points."""
+    if len(points) == 2:
+        (a, b), (c, d) = points
+        return Rect(min(a, c), min(b, d), max(a, c), max(b, d))
     xs, ys = zip(*points, strict=True)
     return Rect(min(xs), min(ys), max(xs), max(ys))
 
 
-Segment = tuple[Point, Point, Point, Point]
+Segment = Sequence[Point]
+"""The two ends of a straight line, or the four points of a cubic Bézier curve."""
 
 
-def segments(curve: Curve) -> Iterator[Segment]:
-    """The Bézier segments of a curve."""
-    for i in range(0, len(curve) - 3, 3):
-        yield curve[i], curve[i + 1], curve[i + 2], curve[i + 3]
+def segments(curve: Curve) -> list[Segment]:
+    """The segments of a curve."""
+    return [curve] if len(curve) == 2 else [curve[i : i + 4] for i in range(0, len(curve) - 3, 3)]
 
 
 def crossing(segment: Segment, rect: Rect) -> bool:
     """Whether the segment passes through the rectangle."""
-    return any(rect.contains(_at(segment, i / _STEPS)) for i in range(_STEPS + 1))
+    return bool(_inside(segment, rect))
 
 
 def without(curve: Curve, near: Callable[[Rect], Sequence[Rect]]) -> list[Curve]:
@@ -76,52 +79,82 @@ def _parts(curve: Curve, rects: Sequence[Rect]) -> list[Curve]:
     parts: list[Curve] = []
     joined = False
     for segment in segments(curve):
-        extent = around(segment)
-        in_way = [rect for rect in rects if rect.meets(extent)]
-        for start, end in _outside(segment, in_way):
+        hidden = sorted(span for rect in rects for span in _inside(segment, rect))
+        if not hidden:
+            parts[-1:] = [parts[-1] + [*segment[1:]]] if joined else [*parts[-1:], [*segment]]
+            joined = True
+            continue
+        for start, end in _between(hidden):
             piece = _cut(segment, start, end)
-            if start == 0 and joined:
-                parts[-1].extend(piece[1:])
-            else:
-                parts.append([*piece])
-            joined = end == 1
-        joined = joined and not any(rect.contains(segment[3]) for rect in in_way)
+            parts[-1:] = [parts[-1] + piece[1:]] if start == 0 and joined else [*parts[-1:], piece]
+        joined = hidden[-1][1] < 1
     return parts
 
 
-_STEPS = 32
+def _between(hidden: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """What the sorted intervals leave of that from 0 to 1."""
+    at = 0.0
+    for start, end in hidden:
+        if start > at:
+            yield at, start
+        at = max(at, end)
+    if at < 1:
+        yield at, 1.0
 
 
-def _outside(segment: Segment, rects: Sequence[Rect]) -> list[tuple[float, float]]:
-    """The intervals of the parameter in which the segment is in no rectangle."""
-    if not rects:
-        return [(0.0, 1.0)]
-    free = [not any(rect.contains(_at(segment, i / _STEPS)) for rect in rects) for i in range(_STEPS + 1)]
-    found, start = [], None
-    for i, is_free in enumerate([*free, False]):
-        if is_free and start is None:
+def _inside(segment: Segment, rect: Rect) -> list[tuple[float, float]]:
+    """The intervals of the parameter in which the segment is in the rectangle."""
+    if not around(segment).meets(rect):
+        return []
+    return _line_inside(segment[0], segment[1], rect) if len(segment) == 2 else _curve_inside(segment, rect)
+
+
+def _line_inside(start: Point, end: Point, rect: Rect) -> list[tuple[float, float]]:
+    """The method of Liang and Barsky: each side of the rectangle cuts off a part of the line."""
+    enters, leaves = 0.0, 1.0
+    for p, q, low, high in ((start[0], end[0], rect.left, rect.right), (start[1], end[1], rect.top, rect.bottom)):
+        if p == q:
+            if not low <= p <= high:
+                return []
+            continue
+        first, last = sorted(((low - p) / (q - p), (high - p) / (q - p)))
+        enters, leaves = max(enters, first), min(leaves, last)
+    return [(enters, leaves)] if enters < leaves else []
+
+
+def _curve_inside(segment: Segment, rect: Rect) -> list[tuple[float, float]]:
+    """By points that lie so near to one another that nothing of the size of a word is missed."""
+    extent = around(segment)
+    n = min(8 + int((extent.width + extent.height) / _STEP), _MAX_STEPS)
+    found: list[tuple[float, float]] = []
+    start = -1
+    for i in range(n + 2):
+        is_in = i <= n and rect.contains(_at(segment, i / n))
+        if is_in and start < 0:
             start = i
-        elif not is_free and start is not None:
-            if i - 1 > start:
-                found.append((start / _STEPS, (i - 1) / _STEPS))
-            start = None
+        elif not is_in and start >= 0:
+            found.append((max(start - 1, 0) / n, min(i, n) / n))
+            start = -1
     return found
 
 
+_STEP, _MAX_STEPS = 3.0, 400
+"""Distance in points between two places of a curve that are looked at, and how many there are at most."""
+
+
 def _at(segment: Segment, t: float) -> Point:
-    a, b, c, d = segment
+    if len(segment) == 2:
+        return _part(segment[0], segment[1], t)
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
     u = 1 - t
-    k = (u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t)
-    return (
-        k[0] * a[0] + k[1] * b[0] + k[2] * c[0] + k[3] * d[0],
-        k[0] * a[1] + k[1] * b[1] + k[2] * c[1] + k[3] * d[1],
-    )
+    k0, k1, k2, k3 = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
+    return k0 * ax + k1 * bx + k2 * cx + k3 * dx, k0 * ay + k1 * by + k2 * cy + k3 * dy
 
 
 def _cut(segment: Segment, start: float, end: float) -> list[Point]:
     """The part of a segment between two parameters."""
-    if (start, end) == (0, 1):
-        return [*segment]
+    if len(segment) == 2:
+        return [_at(segment, start), _at(segment, end)]
     _, right = _halves(segment, start)
     left, _ = _halves(right, (end - start) / (1 - start) if start < 1 else 1)
     return [*left]
@@ -129,13 +162,13 @@ def _cut(segment: Segment, start: float, end: float) -> list[Point]:
 
 def _halves(segment: Segment, t: float) -> tuple[Segment, Segment]:
     a, b, c, d = segment
-    ab, bc, cd = _between(a, b, t), _between(b, c, t), _between(c, d, t)
-    abc, bcd = _between(ab, bc, t), _between(bc, cd, t)
-    middle = _between(abc, bcd, t)
+    ab, bc, cd = _part(a, b, t), _part(b, c, t), _part(c, d, t)
+    abc, bcd = _part(ab, bc, t), _part(bc, cd, t)
+    middle = _part(abc, bcd, t)
     return (a, ab, abc, middle), (middle, bcd, cd, d)
 
 
-def _between(p: Point, q: Point, t: float) -> Point:
+def _part(p: Point, q: Point, t: float) -> Point:
     return p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t
 
 
@@ -167,9 +200,12 @@ _SLIM = 0.35
 """Half the width of an arrow head, as a part of its length."""
 
 
+_PLACES = 32
+
+
 def along(curve: Curve, places: Sequence[float]) -> list[Point]:
     """Points at parts of the curve's length, `0.5` in its middle."""
-    points = [_at(segment, i / _STEPS) for segment in segments(curve) for i in range(_STEPS)] + [curve[-1]]
+    points = [_at(segment, i / _PLACES) for segment in segments(curve) for i in range(_PLACES)] + [curve[-1]]
     lengths = [0.0]
     for p, q in pairwise(points):
         lengths.append(lengths[-1] + math.hypot(q[0] - p[0], q[1] - p[1]))

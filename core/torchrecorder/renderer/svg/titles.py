@@ -15,6 +15,8 @@ from torchrecorder.renderer.svg.metrics import width
 from torchrecorder.renderer.svg.scene import Curves
 
 _INSET = 9.0
+PARTS = " · "
+"""Between the name, which is bold, and the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +35,17 @@ def place_titles(drawing: Drawing, curves: Curves) -> list[Title]:
 
 
 def _place(box: Figure, word: Word, curves: Curves) -> Title:
-    length = width(word.text, word.size)
+    length = _length(word)
     lefts = [box.rect.left + _INSET, max(box.rect.right - _INSET - length, box.rect.left + _INSET)]
     at_left, at_right = (_at(box, left, length, word) for left in lefts)
     crossing = curves.through(at_left.rect)
     return at_right if crossing and curves.through(at_right.rect) < crossing else at_left
+
+
+def _length(word: Word) -> float:
+    """How wide it is; its first part is bold."""
+    name, dot, rest = word.text.partition(PARTS)
+    return width(name, word.size, bold=True) + width(dot + rest, word.size)
 
 
 def _at(box: Figure, left: float, length: float, word: Word) -> Title:
