@@ -8,6 +8,8 @@ user's is ever a name, and every label is escaped and without HTML.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 
@@ -16,6 +18,8 @@ import graphviz
 from torchrecorder.graph import Box, Edge, Node, View
 from torchrecorder.renderer.ranks import same_rank
 from torchrecorder.renderer.shapes import edge_shapes
+from torchrecorder.renderer.svg.metrics import BOLD, width
+from torchrecorder.renderer.svg.titles import PARTS
 from torchrecorder.renderer.words.labels import Labels
 from torchrecorder.renderer.words.shown import USUAL
 
@@ -39,8 +43,8 @@ _NODE = {"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize"
 _NODE |= {"margin": "0.13,0.06", "height": "0.3", "width": "0.8"}
 _EDGE = {"fontname": "Helvetica", "fontsize": "9", "arrowsize": "0.6"}
 _LOOSE = ("param", "buffer", "const", "from")
-_SIGN = {"shape": "circle", "width": "0.26", "height": "0.26", "fixedsize": "true", "margin": "0"}
-_SMALL = {"width": "0.3", "height": "0.24", "margin": "0.1,0.03", "fontsize": "9"}
+_SIGN = " shape=circle width=0.26 height=0.26 fixedsize=true margin=0"
+_SMALL = ' width=0.3 height=0.24 margin="0.1,0.03" fontsize=9'
 
 
 def to_dot(view: View, *, name: str = "", direction: str = "TB", show: Collection[str] = USUAL) -> graphviz.Digraph:
@@ -62,6 +66,7 @@ class _Drawing:
         care = "2" if len(view.nodes) <= _VERY_MANY else "0.5"
         self.effort = {"nslimit": care, "mclimit": "0.3"} if is_large else {}
         self.shapes = edge_shapes(view, show) if "shapes" in show and not is_large else {}
+        self.has_failed = view.graph.info.failure is not None
         self.nodes_in: dict[int | None, list[Node]] = {}
         self.boxes_in: dict[int | None, list[Box]] = {}
         for node in view.nodes:
@@ -77,8 +82,7 @@ class _Drawing:
         dot.body.extend(self._lines())
         for nodes in same_rank(self.view):
             dot.body.append("\t{rank=same; " + "; ".join(f"n{node}" for node in nodes) + "}\n")
-        for edge in self.view.edges:
-            self._edge(dot, edge)
+        dot.body.extend(map(self._edge, self.view.edges))
         return dot
 
     def _lines(self) -> Iterator[str]:
@@ -105,49 +109,59 @@ class _Drawing:
 
     def _title(self, box: Box) -> Iterator[str]:
         words = ["box", *(["repeat"] if box.repeat > 1 else []), *([] if self._is_ok(box.calls) else ["error"])]
-        attributes = {"label": self.labels.box(box), "class": " ".join(words), "margin": "10", "style": "rounded"}
-        cls = self.labels.cls(box.calls) if box.period == 1 else ""
-        attributes |= {"comment": cls} if cls else {}
-        return (f"{key}={_quoted(value)}" for key, value in attributes.items())
+        text = self.labels.box(box)
+        yield f"label={_quoted(text + _room_for_bold(text))}"
+        yield f"class={_quoted(' '.join(words))}"
+        yield "margin=10"
+        yield "style=rounded"
+        if cls := self.labels.cls(box.calls) if box.period == 1 else "":
+            yield f"comment={_quoted(cls)}"
 
     def _node(self, node: Node) -> str:
         label = self.labels.node(node)
         kind = self.labels.kind(node)
-        words = [kind, *(["repeat"] if node.kind == "call" and node.repeat > 1 else [])]
-        words += [] if self._is_ok(node.calls) else ["error"]
-        style = _SIGN if label.is_sign else _SMALL if kind in ("data", "link") else {}
-        attributes = {"label": _label(label.name, label.line), "class": " ".join(words), **style}
+        words = kind + (" repeat" if node.repeat > 1 else "") + ("" if self._is_ok(node.calls) else " error")
         cls = self.labels.cls(node.calls) if node.kind == "call" else ""
-        attributes |= {"comment": cls} if cls else {}
-        inner = " ".join(f"{key}={value if key == 'label' else _quoted(value)}" for key, value in attributes.items())
-        return f"n{node.id} [{inner}]"
+        style = _SIGN if label.is_sign else _SMALL if kind in ("data", "link") else ""
+        return f"n{node.id} [label={_label(label.name, label.line)}{_facts(words, cls, style)}]"
 
-    def _edge(self, dot: graphviz.Digraph, edge: Edge) -> None:
+    def _edge(self, edge: Edge) -> str:
         shape = self.shapes.get((edge.tail, edge.head), "")
         is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
         weight = "1" if is_loose else "0" if edge.skip else "4"
-        attributes = {"weight": weight, **({"comment": shape} if shape else {})}
-        attributes |= {"class": "skip"} if edge.skip else {}
-        inner = " ".join(f"{key}={_quoted(value)}" for key, value in attributes.items())
-        dot.body.append(f"\tn{edge.tail} -> n{edge.head} [{inner}]\n")
+        said = f" comment={_quoted(shape)}" if shape else ""
+        return f"\tn{edge.tail} -> n{edge.head} [weight={weight}{said}{' class=skip' if edge.skip else ''}]\n"
 
     def _is_ok(self, calls: tuple[int, ...]) -> bool:
-        failure = self.view.graph.info.failure
-        return all(self.view.graph.calls[call].ok for call in calls) or failure is None
+        return not self.has_failed or all(self.view.graph.calls[call].ok for call in calls)
+
+
+def _room_for_bold(title: str) -> str:
+    """Spaces as wide as a title grows when its name is bold: layout measures it in the regular face."""
+    name = title.partition(PARTS)[0]
+    return " " * math.ceil((BOLD - 1) * width(name, FONT_SIZE) / width(" ", FONT_SIZE))
 
 
 @lru_cache(maxsize=4096)
-def _quoted(text: str) -> str:
-    """The text as an attribute; cached, because a few hundred classes and sizes come thousands of times."""
-    return str(graphviz.quoting.quote(_literal(text)))
+def _facts(words: str, cls: str, style: str) -> str:
+    """What a node is besides its label; cached, because a few hundred classes come thousands of times."""
+    return f" class={_quoted(words)}{style}" + (f" comment={_quoted(cls)}" if cls else "")
 
 
-def _label(*lines: str) -> str:
+def _label(name: str, line: str) -> str:
     """Lines of a label, quoted; a line break is the only thing in it that is not meant literally."""
-    escaped = "\\n".join(_literal(line) for line in lines if line)
-    return str(graphviz.quoting.quote(graphviz.nohtml(escaped)))
+    return f'"{_literal(name)}\\n{_literal(line)}"' if line else f'"{_literal(name)}"'
+
+
+def _quoted(text: str) -> str:
+    """The text as an attribute."""
+    return f'"{_literal(text)}"'
+
+
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;"})
+_PLAIN = re.compile(r'[^\\"&]*')
 
 
 def _literal(text: str) -> str:
-    """The text as the engine takes it literally; it would read `&lt;` as `<` even outside HTML."""
-    return graphviz.escape(text.replace("&", "&amp;"))
+    """The text between quotes as the engine takes it literally; it would read `&lt;` as `<` even outside HTML."""
+    return text if _PLAIN.fullmatch(text) else text.translate(_ESCAPES)

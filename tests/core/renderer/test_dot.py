@@ -36,7 +36,7 @@ def test_shapes_are_said_where_they_change() -> None:
 
 def test_the_name_of_the_model() -> None:
     assert (
-        'label="ResNet block · BasicBlock · 3.68 k params"'
+        'label="ResNet block · BasicBlock · 3.68 k params '
         in to_dot(make_view(residual_block()), name="ResNet block").source
     )
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchrecorder.errors import EngineError
 from torchrecorder.renderer.svg.geometry import Curve, Point, Rect, is_straight
@@ -29,8 +29,7 @@ _USUAL_SIZE = 10.5
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A line of text; `x` is its middle, `y` its base line."""
 
     x: float
@@ -39,8 +38,7 @@ class Word:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """A box or a node."""
 
     flags: frozenset[str]
@@ -51,8 +49,7 @@ class Figure:
     """The class of what it shows, if it shows a layer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """An edge."""
 
     flags: frozenset[str]
@@ -122,9 +119,9 @@ class _Reader:
         return Line(_flags(row), [curve[0], curve[-1]] if is_straight(curve) else curve, tip, _about(row))
 
     def _node(self, row: Mapping[str, Any]) -> Figure:
-        ((x, y),) = self._points(row["pos"])
-        wide, high = _number(row["width"]) * _INCH / 2, _number(row["height"]) * _INCH / 2
-        size = _number(row["fontsize"]) if "fontsize" in row else _USUAL_SIZE
+        x, y, wide, high = _numbers(f"{row['pos']},{row['width']},{row['height']}", 4)
+        x, y, wide, high = x + self.dx, self.dy - y, wide * _INCH / 2, high * _INCH / 2
+        (size,) = _numbers(row["fontsize"], 1) if "fontsize" in row else (_USUAL_SIZE,)
         words = _at(x, y, size, _lines(row.get("label", "")))
         rect = Rect(x - wide, y - high, x + wide, y + high)
         return Figure(_flags(row), rect, row.get("shape") == "circle", words, _about(row))
@@ -145,8 +142,9 @@ class _Reader:
 def _at(x: float, y: float, size: float, lines: Iterable[str]) -> tuple[Word, ...]:
     """Lines of text around a middle."""
     seen = [line for line in lines if line]
-    top = y - (len(seen) - 1) / 2 * size * _LINE_HEIGHT + size * _BASE
-    return tuple(Word(x, top + i * size * _LINE_HEIGHT, size, line) for i, line in enumerate(seen))
+    step = size * _LINE_HEIGHT
+    top = y - (len(seen) - 1) / 2 * step + size * _BASE
+    return tuple([Word(x, top + i * step, size, line) for i, line in enumerate(seen)])
 
 
 def _flags(row: Mapping[str, Any]) -> frozenset[str]:
@@ -177,11 +175,6 @@ def _plain(text: str) -> str:
     if "\\" in text or "&" in text:
         text = _ESCAPED.sub(lambda found: found[1] or "&", text)
     return text.strip()
-
-
-def _number(text: str) -> float:
-    (number,) = _numbers(text, 1)
-    return number
 
 
 def _numbers(text: str, n: int | None = None) -> list[float]:

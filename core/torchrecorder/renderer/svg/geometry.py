@@ -37,15 +37,16 @@ class Rect(NamedTuple):
 
     def meets(self, other: Rect) -> bool:
         """Whether the two have a point in common."""
-        is_beside = self.right < other.left or other.right < self.left
-        return not (is_beside or self.bottom < other.top or other.bottom < self.top)
+        left, top, right, bottom = other
+        return self[0] <= right and left <= self[2] and self[1] <= bottom and top <= self[3]
 
 
 def around(points: Sequence[Point]) -> Rect:
     """The smallest rectangle around the points."""
     if len(points) == 2:
         (a, b), (c, d) = points
-        return Rect(min(a, c), min(b, d), max(a, c), max(b, d))
+        left, right = (a, c) if a < c else (c, a)
+        return Rect(left, b, right, d) if b < d else Rect(left, d, right, b)
     xs, ys = zip(*points, strict=True)
     return Rect(min(xs), min(ys), max(xs), max(ys))
 
@@ -61,7 +62,7 @@ def segments(curve: Curve) -> list[Segment]:
 
 def crossing(segment: Segment, rect: Rect) -> bool:
     """Whether the segment passes through the rectangle."""
-    return bool(_inside(segment, rect))
+    return around(segment).meets(rect) and bool(_inside(segment, rect))
 
 
 def without(curve: Curve, near: Callable[[Rect], Sequence[Rect]]) -> list[Curve]:
@@ -79,7 +80,8 @@ def _parts(curve: Curve, rects: Sequence[Rect]) -> list[Curve]:
     parts: list[Curve] = []
     joined = False
     for segment in segments(curve):
-        hidden = sorted(span for rect in rects for span in _inside(segment, rect))
+        extent = around(segment)
+        hidden = sorted([span for rect in rects if rect.meets(extent) for span in _inside(segment, rect)])
         if not hidden:
             parts[-1:] = [parts[-1] + [*segment[1:]]] if joined else [*parts[-1:], [*segment]]
             joined = True
@@ -102,11 +104,35 @@ def _between(hidden: Sequence[tuple[float, float]]) -> Iterator[tuple[float, flo
         yield at, 1.0
 
 
-def _inside(segment: Segment, rect: Rect) -> list[tuple[float, float]]:
-    """The intervals of the parameter in which the segment is in the rectangle."""
-    if not around(segment).meets(rect):
-        return []
-    return _line_inside(segment[0], segment[1], rect) if len(segment) == 2 else _curve_inside(segment, rect)
+def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) -> list[tuple[float, float]]:
+    """The intervals of the parameter in which the segment, which is near the rectangle, is in it.
+
+    A curve is halved until its parts are lines or lie elsewhere.
+
+    Args:
+        segment: The segment.
+        rect: The rectangle.
+        start: The parameter at its first point.
+        end: The parameter at its last point.
+    """
+    if len(segment) == 2 or _is_even(segment):
+        found = _line_inside(segment[0], segment[-1], rect)
+        return [(start + first * (end - start), start + last * (end - start)) for first, last in found]
+    middle = (start + end) / 2
+    left, right = _halves(segment, 0.5)
+    before = _inside(left, rect, start, middle) if around(left).meets(rect) else []
+    return before + (_inside(right, rect, middle, end) if around(right).meets(rect) else [])
+
+
+def _is_even(segment: Segment) -> bool:
+    """Whether the curve is a line on which the parameter grows evenly, as far as can be seen."""
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
+    off = abs(3 * bx - 2 * ax - dx) + abs(3 * by - 2 * ay - dy) + abs(3 * cx - ax - 2 * dx) + abs(3 * cy - ay - 2 * dy)
+    return off < _EVEN
+
+
+_EVEN = 4.0
+"""Three times the sum of the distances of the inner points from the thirds of the line."""
 
 
 def _line_inside(start: Point, end: Point, rect: Rect) -> list[tuple[float, float]]:
@@ -117,29 +143,11 @@ def _line_inside(start: Point, end: Point, rect: Rect) -> list[tuple[float, floa
             if not low <= p <= high:
                 return []
             continue
-        first, last = sorted(((low - p) / (q - p), (high - p) / (q - p)))
+        first, last = (low - p) / (q - p), (high - p) / (q - p)
+        if first > last:
+            first, last = last, first
         enters, leaves = max(enters, first), min(leaves, last)
     return [(enters, leaves)] if enters < leaves else []
-
-
-def _curve_inside(segment: Segment, rect: Rect) -> list[tuple[float, float]]:
-    """By points that lie so near to one another that nothing of the size of a word is missed."""
-    extent = around(segment)
-    n = min(8 + int((extent.width + extent.height) / _STEP), _MAX_STEPS)
-    found: list[tuple[float, float]] = []
-    start = -1
-    for i in range(n + 2):
-        is_in = i <= n and rect.contains(_at(segment, i / n))
-        if is_in and start < 0:
-            start = i
-        elif not is_in and start >= 0:
-            found.append((max(start - 1, 0) / n, min(i, n) / n))
-            start = -1
-    return found
-
-
-_STEP, _MAX_STEPS = 3.0, 400
-"""Distance in points between two places of a curve that are looked at, and how many there are at most."""
 
 
 def _at(segment: Segment, t: float) -> Point:

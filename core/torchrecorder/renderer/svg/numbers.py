@@ -15,9 +15,10 @@ def number(value: float) -> str:
 @lru_cache(maxsize=1 << 16)
 def _tenths(tenths: int) -> str:
     """Cached, because the steps within a picture are few and it has thousands of them."""
-    whole, part = divmod(abs(tenths), 10)
-    text = (str(whole) if whole or not part else "") + (f".{part}" if part else "")
-    return f"-{text}" if tenths < 0 else text
+    if not tenths % 10:
+        return str(tenths // 10)
+    text = str(tenths)
+    return f"{text[:-1]}.{text[-1]}"
 
 
 def curve(points: Curve) -> str:
