@@ -14,6 +14,7 @@
     │   └── WorkerCrashed                it died
     ├── EngineError(RuntimeError)        the layout engine failed
     │   └── EngineNotFound               there is none
+    ├── StylerError(RuntimeError)        a user's styler cannot be used
     ├── FormatError(ValueError)          a stored Graph cannot be read
     └── RecorderError                    a classic `Recorder` was given what it cannot keep
         ├── NotRecordable(RuntimeError)  neither a module nor a tensor nor an operation
@@ -323,6 +324,26 @@ class EngineNotFound(EngineError):
     def hint(self) -> str:
         """The command that installs one."""
         return "python -m pip install graphviz-pure installs one that needs nothing else"
+
+
+@dataclass(eq=False)
+class StylerError(TorchRecorderError, RuntimeError):
+    """A user's styler is not there, raised, took too long, or said what cannot be drawn."""
+
+    kind: ClassVar[str] = "styler"
+    styler: str
+    """Its dotted name, or its class."""
+    problems: tuple[str, ...]
+    trace: str = ""
+    """The traceback of the user's code, if it raised."""
+
+    def summary(self) -> str:
+        """The problems, one in a line."""
+        return f"styler {self.styler}: " + "\n".join(self.problems)
+
+    def details(self) -> str:
+        """The traceback of the user's code."""
+        return self.trace
 
 
 @dataclass(eq=False)

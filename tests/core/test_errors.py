@@ -26,6 +26,7 @@ EXAMPLES = [
     errors.NotRecorded("Linear"),
     errors.NothingToConnect("Tensor", "NoneType"),
     errors.BadInputs("'abc' is no shape and no list of shapes", "give one"),
+    errors.StylerError("pkg.Mine", ("style_node for 'fc' raised ValueError: no",), "Traceback …"),
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -28,18 +28,21 @@ class RenderKey:
     graph: str
     """Hash of the Graph's JSON."""
     options: DrawingOptions
+    styler: str = ""
+    """Digest of the file that the styler is written in, if the options name one."""
 
     def digest(self) -> str:
         """Names the picture in the cache: SHA-256 in hexadecimal digits."""
-        facts = {"graph": self.graph, "drawing": asdict(self.options), "renderer": REVISION}
+        facts = {"graph": self.graph, "drawing": asdict(self.options), "renderer": REVISION, "styler": self.styler}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 class Drawings:
     """Finds and makes drawings for one build."""
 
-    def __init__(self, store: Store, engine: str) -> None:
+    def __init__(self, store: Store, engine: str, path: Sequence[str] = ()) -> None:
         self._store = store
+        self._path = path
         self._engine = _engine(engine)
 
     def kept(self, key: RenderKey) -> Drawing | None:
@@ -70,7 +73,7 @@ class Drawings:
         from torchrecorder.diagram.draw import draw  # loads Graphviz, which a build without a miss does not need
 
         orders, done = _orders(missing)
-        for (key, order), drawing in zip(orders.items(), draw(list(orders.values()), engine), strict=True):
+        for (key, order), drawing in zip(orders.items(), draw(list(orders.values()), engine, self._path), strict=True):
             done[key] = drawing
             if isinstance(drawing, Drawing) and missing[key].error is None:
                 self._keep(order.digest, drawing, engine)

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Literal
 
 from torchrecorder.diagram.drawings import Drawings, RenderKey
+from torchrecorder.diagram.finder import ModuleFinder
 from torchrecorder.diagram.model import Diagram, Drawing
 from torchrecorder.diagram.options import DiagramRequest
 from torchrecorder.diagram.recordings import Recording, Recordings
 from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
+from torchrecorder.diagram.styling import source_of
 from torchrecorder.diagram.worker import Worker
 from torchrecorder.errors import TorchRecorderError
 from torchrecorder.graph import Graph
@@ -86,7 +88,8 @@ class _Batch:
         self.wanted = wanted
         self.on_progress = on_progress
         self.recordings = Recordings(pipeline.store, pipeline.settings.path, pipeline.open_worker)
-        self.drawings = Drawings(pipeline.store, pipeline.settings.engine)
+        self.drawings = Drawings(pipeline.store, pipeline.settings.engine, pipeline.settings.path)
+        self.finder = ModuleFinder(pipeline.settings.path)
         self.recorded: dict[RecordingRequest, Recording] = {}
         self.drawn: dict[DiagramRequest, Drawing | TorchRecorderError] = {}
 
@@ -126,7 +129,9 @@ class _Batch:
         self.drawn |= {request: made[self._key(request)] for request in requests}
 
     def _key(self, request: DiagramRequest) -> RenderKey:
-        return RenderKey(self.recorded[request.recording].digest, request.drawing)
+        styler = request.drawing.styler
+        source = source_of(styler, self.finder) if styler else ""
+        return RenderKey(self.recorded[request.recording].digest, request.drawing, source)
 
     def _outcome(self, request: DiagramRequest) -> Outcome:
         recording, drawing = self.recorded[request.recording], self.drawn.get(request)

@@ -146,7 +146,7 @@ class _Process:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                env=_environment(),
+                env=environment(),
                 start_new_session=True,  # Ctrl-C is for the builder, which then ends this process
             )
         self._lines: queue.Queue[bytes] = queue.Queue()
@@ -208,7 +208,7 @@ class _Process:
         self._lines.put(b"")
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """The builder's environment; one thread and no GPU keep recordings small, a fixed hash seed makes them equal."""
     ours = str(Path(__file__).resolve().parents[2])
     path = [ours, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]

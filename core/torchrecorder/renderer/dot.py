@@ -1,9 +1,9 @@
 """From a View to the text that a layout engine reads.
 
-The text carries no colours: each thing says what it is in its class, and `svg` paints it. What is not for layout, the
-shapes on edges and the classes of layers, travels as a comment. Nodes stand in clusters and
-all edges at the root, where an edge cannot pull its end into the wrong cluster. Names are n0, n1, …, so nothing of the
-user's is ever a name, and every label is escaped and without HTML.
+The text carries no colours but a styler's: each thing says what it is in its class, and `svg` paints it. What is not
+for layout, the shapes on edges and the classes of layers, travels as a comment. Nodes stand in clusters and all edges
+at the root, where an edge cannot pull its end into the wrong cluster. Names are n0, n1, …, so nothing of the user's is
+ever a name, and every label is escaped and without HTML.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import graphviz
 from torchrecorder.graph import Box, Edge, Node, View
 from torchrecorder.renderer.ranks import same_rank
 from torchrecorder.renderer.shapes import edge_shapes
+from torchrecorder.renderer.styles.answer import EdgeStyle, NodeStyle, Styles
 from torchrecorder.renderer.svg.metrics import BOLD, width
 from torchrecorder.renderer.svg.titles import PARTS
-from torchrecorder.renderer.words.labels import Labels
+from torchrecorder.renderer.words.labels import Label, Labels
 from torchrecorder.renderer.words.shown import USUAL
 
 FONT_SIZE, LINE_SIZE, EDGE_SIZE = 10.5, 9.5, 9.0
@@ -47,21 +48,29 @@ _SIGN = " shape=circle width=0.26 height=0.26 fixedsize=true margin=0"
 _SMALL = ' width=0.3 height=0.24 margin="0.1,0.03" fontsize=9'
 
 
-def to_dot(view: View, *, name: str = "", direction: str = "TB", show: Collection[str] = USUAL) -> graphviz.Digraph:
-    """The picture of a View, without positions and colours.
+def to_dot(
+    view: View,
+    *,
+    name: str = "",
+    direction: str = "TB",
+    show: Collection[str] = USUAL,
+    styles: Styles | None = None,
+) -> graphviz.Digraph:
+    """The picture of a View, without positions; its colours are only those of a user's styler.
 
     Args:
         view: What to show.
         name: What the model is called; its class if empty.
         direction: Where the data flows: `TB`, `LR`, `BT` or `RL`.
         show: What it says besides names and classes: `shapes` on edges where they change, `params`, ….
+        styles: What a styler changes.
     """
-    return _Drawing(view, Labels(view, name=name, show=show), show).draw(direction)
+    return _Drawing(view, Labels(view, name=name, show=show), show, styles).draw(direction)
 
 
 class _Drawing:
-    def __init__(self, view: View, labels: Labels, show: Collection[str]) -> None:
-        self.view, self.labels = view, labels
+    def __init__(self, view: View, labels: Labels, show: Collection[str], styles: Styles | None) -> None:
+        self.view, self.labels, self.styles = view, labels, styles
         is_large = len(view.nodes) > _MANY
         care = "2" if len(view.nodes) <= _VERY_MANY else "0.5"
         self.effort = {"nslimit": care, "mclimit": "0.3"} if is_large else {}
@@ -82,7 +91,7 @@ class _Drawing:
         dot.body.extend(self._lines())
         for nodes in same_rank(self.view):
             dot.body.append("\t{rank=same; " + "; ".join(f"n{node}" for node in nodes) + "}\n")
-        dot.body.extend(map(self._edge, self.view.edges))
+        dot.body.extend(self._edge(position, edge) for position, edge in enumerate(self.view.edges))
         return dot
 
     def _lines(self) -> Iterator[str]:
@@ -108,29 +117,39 @@ class _Drawing:
         return [*reversed(self.boxes_in.get(box, [])), *reversed(self.nodes_in.get(box, []))]
 
     def _title(self, box: Box) -> Iterator[str]:
-        words = ["box", *(["repeat"] if box.repeat > 1 else []), *([] if self._is_ok(box.calls) else ["error"])]
-        text = self.labels.box(box)
+        style = self.styles.boxes[box.id] if self.styles else _UNSTYLED
+        words = "box" + (" repeat" if box.repeat > 1 else "") + ("" if self._is_ok(box.calls) else " error")
+        text = PARTS.join(filter(None, style.label)) if style.label else self.labels.box(box)
         yield f"label={_quoted(text + _room_for_bold(text))}"
-        yield f"class={_quoted(' '.join(words))}"
+        yield f"class={_quoted(words + _is_styled(style))}"
         yield "margin=10"
-        yield "style=rounded"
+        yield f'style="{_line_style(style.stroke)}"'
+        yield from _painted(style)
         if cls := self.labels.cls(box.calls) if box.period == 1 else "":
             yield f"comment={_quoted(cls)}"
 
     def _node(self, node: Node) -> str:
-        label = self.labels.node(node)
+        own = self.styles.nodes[node.id] if self.styles else _UNSTYLED
+        label = Label(*own.label) if own.label else self.labels.node(node)
         kind = self.labels.kind(node)
         words = kind + (" repeat" if node.repeat > 1 else "") + ("" if self._is_ok(node.calls) else " error")
         cls = self.labels.cls(node.calls) if node.kind == "call" else ""
         style = _SIGN if label.is_sign else _SMALL if kind in ("data", "link") else ""
+        if own is not _UNSTYLED:
+            words += _is_styled(own)
+            style = " ".join((style, f'style="{_line_style(own.stroke)}"', *_painted(own)))
         return f"n{node.id} [label={_label(label.name, label.line)}{_facts(words, cls, style)}]"
 
-    def _edge(self, edge: Edge) -> str:
+    def _edge(self, position: int, edge: Edge) -> str:
         shape = self.shapes.get((edge.tail, edge.head), "")
         is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
         weight = "1" if is_loose else "0" if edge.skip else "4"
         said = f" comment={_quoted(shape)}" if shape else ""
-        return f"\tn{edge.tail} -> n{edge.head} [weight={weight}{said}{' class=skip' if edge.skip else ''}]\n"
+        words = "skip" if edge.skip else ""
+        if self.styles and any(own := self.styles.edges[position]):
+            words += " styled"
+            said += f' style="{own.stroke or "solid"}"' + "".join(f" {part}" for part in _painted(own))
+        return f"\tn{edge.tail} -> n{edge.head} [weight={weight}{said}{f' class={_quoted(words)}' if words else ''}]\n"
 
     def _is_ok(self, calls: tuple[int, ...]) -> bool:
         return not self.has_failed or all(self.view.graph.calls[call].ok for call in calls)
@@ -140,6 +159,31 @@ def _room_for_bold(title: str) -> str:
     """Spaces as wide as a title grows when its name is bold: layout measures it in the regular face."""
     name = title.partition(PARTS)[0]
     return " " * math.ceil((BOLD - 1) * width(name, FONT_SIZE) / width(" ", FONT_SIZE))
+
+
+_UNSTYLED = NodeStyle()
+
+
+def _is_styled(style: NodeStyle) -> str:
+    """The class that says that a thing brings colours or lines of its own."""
+    return " styled" if any(style[1:]) else ""
+
+
+def _line_style(stroke: str) -> str:
+    return f"rounded,{stroke}" if stroke else "rounded"
+
+
+def _painted(style: NodeStyle | EdgeStyle) -> Iterator[str]:
+    """The attributes of a style that layout has no use for."""
+    if isinstance(style, NodeStyle):
+        if style.fill:
+            yield f'fillcolor="{style.fill}"'
+        if style.ink:
+            yield f'fontcolor="{style.ink}"'
+    if style.line:
+        yield f'color="{style.line}"'
+    if style.pen:
+        yield f"penwidth={style.pen:g}"
 
 
 @lru_cache(maxsize=4096)

@@ -14,12 +14,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from torchrecorder.errors import EngineError
+from torchrecorder.renderer.styles.answer import MAX_PEN, EdgeStyle, NodeStyle
 from torchrecorder.renderer.svg.geometry import Curve, Point, Rect, is_straight
 from torchrecorder.renderer.svg.palette import COLOURS
 
 PAD = 4.5
 """Room around the picture, in points: lines are half as wide as they are drawn."""
-_FLAGS = frozenset((*COLOURS, "repeat", "box", "error"))
+_FLAGS = frozenset((*COLOURS, "repeat", "box", "error", "styled"))
 _MAX_SUM = 1e8
 """Of the numbers in a position or a curve."""
 _LINE_HEIGHT, _BASE = 1.2, 0.34
@@ -47,6 +48,8 @@ class Figure(NamedTuple):
     words: tuple[Word, ...]
     cls: str = ""
     """The class of what it shows, if it shows a layer."""
+    style: NodeStyle = NodeStyle()
+    """What a styler changed."""
 
 
 class Line(NamedTuple):
@@ -57,6 +60,7 @@ class Line(NamedTuple):
     tip: Point | None
     """Where its arrow ends; the arrow begins where the curve ends."""
     word: str
+    style: EdgeStyle = EdgeStyle()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,9 @@ class _Reader:
         tip = curve.pop(0) if has_tip else None
         if len(curve) % 3 != 1 or len(curve) < 4:
             raise ValueError(f"a curve has {len(curve)} points")
-        return Line(_flags(row), [curve[0], curve[-1]] if is_straight(curve) else curve, tip, _about(row))
+        flags = _flags(row)
+        style = EdgeStyle(**_lines_style(row)) if "styled" in flags else _NO_EDGE_STYLE
+        return Line(flags, [curve[0], curve[-1]] if is_straight(curve) else curve, tip, _about(row), style)
 
     def _node(self, row: Mapping[str, Any]) -> Figure:
         x, y, wide, high = _numbers(f"{row['pos']},{row['width']},{row['height']}", 4)
@@ -124,14 +130,16 @@ class _Reader:
         (size,) = _numbers(row["fontsize"], 1) if "fontsize" in row else (_USUAL_SIZE,)
         words = _at(x, y, size, _lines(row.get("label", "")))
         rect = Rect(x - wide, y - high, x + wide, y + high)
-        return Figure(_flags(row), rect, row.get("shape") == "circle", words, _about(row))
+        flags = _flags(row)
+        return Figure(flags, rect, row.get("shape") == "circle", words, _about(row), _style(row, flags))
 
     def _box(self, row: Mapping[str, Any]) -> Figure:
         left, bottom, right, top = _numbers(row["bb"], 4)
         rect = Rect(left + self.dx, self.dy - top, right + self.dx, self.dy - bottom)
         text = _plain(row.get("label", ""))
         ((x, y),) = self._points(row["lp"]) if text else ((0.0, 0.0),)
-        return Figure(_flags(row), rect, False, _at(x, y, _USUAL_SIZE, [text]), _about(row))
+        flags = _flags(row)
+        return Figure(flags, rect, False, _at(x, y, _USUAL_SIZE, [text]), _about(row), _style(row, flags))
 
     def _points(self, text: str) -> list[Point]:
         numbers = _numbers(text.replace(" ", ","))
@@ -154,6 +162,28 @@ def _flags(row: Mapping[str, Any]) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def _listed(classes: str) -> frozenset[str]:
     return frozenset(classes.split()) & _FLAGS
+
+
+_NO_STYLE, _NO_EDGE_STYLE = NodeStyle(), EdgeStyle()
+_HEX = re.compile(r"#[0-9a-f]{6}")
+
+
+def _style(row: Mapping[str, Any], flags: frozenset[str]) -> NodeStyle:
+    """What a styler changed; read with care again, because an engine stands between."""
+    if "styled" not in flags:
+        return _NO_STYLE
+    return NodeStyle(fill=_hex(row, "fillcolor"), ink=_hex(row, "fontcolor"), **_lines_style(row))
+
+
+def _lines_style(row: Mapping[str, Any]) -> dict[str, Any]:
+    (pen,) = _numbers(row.get("penwidth", "0"), 1)
+    stroke = next((word for word in ("dashed", "dotted") if word in row.get("style", "")), "")
+    return {"line": _hex(row, "color"), "pen": min(max(pen, 0.0), MAX_PEN), "stroke": stroke}
+
+
+def _hex(row: Mapping[str, Any], name: str) -> str:
+    text = row.get(name, "")
+    return text if _HEX.fullmatch(text) else ""
 
 
 def _about(row: Mapping[str, Any]) -> str:

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from xml.sax.saxutils import escape
 
+from torchrecorder.renderer.styles.answer import EdgeStyle
 from torchrecorder.renderer.svg.callouts import place_words
 from torchrecorder.renderer.svg.drawing import Drawing, Figure, Line, Word, read_drawing
 from torchrecorder.renderer.svg.geometry import Rect, without
 from torchrecorder.renderer.svg.links import opened
 from torchrecorder.renderer.svg.numbers import arrow_head, curve
 from torchrecorder.renderer.svg.numbers import number as _n
+from torchrecorder.renderer.svg.own import box_paint, line_paint, node_paint
 from torchrecorder.renderer.svg.palette import COLOURS, FONT, variable
 from torchrecorder.renderer.svg.scene import Curves, Rects
 from torchrecorder.renderer.svg.themes import THEMES, Theme, ThemeName
@@ -81,7 +83,7 @@ def _boxes(drawing: Drawing, look: Theme) -> Iterator[str]:
     if drawing.boxes:
         yield f'<g class="boxes" fill-opacity="{look.box_opacity}" stroke="currentColor" stroke-opacity=".3">'
         for box in drawing.boxes:
-            yield _stack(box, look.round_box) + _outline(box, look.round_box, _error(box.flags))
+            yield _stack(box, look.round_box) + _outline(box, look.round_box, _error(box.flags) or box_paint(box.style))
         yield "</g>"
 
 
@@ -89,7 +91,8 @@ def _titles(titles: Sequence[Title]) -> Iterator[str]:
     if titles:
         yield f'<g class="titles" text-anchor="start" fill-opacity="{_MUTED}">'
         for title in titles:
-            text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}">{_first_bold(title.word.text)}</text>'
+            ink = f' fill="{title.ink}"' if title.ink else ""
+            text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}"{ink}>{_first_bold(title.word.text)}</text>'
             yield opened(text, title.cls)
         yield "</g>"
 
@@ -112,8 +115,12 @@ _CORNER = (1 - 0.5**0.5) / 2
 
 
 def _edges(drawing: Drawing, gaps: Rects, look: Theme) -> Iterator[str]:
-    yield from _line_group([line for line in drawing.lines if "skip" not in line.flags], gaps, "currentColor", ".55")
-    yield from _line_group([line for line in drawing.lines if "skip" in line.flags], gaps, look.skip, ".9")
+    groups: dict[tuple[bool, EdgeStyle], list[Line]] = {(False, EdgeStyle()): [], (True, EdgeStyle()): []}
+    for line in drawing.lines:
+        groups.setdefault(("skip" in line.flags, line.style), []).append(line)
+    for (is_skip, style), lines in groups.items():
+        colour, opacity = (look.skip, ".9") if is_skip else ("currentColor", ".55")
+        yield from _line_group(lines, gaps, style.line or colour, "1" if style.line else opacity)
 
 
 def _line_group(lines: list[Line], gaps: Rects, colour: str, opacity: str) -> Iterator[str]:
@@ -122,7 +129,8 @@ def _line_group(lines: list[Line], gaps: Rects, colour: str, opacity: str) -> It
     curves = "".join([curve(part) for line in lines for part in without(line.curve, gaps.meeting)])
     heads = "".join([arrow_head(line.curve[-1], line.tip) for line in lines if line.tip])
     kind = "skips" if "skip" in lines[0].flags else "edges"
-    yield f'<g class="{kind}"><path fill="none" stroke="{colour}" stroke-opacity="{opacity}" d="{curves}"/>'
+    own = line_paint(lines[0].style)
+    yield f'<g class="{kind}"><path fill="none" stroke="{colour}" stroke-opacity="{opacity}"{own} d="{curves}"/>'
     yield f'<path fill="{colour}" fill-opacity="{opacity}" d="{heads}"/></g>'
 
 
@@ -143,6 +151,8 @@ def _nodes(drawing: Drawing, look: Theme) -> Iterator[str]:
 
 def _node(node: Figure, look: Theme) -> str:
     head, outline, stroke, ink, radius = _look(node.flags, bool(node.cls), look)
+    if "styled" in node.flags:
+        outline, ink = node_paint(node.style, outline, ink)
     if "repeat" in node.flags:
         head += _stack(node, look.round_node, stroke)
     parts = [head, _outline(node, radius, outline)]

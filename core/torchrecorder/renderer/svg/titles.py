@@ -27,6 +27,8 @@ class Title:
     word: Word
     rect: Rect
     cls: str
+    ink: str = ""
+    """Colour of the words; that of the page if empty."""
 
 
 def place_titles(drawing: Drawing, curves: Curves) -> list[Title]:
@@ -50,4 +52,4 @@ def _length(word: Word) -> float:
 
 def _at(box: Figure, left: float, length: float, word: Word) -> Title:
     top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
-    return Title(left, word, Rect(left - 3, top, left + length + 3, bottom), box.cls)
+    return Title(left, word, Rect(left - 3, top, left + length + 3, bottom), box.cls, box.style.ink)
