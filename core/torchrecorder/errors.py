@@ -17,6 +17,7 @@
     ├── OutOfDate(RuntimeError)          the model changed, and it cannot be recorded here
     ├── CollectFailed(RuntimeError)      the requests of a documentation project cannot be had
     ├── NotDrawn                         requests are only collected, so nothing is drawn
+    ├── StylerError(RuntimeError)        a user's styler cannot be used
     ├── FormatError(ValueError)          a stored Graph cannot be read
     └── RecorderError                    a classic `Recorder` was given what it cannot keep
         ├── NotRecordable(RuntimeError)  neither a module nor a tensor nor an operation
@@ -369,6 +370,26 @@ class NotDrawn(TorchRecorderError):
     def summary(self) -> str:
         """Why there is no diagram."""
         return "nothing is drawn while requests are collected"
+
+
+@dataclass(eq=False)
+class StylerError(TorchRecorderError, RuntimeError):
+    """A user's styler is not there, raised, took too long, or said what cannot be drawn."""
+
+    kind: ClassVar[str] = "styler"
+    styler: str
+    """Its dotted name, or its class."""
+    problems: tuple[str, ...]
+    trace: str = ""
+    """The traceback of the user's code, if it raised."""
+
+    def summary(self) -> str:
+        """The problems, one in a line."""
+        return f"styler {self.styler}: " + "\n".join(self.problems)
+
+    def details(self) -> str:
+        """The traceback of the user's code."""
+        return self.trace
 
 
 @dataclass(eq=False)

@@ -41,6 +41,7 @@ def draw(
     theme: Literal["modern", "classic"] = "modern",
     show: Sequence[str] = (),
     hide: Sequence[str] = (),
+    styler: object = None,
     engine: str = "auto",
 ) -> Diagram:
     """Record one forward of a model and draw it.
@@ -63,12 +64,15 @@ def draw(
         theme: The look; `"classic"` is that of version 1.
         show: What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.
         hide: What not to say: `shapes`, `params`.
+        styler: A `Styler`, or a class of them, that chooses colours, lines and labels; see
+            `torchrecorder.renderer.Styler`.
         engine: `auto`, `pure`, `dot`, or the path of a Graphviz program.
 
     Raises:
         OptionError: An option is unknown or has a bad value.
         InputError: The inputs cannot be made.
         ForwardError: The forward raised; its `graph` holds what ran before.
+        StylerError: The styler raised, or said what cannot be drawn.
         EngineError: The picture could not be laid out.
     """
     written = {"depth": str(depth), "fold": str(fold), "focus": focus, "direction": direction}
@@ -78,7 +82,7 @@ def draw(
     args, kwargs, guessed = _arguments(net, shape, inputs, seed, mode)
     graph = capture(net, args, kwargs, mode=mode, run=run, seed=seed, guessed=guessed)
     digest = hashlib.sha256(f"{to_json(graph)}{options}".encode()).hexdigest()
-    (result,) = draw_graphs([Order(graph, digest, options)], find_engine(engine))
+    (result,) = draw_graphs([Order(graph, digest, options, styler)], find_engine(engine))
     if isinstance(result, TorchRecorderError):
         raise result
     return Diagram(result, load_graph=_given(graph))

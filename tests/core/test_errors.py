@@ -29,6 +29,7 @@ EXAMPLES = [
     errors.OutOfDate("pkg.Net", ("pkg/net.py: Net.forward changed", "$WIDTH appeared"), is_fatal=True),
     errors.CollectFailed("docs", "there is none of conf.py, mkdocs.yml"),
     errors.NotDrawn(),
+    errors.StylerError("pkg.Mine", ("style_node for 'fc' raised ValueError: no",), "Traceback …"),
 ]
 
 

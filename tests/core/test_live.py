@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 import torchrecorder
-from torchrecorder.errors import EngineNotFound, ForwardError, InputError, OptionError
+from torchrecorder.errors import EngineNotFound, ForwardError, InputError, OptionError, StylerError
 from torchrecorder.graph import from_json
+from torchrecorder.renderer import StyledNode
 
 
 class Net(nn.Module):
@@ -136,3 +137,21 @@ def test_no_inputs_at_all() -> None:
 
     with pytest.raises(InputError, match="shape"):
         torchrecorder.draw(Takes())
+
+
+def test_a_styler_of_ones_own() -> None:
+    class Orange:
+        def style_node(self, node: StyledNode) -> dict[str, object]:
+            return {"fillcolor": "orange"} if node.path == "fc" else {}
+
+    for styler in (Orange, Orange()):
+        assert torchrecorder.draw(Net(), shape=(1, 3), depth=2, styler=styler).svg.count('fill="#ffa500"') == 1
+
+
+def test_a_styler_that_is_wrong() -> None:
+    class Wrong:
+        def style_node(self, node: StyledNode) -> dict[str, object]:
+            return {"colour": "orange"}
+
+    with pytest.raises(StylerError, match=r"Wrong: style_node for .* gave the attribute 'colour', did you mean color"):
+        torchrecorder.draw(Net(), shape=(1, 3), styler=Wrong)

@@ -14,8 +14,10 @@ from torchrecorder.graph.views import View, make_view
 from torchrecorder.renderer import describe
 from torchrecorder.renderer.dot import to_dot
 from torchrecorder.renderer.layout import Engine
+from torchrecorder.renderer.styles import Styles, picture_of
 from torchrecorder.renderer.svg import finish
 from torchrecorder.renderer.text import tree
+from torchrecorder.renderer.words.labels import Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +28,34 @@ class Order:
     digest: str
     """Names the picture in its page: the ids of the SVG begin with it."""
     options: DrawingOptions
+    styler: object = None
+    """A styler of this process, in place of the one that the options name."""
 
 
-def draw(orders: Sequence[Order], engine: Engine) -> list[Drawing | TorchRecorderError]:
-    """The pictures in the order they were asked for, laid out in one go; an error in place of one that failed."""
+def draw(
+    orders: Sequence[Order], engine: Engine, path: Sequence[str] = (), python: str = ""
+) -> list[Drawing | TorchRecorderError]:
+    """The pictures in the order they were asked for, laid out in one go; an error in place of one that failed.
+
+    Args:
+        orders: What to draw.
+        engine: The layout engine.
+        path: Folders to import stylers from.
+        python: The Python that imports them; this one, if empty.
+    """
     results: dict[int, Drawing | TorchRecorderError] = {}
     views: dict[int, View] = {}
+    sources: dict[int, str] = {}
     for position, order in enumerate(orders):
         try:
             views[position] = _view(order)
-        except TorchRecorderError as error:  # a path to focus on that the model does not have
+            sources[position] = _dot(views[position], order, path, python)
+        except TorchRecorderError as error:  # a path to focus on that the model does not have, a styler that raises
             results[position] = error
-    sources = [_dot(view, orders[position].options) for position, view in views.items()]
-    for (position, view), dot, layout in zip(views.items(), sources, engine.layout(sources), strict=True):
-        results[position] = _finished(layout, dot, view, orders[position]) if isinstance(layout, str) else layout
+    layouts = engine.layout([*sources.values()])
+    for (position, dot), layout in zip(sources.items(), layouts, strict=True):
+        order, view = orders[position], views[position]
+        results[position] = _finished(layout, dot, view, order) if isinstance(layout, str) else layout
     return [results[position] for position in range(len(orders))]
 
 
@@ -56,8 +72,21 @@ def _view(order: Order) -> View:
     )
 
 
-def _dot(view: View, options: DrawingOptions) -> str:
-    return str(to_dot(view, direction=options.direction, show=options.show).source)
+def _dot(view: View, order: Order, path: Sequence[str], python: str) -> str:
+    options = order.options
+    styles = _styles(view, order, path, python)
+    return str(to_dot(view, direction=options.direction, show=options.show, styles=styles).source)
+
+
+def _styles(view: View, order: Order, path: Sequence[str], python: str) -> Styles | None:
+    if order.styler is None and not order.options.styler:
+        return None
+    from torchrecorder.diagram.styling import styles_by, styles_by_name
+
+    picture = picture_of(view, Labels(view, show=order.options.show))
+    if order.styler is not None:
+        return styles_by(order.styler, picture)
+    return styles_by_name(order.options.styler, picture, path, python)
 
 
 def _finished(layout: str, dot: str, view: View, order: Order) -> Drawing | EngineError:

@@ -12,6 +12,7 @@ from torchrecorder.diagram.layers import Layers
 from torchrecorder.diagram.model import Drawing
 from torchrecorder.diagram.options import DrawingOptions
 from torchrecorder.diagram.recordings import Recording
+from torchrecorder.diagram.settings import Settings
 from torchrecorder.errors import EngineNotFound, FormatError, TorchRecorderError
 from torchrecorder.renderer import REVISION
 from torchrecorder.renderer.layout import find_engine
@@ -29,19 +30,22 @@ class RenderKey:
     graph: str
     """Hash of the Graph's JSON."""
     options: DrawingOptions
+    styler: str = ""
+    """Digest of the file that the styler is written in, if the options name one."""
 
     def digest(self) -> str:
         """Names the picture in the cache: SHA-256 in hexadecimal digits."""
-        facts = {"graph": self.graph, "drawing": asdict(self.options), "renderer": REVISION}
+        facts = {"graph": self.graph, "drawing": asdict(self.options), "renderer": REVISION, "styler": self.styler}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 class Drawings:
     """Finds and makes drawings for one build."""
 
-    def __init__(self, store: Layers, engine: str) -> None:
+    def __init__(self, store: Layers, settings: Settings) -> None:
         self._store = store
-        self._engine = _engine(engine)
+        self._settings = settings
+        self._engine = _engine(settings.engine)
 
     def kept(self, key: RenderKey) -> Drawing | None:
         """The kept drawing, if the engine of now made it; any engine's, if there is none now, or it is shared."""
@@ -68,7 +72,8 @@ class Drawings:
         from torchrecorder.diagram.draw import draw  # loads Graphviz, which a build without a miss does not need
 
         orders, done = _orders(missing)
-        for (key, order), drawing in zip(orders.items(), draw(list(orders.values()), engine), strict=True):
+        made = draw(list(orders.values()), engine, self._settings.path, self._settings.python)
+        for (key, order), drawing in zip(orders.items(), made, strict=True):
             done[key] = drawing
             if isinstance(drawing, Drawing) and missing[key].error is None:
                 self._keep(order.digest, drawing, engine)

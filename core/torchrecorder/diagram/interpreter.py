@@ -1,19 +1,48 @@
-"""Another Python than the one that builds the documentation: where it imports from, and what is installed there."""
+"""The Python that runs models, perhaps another than the build's: what it is started with, where it imports from."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
+from torchrecorder.diagram.evidence import FIXED_ENVIRONMENT
 from torchrecorder.diagram.store import Store
 from torchrecorder.tracing.territory import is_installed, is_stdlib
 
 _NOTE = "pythons.json"
 _ASK = "import json, sys; print(json.dumps(sys.path))"
 _TIMEOUT_S = 60
+
+
+def environment(python: str, folder: Path) -> dict[str, str]:
+    """The builder's environment for a process that imports torchrecorder, with what every recording runs with.
+
+    Args:
+        python: The other Python it is for; that of the build, if empty.
+        folder: Where something may be written that lives as long as the process.
+    """
+    path = [_own_folder(python, folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(path)}
+
+
+def _own_folder(python: str, folder: Path) -> str:
+    """A folder to import torchrecorder from; for another Python one that holds nothing else that is installed."""
+    package = Path(__file__).resolve().parents[1]
+    if not python:
+        return str(package.parent)
+    own = folder / "own"
+    own.mkdir(exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        try:
+            (own / package.name).symlink_to(package, target_is_directory=True)
+        except OSError:  # Windows lets not everybody
+            shutil.copytree(package, own / package.name)
+    return str(own)
 
 
 def foreign_path(path: Sequence[str]) -> list[str]:

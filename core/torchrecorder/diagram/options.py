@@ -51,6 +51,8 @@ class DrawingOptions:
     theme: ThemeName = "modern"
     show: tuple[Fact, ...] = USUAL
     """What is said besides names and classes."""
+    styler: str = ""
+    """Dotted name of a user's own look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +353,7 @@ OPTIONS: tuple[Option, ...] = (
         (),
         "What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.",
     ),
+    Option("styler", "drawing", _dotted, "", "Dotted name of a class that chooses colours, lines and labels."),
     Option("hide", "drawing", _facts, (), "What not to say: `shapes`, `params`."),
     Option("caption", "figure", _required, "", "Text under the diagram.", site=False),
     Option(

@@ -26,10 +26,12 @@ from torchrecorder.diagram.options import DiagramRequest
 from torchrecorder.diagram.recordings import Recording, Recordings
 from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
+from torchrecorder.diagram.styling import source_of
 from torchrecorder.diagram.worker import Worker
 from torchrecorder.errors import NotDrawn, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.request import RecordingRequest
+from torchrecorder.sources import ModuleFinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ class _Batch:
         self.wanted = wanted
         self.on_progress = on_progress
         self.recordings = pipeline.recordings()
-        self.drawings = Drawings(pipeline.layers, pipeline.settings.engine)
+        self.drawings = Drawings(pipeline.layers, pipeline.settings)
+        self.finder = ModuleFinder(pipeline.settings.path)
         self.recorded: dict[RecordingRequest, Recording] = {}
         self.drawn: dict[DiagramRequest, Drawing | TorchRecorderError] = {}
 
@@ -149,7 +152,9 @@ class _Batch:
         self.drawn |= {request: made[self._key(request)] for request in requests}
 
     def _key(self, request: DiagramRequest) -> RenderKey:
-        return RenderKey(self.recorded[request.recording].digest, request.drawing)
+        styler = request.drawing.styler
+        source = source_of(styler, self.finder) if styler else ""
+        return RenderKey(self.recorded[request.recording].digest, request.drawing, source)
 
     def _outcome(self, request: DiagramRequest) -> Outcome:
         recording, drawing = self.recorded[request.recording], self.drawn.get(request)

@@ -17,8 +17,6 @@ MEMORY_BYTES = 16 << 30
 OnStale = Literal["warn", "error", "placeholder"]
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.ASCII)
-MEMORY_BYTES = 16 << 30
-"""Torch takes a few GiB of addresses without using them; 64 GiB asked for by mistake must not reach the machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from torchrecorder.diagram.evidence import FIXED_ENVIRONMENT
-from torchrecorder.diagram.interpreter import foreign_path
+from torchrecorder.diagram.interpreter import environment, foreign_path
 from torchrecorder.diagram.settings import MEMORY_BYTES
 from torchrecorder.errors import (
     FormatError,
@@ -134,7 +134,7 @@ class Worker:
             log = Path(self._logs.name, "worker.log")
             if self._python and shutil.which(self._python) is None:
                 raise TorchMissing(request.target, self._python, "there is no such program")
-            self._process = _Process(self._command(), self._environment(), log)
+            self._process = _Process(self._command(), environment(self._python, Path(self._logs.name)), log)
             greeting = self._process.greeting()
             if "ready" not in greeting:
                 self._end_process()
@@ -145,25 +145,6 @@ class Worker:
     def _command(self) -> list[str]:
         once = [] if self._forks else ["--once"]
         return [self._python or sys.executable, "-P", "-m", "torchrecorder.recording.child", *once]
-
-    def _environment(self) -> dict[str, str]:
-        """The builder's environment, with what every recording runs with."""
-        path = [self._own_folder(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-        return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(path)}
-
-    def _own_folder(self) -> str:
-        """A folder to import torchrecorder from; for another Python one that holds nothing else that is installed."""
-        package = Path(__file__).resolve().parents[1]
-        if not self._python:
-            return str(package.parent)
-        own = Path(self._logs.name, "own")
-        own.mkdir(exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            try:
-                (own / package.name).symlink_to(package, target_is_directory=True)
-            except OSError:  # Windows lets not everybody
-                shutil.copytree(package, own / package.name)
-        return str(own)
 
     def _end_process(self) -> str:
         if self._process is None:
@@ -189,14 +170,14 @@ def _answer(request: RecordingRequest, message: Mapping[str, Any], log: str) -> 
 class _Process:
     """The running worker: JSON lines out, JSON lines back, each wait with a limit."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str], log: Path) -> None:
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                env=environment,
+                env=variables,
                 start_new_session=True,  # Ctrl-C is for the builder, which then ends this process
             )
         self._lines: queue.Queue[bytes] = queue.Queue()

@@ -12,13 +12,21 @@ if TYPE_CHECKING:
     from torchrecorder.renderer.base import BaseRenderer as BaseRenderer
     from torchrecorder.renderer.gv import GraphvizRenderer as GraphvizRenderer
     from torchrecorder.renderer.gv import GraphvizStyler as GraphvizStyler
+    from torchrecorder.renderer.styles import StyledNode as StyledNode
+    from torchrecorder.renderer.styles import Styler as Styler
 
-REVISION = 5
+REVISION = 6
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""
 
-_HOMES = {"BaseRenderer": "base", "GraphvizRenderer": "gv", "GraphvizStyler": "gv"}
+_HOMES = {
+    "BaseRenderer": "base",
+    "GraphvizRenderer": "gv",
+    "GraphvizStyler": "gv",
+    "StyledNode": "styles",
+    "Styler": "styles",
+}
 
-__all__ = ["REVISION", "BaseRenderer", "GraphvizRenderer", "GraphvizStyler", "describe"]
+__all__ = ["REVISION", "BaseRenderer", "GraphvizRenderer", "GraphvizStyler", "StyledNode", "Styler", "describe"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,13 +1,15 @@
 """From a View to the text that a layout engine reads.
 
-The text carries no colours: each thing says what it is in its class, and `svg` paints it. What is not for layout, the
-shapes on edges and the classes of layers, travels as a comment. Nodes stand in clusters and
-all edges at the root, where an edge cannot pull its end into the wrong cluster. Names are n0, n1, …, so nothing of the
-user's is ever a name, and every label is escaped and without HTML.
+The text carries no colours but a styler's: each thing says what it is in its class, and `svg` paints it. What is not
+for layout, the shapes on edges and the classes of layers, travels as a comment. Nodes stand in clusters and all edges
+at the root, where an edge cannot pull its end into the wrong cluster. Names are n0, n1, …, so nothing of the user's is
+ever a name, and every label is escaped and without HTML.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 
@@ -16,7 +18,10 @@ import graphviz
 from torchrecorder.graph import Box, Edge, Node, View
 from torchrecorder.renderer.ranks import same_rank
 from torchrecorder.renderer.shapes import edge_shapes
-from torchrecorder.renderer.words.labels import Labels
+from torchrecorder.renderer.styles.answer import EdgeStyle, NodeStyle, Styles
+from torchrecorder.renderer.svg.metrics import BOLD, width
+from torchrecorder.renderer.svg.titles import PARTS
+from torchrecorder.renderer.words.labels import Label, Labels
 from torchrecorder.renderer.words.shown import USUAL
 
 FONT_SIZE, LINE_SIZE, EDGE_SIZE = 10.5, 9.5, 9.0
@@ -39,29 +44,38 @@ _NODE = {"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize"
 _NODE |= {"margin": "0.13,0.06", "height": "0.3", "width": "0.8"}
 _EDGE = {"fontname": "Helvetica", "fontsize": "9", "arrowsize": "0.6"}
 _LOOSE = ("param", "buffer", "const", "from")
-_SIGN = {"shape": "circle", "width": "0.26", "height": "0.26", "fixedsize": "true", "margin": "0"}
-_SMALL = {"width": "0.3", "height": "0.24", "margin": "0.1,0.03", "fontsize": "9"}
+_SIGN = " shape=circle width=0.26 height=0.26 fixedsize=true margin=0"
+_SMALL = ' width=0.3 height=0.24 margin="0.1,0.03" fontsize=9'
 
 
-def to_dot(view: View, *, name: str = "", direction: str = "TB", show: Collection[str] = USUAL) -> graphviz.Digraph:
-    """The picture of a View, without positions and colours.
+def to_dot(
+    view: View,
+    *,
+    name: str = "",
+    direction: str = "TB",
+    show: Collection[str] = USUAL,
+    styles: Styles | None = None,
+) -> graphviz.Digraph:
+    """The picture of a View, without positions; its colours are only those of a user's styler.
 
     Args:
         view: What to show.
         name: What the model is called; its class if empty.
         direction: Where the data flows: `TB`, `LR`, `BT` or `RL`.
         show: What it says besides names and classes: `shapes` on edges where they change, `params`, ….
+        styles: What a styler changes.
     """
-    return _Drawing(view, Labels(view, name=name, show=show), show).draw(direction)
+    return _Drawing(view, Labels(view, name=name, show=show), show, styles).draw(direction)
 
 
 class _Drawing:
-    def __init__(self, view: View, labels: Labels, show: Collection[str]) -> None:
-        self.view, self.labels = view, labels
+    def __init__(self, view: View, labels: Labels, show: Collection[str], styles: Styles | None) -> None:
+        self.view, self.labels, self.styles = view, labels, styles
         is_large = len(view.nodes) > _MANY
         care = "2" if len(view.nodes) <= _VERY_MANY else "0.5"
         self.effort = {"nslimit": care, "mclimit": "0.3"} if is_large else {}
         self.shapes = edge_shapes(view, show) if "shapes" in show and not is_large else {}
+        self.has_failed = view.graph.info.failure is not None
         self.nodes_in: dict[int | None, list[Node]] = {}
         self.boxes_in: dict[int | None, list[Box]] = {}
         for node in view.nodes:
@@ -77,8 +91,7 @@ class _Drawing:
         dot.body.extend(self._lines())
         for nodes in same_rank(self.view):
             dot.body.append("\t{rank=same; " + "; ".join(f"n{node}" for node in nodes) + "}\n")
-        for edge in self.view.edges:
-            self._edge(dot, edge)
+        dot.body.extend(self._edge(position, edge) for position, edge in enumerate(self.view.edges))
         return dot
 
     def _lines(self) -> Iterator[str]:
@@ -104,50 +117,95 @@ class _Drawing:
         return [*reversed(self.boxes_in.get(box, [])), *reversed(self.nodes_in.get(box, []))]
 
     def _title(self, box: Box) -> Iterator[str]:
-        words = ["box", *(["repeat"] if box.repeat > 1 else []), *([] if self._is_ok(box.calls) else ["error"])]
-        attributes = {"label": self.labels.box(box), "class": " ".join(words), "margin": "10", "style": "rounded"}
-        cls = self.labels.cls(box.calls) if box.period == 1 else ""
-        attributes |= {"comment": cls} if cls else {}
-        return (f"{key}={_quoted(value)}" for key, value in attributes.items())
+        style = self.styles.boxes[box.id] if self.styles else _UNSTYLED
+        words = "box" + (" repeat" if box.repeat > 1 else "") + ("" if self._is_ok(box.calls) else " error")
+        text = PARTS.join(filter(None, style.label)) if style.label else self.labels.box(box)
+        yield f"label={_quoted(text + _room_for_bold(text))}"
+        yield f"class={_quoted(words + _is_styled(style))}"
+        yield "margin=10"
+        yield f'style="{_line_style(style.stroke)}"'
+        yield from _painted(style)
+        if cls := self.labels.cls(box.calls) if box.period == 1 else "":
+            yield f"comment={_quoted(cls)}"
 
     def _node(self, node: Node) -> str:
-        label = self.labels.node(node)
+        own = self.styles.nodes[node.id] if self.styles else _UNSTYLED
+        label = Label(*own.label) if own.label else self.labels.node(node)
         kind = self.labels.kind(node)
-        words = [kind, *(["repeat"] if node.kind == "call" and node.repeat > 1 else [])]
-        words += [] if self._is_ok(node.calls) else ["error"]
-        style = _SIGN if label.is_sign else _SMALL if kind in ("data", "link") else {}
-        attributes = {"label": _label(label.name, label.line), "class": " ".join(words), **style}
+        words = kind + (" repeat" if node.repeat > 1 else "") + ("" if self._is_ok(node.calls) else " error")
         cls = self.labels.cls(node.calls) if node.kind == "call" else ""
-        attributes |= {"comment": cls} if cls else {}
-        inner = " ".join(f"{key}={value if key == 'label' else _quoted(value)}" for key, value in attributes.items())
-        return f"n{node.id} [{inner}]"
+        style = _SIGN if label.is_sign else _SMALL if kind in ("data", "link") else ""
+        if own is not _UNSTYLED:
+            words += _is_styled(own)
+            style = " ".join((style, f'style="{_line_style(own.stroke)}"', *_painted(own)))
+        return f"n{node.id} [label={_label(label.name, label.line)}{_facts(words, cls, style)}]"
 
-    def _edge(self, dot: graphviz.Digraph, edge: Edge) -> None:
+    def _edge(self, position: int, edge: Edge) -> str:
         shape = self.shapes.get((edge.tail, edge.head), "")
         is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
         weight = "1" if is_loose else "0" if edge.skip else "4"
-        attributes = {"weight": weight, **({"comment": shape} if shape else {})}
-        attributes |= {"class": "skip"} if edge.skip else {}
-        inner = " ".join(f"{key}={_quoted(value)}" for key, value in attributes.items())
-        dot.body.append(f"\tn{edge.tail} -> n{edge.head} [{inner}]\n")
+        said = f" comment={_quoted(shape)}" if shape else ""
+        words = "skip" if edge.skip else ""
+        if self.styles and any(own := self.styles.edges[position]):
+            words += " styled"
+            said += f' style="{own.stroke or "solid"}"' + "".join(f" {part}" for part in _painted(own))
+        return f"\tn{edge.tail} -> n{edge.head} [weight={weight}{said}{f' class={_quoted(words)}' if words else ''}]\n"
 
     def _is_ok(self, calls: tuple[int, ...]) -> bool:
-        failure = self.view.graph.info.failure
-        return all(self.view.graph.calls[call].ok for call in calls) or failure is None
+        return not self.has_failed or all(self.view.graph.calls[call].ok for call in calls)
+
+
+def _room_for_bold(title: str) -> str:
+    """Spaces as wide as a title grows when its name is bold: layout measures it in the regular face."""
+    name = title.partition(PARTS)[0]
+    return " " * math.ceil((BOLD - 1) * width(name, FONT_SIZE) / width(" ", FONT_SIZE))
+
+
+_UNSTYLED = NodeStyle()
+
+
+def _is_styled(style: NodeStyle) -> str:
+    """The class that says that a thing brings colours or lines of its own."""
+    return " styled" if any(style[1:]) else ""
+
+
+def _line_style(stroke: str) -> str:
+    return f"rounded,{stroke}" if stroke else "rounded"
+
+
+def _painted(style: NodeStyle | EdgeStyle) -> Iterator[str]:
+    """The attributes of a style that layout has no use for."""
+    if isinstance(style, NodeStyle):
+        if style.fill:
+            yield f'fillcolor="{style.fill}"'
+        if style.ink:
+            yield f'fontcolor="{style.ink}"'
+    if style.line:
+        yield f'color="{style.line}"'
+    if style.pen:
+        yield f"penwidth={style.pen:g}"
 
 
 @lru_cache(maxsize=4096)
-def _quoted(text: str) -> str:
-    """The text as an attribute; cached, because a few hundred classes and sizes come thousands of times."""
-    return str(graphviz.quoting.quote(_literal(text)))
+def _facts(words: str, cls: str, style: str) -> str:
+    """What a node is besides its label; cached, because a few hundred classes come thousands of times."""
+    return f" class={_quoted(words)}{style}" + (f" comment={_quoted(cls)}" if cls else "")
 
 
-def _label(*lines: str) -> str:
+def _label(name: str, line: str) -> str:
     """Lines of a label, quoted; a line break is the only thing in it that is not meant literally."""
-    escaped = "\\n".join(_literal(line) for line in lines if line)
-    return str(graphviz.quoting.quote(graphviz.nohtml(escaped)))
+    return f'"{_literal(name)}\\n{_literal(line)}"' if line else f'"{_literal(name)}"'
+
+
+def _quoted(text: str) -> str:
+    """The text as an attribute."""
+    return f'"{_literal(text)}"'
+
+
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;"})
+_PLAIN = re.compile(r'[^\\"&]*')
 
 
 def _literal(text: str) -> str:
-    """The text as the engine takes it literally; it would read `&lt;` as `<` even outside HTML."""
-    return graphviz.escape(text.replace("&", "&amp;"))
+    """The text between quotes as the engine takes it literally; it would read `&lt;` as `<` even outside HTML."""
+    return text if _PLAIN.fullmatch(text) else text.translate(_ESCAPES)

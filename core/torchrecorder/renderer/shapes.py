@@ -11,27 +11,41 @@ from torchrecorder.renderer.words import units
 def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int], str]:
     """The text of each edge that has one, by tail and head.
 
-    An edge says the shape if it differs from the shape that its tail got, once for each end and shape. Inputs, outputs
-    and constants say their shape themselves.
+    An edge says the shape if it differs from the shape that its tail got, once for each end and shape, and once for
+    steps alike in a box, such as those that turn queries and keys. Inputs, outputs and constants say their shape
+    themselves.
     """
     got: dict[int, str] = {}
-    said: set[tuple[int, str]] = set()
+    said: set[tuple[object, ...]] = set()
     found: dict[tuple[int, int], str] = {}
     for edge in sorted(view.edges, key=lambda edge: (edge.head, edge.tail)):
         got.setdefault(edge.head, _said(view, edge.value, show))
     for edge in sorted(view.edges, key=lambda edge: (edge.tail, edge.skip, edge.head)):
         shape = _said(view, edge.value, show)
-        is_known = shape == (_own(view, edge.tail, show) or got.get(edge.tail))
-        if (
-            is_known
-            or not shape
-            or view.nodes[edge.head].kind == "output"
-            or {(edge.tail, shape), (-edge.head, shape)} & said
-        ):
+        own = _own(view, edge.tail, show)
+        is_known = _without_ones(shape) == _without_ones(own) if own else shape == got.get(edge.tail)
+        if is_known or not shape or view.nodes[edge.head].kind == "output":
             continue
-        said |= {(edge.tail, shape), (-edge.head, shape)}
-        found[edge.tail, edge.head] = shape
+        news = {("tail", edge.tail, shape), ("head", edge.head, shape)}
+        alike = (*_step(view, edge.tail), got.get(edge.tail), shape)
+        if not news & said and alike not in said:
+            found[edge.tail, edge.head] = shape
+            said |= {*news, alike}
     return found
+
+
+def _without_ones(shape: str) -> str:
+    """The shape without axes of one, which broadcasting adds."""
+    return "×".join(size for size in shape.split("×") if size != "1")
+
+
+def _step(view: View, tail: int) -> tuple[object, ...]:
+    """What a node does and where: its box, and the name of its op or the class of its layer."""
+    node = view.nodes[tail]
+    if node.kind == "op" and node.op is not None:
+        return node.box, view.graph.ops[node.op].name
+    module = view.graph.modules.get(view.graph.calls[node.calls[0]].module) if node.kind == "call" else None
+    return node.box, module.cls if module else tail
 
 
 def _own(view: View, node: int, show: Collection[str]) -> str:

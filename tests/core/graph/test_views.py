@@ -229,6 +229,47 @@ class TestFailure:
         assert shown(make_view(Net().graph())) == [""]
 
 
+def test_a_residual_beside_data_from_elsewhere() -> None:
+    """A decoder's: the spine of the sum leads to the encoder, which is longer."""
+    net = Net()
+    memory, x = net.input("src", 1, 4), net.input("tgt", 1, 4)
+    for name in ("sin", "cos", "tan"):
+        memory = net.op(name, memory)
+    y = net.op("exp", x)
+    z = net.op("tanh", net.op("cross", y, memory))
+    view = make_view(net.graph(net.op("add", y, z)))
+    assert [edge for edge in edges(view) if "skip" in edge] == ["exp > add (skip)"]
+
+
+def test_an_edge_to_an_output_is_no_residual() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 1, 4))
+    y = net.op("cos", x)
+    view = make_view(net.graph(*[x, y] * 5))  # so many that they are one node
+    assert "sin > output:" in edges(view)
+    assert not any("skip" in edge for edge in edges(view))
+
+
+def test_what_only_decides_is_not_drawn() -> None:
+    net = Net()
+    x, mask = net.input("x", 1, 4), net.input("mask", 1, 4)
+    net.op("all", net.op("eq", mask, attrs={"1": "1"}), shape=())
+    view = make_view(net.graph(net.op("sin", x)))
+    assert shown(view) == ["input:x", "sin", "output:"]
+    assert view.notes == ("the forward only checks mask",)
+
+
+def test_a_number_that_is_written_or_given_back_is_drawn() -> None:
+    net = Net()
+    x = net.input("x", 1, 4)
+    loss = net.op("mean", x, shape=())
+    assert "mean" in shown(make_view(net.graph(loss)))
+    net = Net()
+    net.op("all", net.input("x", 1, 4), shape=())
+    net.fail("ValueError: no")
+    assert "all" in shown(make_view(net.graph()))
+
+
 def test_a_long_chain_needs_no_recursion() -> None:
     view = make_view(chain(4_000), expand=["**"], depth="all")
     assert len(view.nodes) == 4_002

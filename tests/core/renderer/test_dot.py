@@ -34,9 +34,23 @@ def test_shapes_are_said_where_they_change() -> None:
     assert 'comment="1×' not in to_dot(make_view(residual_block()), show=()).source
 
 
+def test_steps_alike_say_a_shape_once() -> None:
+    net = Net()
+    x = net.input("x", 1, 4)
+    halves = [net.op("neg", net.op("narrow", x, shape=(1, 2))) for _ in range(2)]
+    assert to_dot(make_view(net.graph(*halves))).source.count('comment="1×2"') == 1
+
+
+def test_axes_of_one_before_a_constant_are_no_news() -> None:
+    net = Net()
+    table = net.op("unsqueeze", net.value("buffer", (8, 4), "table"), shape=(1, 8, 4))
+    source = to_dot(make_view(net.graph(net.op("mul", net.input("x", 2, 8, 4), table)))).source
+    assert "1×8×4" not in source
+
+
 def test_the_name_of_the_model() -> None:
     assert (
-        'label="ResNet block · BasicBlock · 3.68 k params"'
+        'label="ResNet block · BasicBlock · 3.68 k params '
         in to_dot(make_view(residual_block()), name="ResNet block").source
     )
 

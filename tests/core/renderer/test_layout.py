@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import time
 from itertools import combinations
 from pathlib import Path
@@ -89,6 +90,15 @@ class TestRunning:
         (layout,) = engine.layout([f'digraph {{ a [shape=none width=0 height=0 margin=0 label="" image="{image}"] }}'])
         assert '"0.0' in str(layout) or '"0"' in str(layout)  # as small as without the image
 
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of another process")
+    def test_too_much_memory_harms_only_itself(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("torchrecorder.renderer.layout.limits.MEMORY_BYTES", 48 << 20)
+        large = "digraph {" + "".join(f"n{i} [label=x{i}];n{i}->n{i + 1};" for i in range(30_000)) + "}"
+        good, greedy, other = engine.layout([GOOD, large, GOOD], timeout_s=30)
+        assert good == other
+        assert isinstance(good, str)
+        assert "of memory" in str(greedy)
+
     def test_a_program_that_does_not_start(self, tmp_path: Path) -> None:
         (error,) = Engine(tmp_path / "none", "none 1").layout([GOOD])
         assert isinstance(error, EngineError)
@@ -110,6 +120,21 @@ class TestFailing:
     def test_a_crash(self, tmp_path: Path) -> None:
         (error,) = program(tmp_path / "e", "kill -SEGV $$").layout([GOOD])
         assert str(error) == "layout engine fake 1 failed: SIGSEGV"
+
+    @pytest.mark.parametrize(
+        ("body", "said"),
+        [
+            ("kill -XCPU $$", "it computed for longer than it may"),
+            ("kill -XFSZ $$", "its output is larger than 256 MiB"),
+            (
+                "echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$",
+                "it needed more than 2,048 MiB of memory (SIGABRT): memory allocation of 9 bytes failed",
+            ),
+        ],
+    )
+    def test_a_limit_is_told_from_a_crash(self, body: str, said: str, tmp_path: Path) -> None:
+        (error,) = program(tmp_path / "e", body).layout([GOOD])
+        assert str(error) == f"layout engine fake 1 failed: {said}"
 
     def test_half_a_picture_is_none(self, tmp_path: Path) -> None:
         engine = program(tmp_path / "e", 'for f in "$@"; do echo "{" > "$f.json0"; done')

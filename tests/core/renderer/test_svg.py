@@ -15,7 +15,6 @@ from tests.core.renderer.engines import SVG, laid_out, parsed, picture, words
 from torchrecorder.errors import EngineError
 from torchrecorder.graph import Graph, make_view
 from torchrecorder.renderer.dot import to_dot
-from torchrecorder.renderer.layout import find_engine
 from torchrecorder.renderer.svg import finish, fixed, link
 
 ELEMENTS = {f"{SVG}{name}" for name in ("svg", "title", "desc", "g", "rect", "circle", "path", "text", "tspan", "a")}
@@ -189,11 +188,3 @@ class TestFixed:
         made = picture(net.graph(x))
         assert "currentColor" in words(fixed(made.svg))
         assert "var(--torchrecorder-conv,#3b82c4)" in words(fixed(made.svg))
-
-
-@pytest.mark.skipif(not __import__("shutil").which("dot"), reason="needs the system's dot")
-def test_both_engines_draw_the_same_things() -> None:
-    source = to_dot(make_view(transformer(3))).source
-    pictures = [find_engine(name).layout([source])[0] for name in ("pure", "dot")]
-    drawn = [words(finish(str(svg), uid="p1", title="t", desc="d").svg) for svg in pictures]
-    assert sorted(drawn[0]) == sorted(drawn[1])

@@ -20,6 +20,7 @@ class Ends:
         self.plan = plan
         self.graph = plan.tree.graph
         self.wiring = Wiring(plan)
+        self.leaves_out_constants = constants
         self.constant = constant_ops(plan, self.wiring) if constants else set()
         self.sources = Sources(plan, self.wiring, self.constant, weights=weights)
         self.before: list[Node] = []
@@ -34,7 +35,7 @@ class Ends:
         self._draw_reads()
         self._draw_idle_calls()
         self._draw_outputs()
-        return self._renumbered()
+        return self._renumbered(self._checks() if self.leaves_out_constants else set())
 
     def _draw_reads(self) -> None:
         fed: dict[Source, dict[int, list[Read]]] = {}
@@ -134,16 +135,42 @@ class Ends:
     def _join(self, tail: int, head: int, value: int) -> None:
         self.edges.setdefault((tail, head), value)
 
-    def _renumbered(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+    def _checks(self) -> set[int]:
+        """The nodes that only decide what the code does next, such as `mask.all()`: a number that no op reads.
+
+        What feeds nothing but such nodes is one of them.
+        """
+        if self.graph.info.failure is not None:
+            return set()
+        heads: dict[int, list[int]] = {}
+        for tail, head in self.edges:
+            heads.setdefault(tail, []).append(head)
+        found: set[int] = set()
+        for node in [*reversed(self.plan.nodes), *self.before]:
+            below = heads.get(node.id)
+            if found.issuperset(below) if below else self._is_lone_number(node):
+                found.add(node.id)
+        return found
+
+    def _is_lone_number(self, node: Node) -> bool:
+        if node.kind != "op" or node.op is None or self.graph.ops[node.op].mutates:
+            return False
+        metas = [self.graph.values[value].meta for value in self.graph.ops[node.op].outputs]
+        return bool(metas) and all(meta is not None and not meta.shape for meta in metas)
+
+    def _renumbered(self, checks: set[int]) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
         planned = [node for node in self.plan.nodes if node.op not in self.constant or node.kind != "op"]
-        inputs = [node for node in self.before if node.kind == "input"]
-        loose = [node for node in self.before if node.kind != "input"]
+        planned = [node for node in planned if node.id not in checks]
+        before = [node for node in self.before if node.id not in checks]
+        inputs = [node for node in before if node.kind == "input"]
+        loose = [node for node in before if node.kind != "input"]
         order = [*inputs, *loose, *planned, *self.after]
         new = {node.id: position for position, node in enumerate(order)}
         nodes = tuple(node.moved(position) for position, node in enumerate(order))
-        pairs = {(new[t], new[h]): value for (t, h), value in self.edges.items()}
+        pairs = {(new[t], new[h]): value for (t, h), value in self.edges.items() if h not in checks}
         sums = [node.id for node in nodes if self._is_sum(node)]
         skipping = skips(len(nodes), [*pairs], sums)
+        skipping -= {(t, h) for t, h in skipping if nodes[h].kind == "output"}  # leads out, not past
         edges = tuple(Edge(t, h, value, (t, h) in skipping) for (t, h), value in sorted(pairs.items()))
         return nodes, edges
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from torchrecorder.graph.model import Op
 from torchrecorder.graph.views.tree import CallTree
@@ -48,20 +49,22 @@ class Comparer:
         """
         length, period = self.run(calls, start), 1
         # a shorter period would consist of equal calls only, and those are found
-        for candidate in range(length + 1, _MAX_PERIOD + 1):
-            repeated = self._repeated(calls[start:], candidate)
+        longest = min(_MAX_PERIOD, (len(calls) - start) // _MIN_TURNS)
+        for candidate in range(length + 1, longest + 1):
+            repeated = self._repeated(calls, start, candidate)
             if repeated >= _MIN_TURNS * candidate and repeated > length:
                 return repeated, candidate
         return length, period
 
-    def _repeated(self, calls: Sequence[int], period: int) -> int:
-        """How many of the calls, in whole turns, are equal to those one period before."""
-        stop = period
-        while stop < len(calls) and self.equal(calls[stop % period], calls[stop]):
+    def _repeated(self, calls: Sequence[int], start: int, period: int) -> int:
+        """How many of the calls from `start` on, in whole turns, are equal to those one period before."""
+        stop = start + period
+        while stop < len(calls) and self.equal(calls[start + (stop - start) % period], calls[stop]):
             stop += 1
-        n_turns = stop // period
+        n_turns = (stop - start) // period
         if n_turns > 1:
-            n_turns = min(self._same_sharing([*calls[kind : n_turns * period : period]]) for kind in range(period))
+            whole = calls[start : start + n_turns * period]
+            n_turns = min(self._same_sharing([*whole[kind::period]]) for kind in range(period))
         return n_turns * period
 
     def equal(self, a: int, b: int) -> bool:
@@ -86,12 +89,17 @@ class Comparer:
 
 def _equal(tree: CallTree, a: int, b: int) -> bool:
     calls = tree.graph.calls
-    if _DIGITS.sub("#", calls[a].module) != _DIGITS.sub("#", calls[b].module):
+    if _without_numbers(calls[a].module) != _without_numbers(calls[b].module):
         return False
     sizes_differ = tree.end[a] - a != tree.end[b] - b or tree.n_ops[a] != tree.n_ops[b]
     if sizes_differ or not (tree.is_solid(a) and tree.is_solid(b)):
         return False
     return _same_calls(tree, a, b) and _Wiring(tree, a, b).same()
+
+
+@lru_cache(maxsize=1 << 14)
+def _without_numbers(path: str) -> str:
+    return _DIGITS.sub("#", path)
 
 
 def _same_calls(tree: CallTree, a: int, b: int) -> bool:

@@ -2,7 +2,9 @@
 
 The spine above a node is what is found by going back, each time, to the predecessor that is farthest from the inputs.
 An edge whose tail is on the spine above its head, but not next to it, leads past something: a residual. If a sum is
-fed by a side branch that leaves its spine somewhere and is shorter (a projection shortcut), the branch is one too.
+fed by a side branch that leaves its spine somewhere and is shorter (a projection shortcut), the branch is one too. So
+is an edge to a sum that gets the same data also by way of something, where the spine comes from elsewhere: in a
+decoder it comes from the encoder.
 Spines form a tree, so the first question costs one comparison per edge and the whole is linear.
 """
 
@@ -31,8 +33,10 @@ def skips(n: int, edges: Sequence[Pair], sums: Iterable[int]) -> set[Pair]:
     found = {(t, h) for t, h in edges if spine[h] != t and enter[t] < enter[h] <= leave[t]}
     for head in sums:
         for tail in before[head]:
-            if tail != spine[head] and (tail, head) not in found:
-                found.update(_side_branch(tail, head, before, degree, spine, enter, leave, rank))
+            if tail == spine[head] or (tail, head) in found:
+                continue
+            branch = _side_branch(tail, head, before, degree, spine, enter, leave, rank)
+            found.update(branch or ([(tail, head)] if _comes_twice(tail, head, before) else []))
     return found
 
 
@@ -68,6 +72,24 @@ def _intervals(spine: Sequence[int]) -> tuple[list[int], list[int]]:
             enter[child] = at
             at += size[child]
     return enter, [enter[node] + size[node] - 1 for node in range(len(spine))]
+
+
+def _comes_twice(tail: int, head: int, before: Sequence[Sequence[int]]) -> bool:
+    """Whether the tail also feeds another of the nodes that feed the head, or one before those."""
+    pending = [other for other in before[head] if other > tail]
+    seen = set(pending)
+    while pending and len(seen) < _FAR_ENOUGH:
+        for node in before[pending.pop()]:
+            if node == tail:
+                return True
+            if node > tail and node not in seen:
+                seen.add(node)
+                pending.append(node)
+    return False
+
+
+_FAR_ENOUGH = 200
+"""A branch around more nodes than this is not looked for, which keeps the whole linear."""
 
 
 def _side_branch(

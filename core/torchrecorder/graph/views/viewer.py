@@ -98,7 +98,12 @@ class Viewer:
                     yield f"{option}: no layer has a path like {pattern!r}"
         if self.root == 0:
             shown = {value for node in view.nodes if node.kind == "input" for value in node.values}
-            unused = [path for path, value in view.graph.inputs.items() if value not in shown]
+            hidden = {path: value for path, value in view.graph.inputs.items() if value not in shown}
+            read = {value for op in view.graph.ops for value in op.inputs} if hidden else set()
+            checked = [path for path, value in hidden.items() if value in read]
+            unused = [path for path in hidden if path not in checked]
+            if checked:
+                yield "the forward only checks " + ", ".join(checked)
             if unused:
                 yield "the forward does not use " + ", ".join(unused)
 

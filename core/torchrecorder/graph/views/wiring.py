@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchrecorder.graph.model import Op
 from torchrecorder.graph.views.contract import origins
 from torchrecorder.graph.views.plan import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """A node reads a value."""
 
     head: int

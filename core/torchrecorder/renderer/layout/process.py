@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -18,10 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torchrecorder.errors import EngineError
-from torchrecorder.renderer.layout.limits import limit
+from torchrecorder.renderer.layout.limits import MEMORY_BYTES, OUTPUT_BYTES, limit
 
 MAX_STDERR = 2000
 _END = b"}"
+_NO_MEMORY = re.compile(r"memory|alloc", re.IGNORECASE)
+"""What engines say when the system gives them no more; there is no signal for it."""
+_LIMITS = {
+    "SIGXCPU": "it computed for longer than it may",
+    "SIGXFSZ": f"its output is larger than {OUTPUT_BYTES >> 20} MiB",
+}
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,10 @@ class _Run:
         lines = [line for line in self.stderr.splitlines() if file in line or ".dot" not in line]
         said = "; ".join(line.replace(f"{file}: ", "").strip() for line in lines if "Warning" not in line)
         how = f"exit status {self.status}" if self.status >= 0 else signal.Signals(-self.status).name
+        if self.status and _NO_MEMORY.search(said):
+            how = f"it needed more than {MEMORY_BYTES >> 20:,} MiB of memory ({how})"
+        elif how in _LIMITS:
+            how = _LIMITS[how]
         return f"{how}: {said[:MAX_STDERR]}" if said else how
 
 

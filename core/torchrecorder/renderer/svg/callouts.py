@@ -19,7 +19,9 @@ _PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
 _DIGIT_HEIGHT = 0.72
 """Height of a digit as a part of the size; shapes have no signs that are higher or reach lower."""
 _GAP = 3.5
-_HIT, _CROSSED = 10, 3
+_AIR = 1.2
+_HIT = 2
+"""How bad a place is where a node, a word or a line of a box is; an edge that passes through counts one."""
 
 
 def place_words(drawing: Drawing, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
@@ -45,12 +47,12 @@ def place_words(drawing: Drawing, curves: Curves, taken: Sequence[Rect]) -> list
 
 
 def _best(places: Iterable[Rect], rects: Rects, curves: Curves, page: Rect) -> Rect | None:
-    """The place where the least is in the way; none if words or nodes are."""
+    """The place where the least is in the way; none if that is more than one edge."""
     best, least = None, _HIT
     for rect in places:
         is_inside = page.left <= rect.left and rect.right <= page.right
         badness = 0 if is_inside and not rects.meeting(rect) else _HIT
-        badness += _CROSSED * curves.through(rect) if badness < least else 0
+        badness += curves.through(rect) if badness < least else 0
         if badness < least:
             best, least = rect, badness
         if not badness:
@@ -59,10 +61,12 @@ def _best(places: Iterable[Rect], rects: Rects, curves: Curves, page: Rect) -> R
 
 
 def _borders(box: Rect) -> Iterator[Rect]:
-    yield box._replace(bottom=box.top)
-    yield box._replace(top=box.bottom)
-    yield box._replace(right=box.left)
-    yield box._replace(left=box.right)
+    """The four lines of a box, with the air that a word needs beside a line."""
+    left, top, right, bottom = box
+    yield Rect(left, top - _AIR, right, top + _AIR)
+    yield Rect(left, bottom - _AIR, right, bottom + _AIR)
+    yield Rect(left - _AIR, top, left + _AIR, bottom)
+    yield Rect(right - _AIR, top, right + _AIR, bottom)
 
 
 def _places(line: Line) -> Iterator[Rect]:
@@ -73,5 +77,7 @@ def _places(line: Line) -> Iterator[Rect]:
         yield Rect(x + _GAP, y - high / 2, x + _GAP + wide, y + high / 2)
     for x, y in points:
         yield Rect(x - _GAP - wide, y - high / 2, x - _GAP, y + high / 2)
-    for x, y in points:
-        yield Rect(x - wide / 2, y - _GAP - high, x + wide / 2, y - _GAP)
+    (x0, y0), (x1, y1) = line.curve[0], line.curve[-1]
+    if abs(x1 - x0) > abs(y1 - y0):
+        for x, y in points:
+            yield Rect(x - wide / 2, y - _GAP - high, x + wide / 2, y - _GAP)

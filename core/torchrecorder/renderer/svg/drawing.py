@@ -11,25 +11,26 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchrecorder.errors import EngineError
-from torchrecorder.renderer.svg.geometry import Curve, Point, Rect
+from torchrecorder.renderer.styles.answer import MAX_PEN, EdgeStyle, NodeStyle
+from torchrecorder.renderer.svg.geometry import Curve, Point, Rect, is_straight
 from torchrecorder.renderer.svg.palette import COLOURS
 
 PAD = 4.5
 """Room around the picture, in points: lines are half as wide as they are drawn."""
-_FLAGS = frozenset((*COLOURS, "repeat", "box", "error"))
+_FLAGS = frozenset((*COLOURS, "repeat", "box", "error", "styled"))
 _MAX_SUM = 1e8
 """Of the numbers in a position or a curve."""
 _LINE_HEIGHT, _BASE = 1.2, 0.34
 """Distance of base lines, and how far one lies under the middle of its line; as parts of the size."""
 _INCH = 72.0
+_USUAL_SIZE = 10.5
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A line of text; `x` is its middle, `y` its base line."""
 
     x: float
@@ -38,8 +39,7 @@ class Word:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """A box or a node."""
 
     flags: frozenset[str]
@@ -48,10 +48,11 @@ class Figure:
     words: tuple[Word, ...]
     cls: str = ""
     """The class of what it shows, if it shows a layer."""
+    style: NodeStyle = NodeStyle()
+    """What a styler changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """An edge."""
 
     flags: frozenset[str]
@@ -59,6 +60,7 @@ class Line:
     tip: Point | None
     """Where its arrow ends; the arrow begins where the curve ends."""
     word: str
+    style: EdgeStyle = EdgeStyle()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,31 +113,33 @@ class _Reader:
             drawing.boxes.append(self._box(row))
 
     def line(self, row: Mapping[str, Any]) -> Line:
-        """An edge."""
-        first, _, rest = row["pos"].partition(" ")
-        tip: Point | None = None
-        if first.startswith("e,"):
-            (tip,), curve = self._points(first[2:]), self._points(rest)
-        else:
-            curve = self._points(row["pos"])
-        if len(curve) % 3 != 1:
+        """An edge; one that cannot be told from a straight line is one."""
+        text = row["pos"]
+        has_tip = text.startswith("e,")
+        curve = self._points(text[2:] if has_tip else text)
+        tip = curve.pop(0) if has_tip else None
+        if len(curve) % 3 != 1 or len(curve) < 4:
             raise ValueError(f"a curve has {len(curve)} points")
-        return Line(_flags(row), curve, tip, _about(row))
+        flags = _flags(row)
+        style = EdgeStyle(**_lines_style(row)) if "styled" in flags else _NO_EDGE_STYLE
+        return Line(flags, [curve[0], curve[-1]] if is_straight(curve) else curve, tip, _about(row), style)
 
     def _node(self, row: Mapping[str, Any]) -> Figure:
-        ((x, y),) = self._points(row["pos"])
-        wide, high = _number(row["width"]) * _INCH / 2, _number(row["height"]) * _INCH / 2
-        size = _number(row.get("fontsize", "10.5"))
-        lines = [_plain(line) for line in _lines(row.get("label", ""))]
+        x, y, wide, high = _numbers(f"{row['pos']},{row['width']},{row['height']}", 4)
+        x, y, wide, high = x + self.dx, self.dy - y, wide * _INCH / 2, high * _INCH / 2
+        (size,) = _numbers(row["fontsize"], 1) if "fontsize" in row else (_USUAL_SIZE,)
+        words = _at(x, y, size, _lines(row.get("label", "")))
         rect = Rect(x - wide, y - high, x + wide, y + high)
-        return Figure(_flags(row), rect, row.get("shape") == "circle", _at(x, y, size, lines), _about(row))
+        flags = _flags(row)
+        return Figure(flags, rect, row.get("shape") == "circle", words, _about(row), _style(row, flags))
 
     def _box(self, row: Mapping[str, Any]) -> Figure:
         left, bottom, right, top = _numbers(row["bb"], 4)
         rect = Rect(left + self.dx, self.dy - top, right + self.dx, self.dy - bottom)
         text = _plain(row.get("label", ""))
         ((x, y),) = self._points(row["lp"]) if text else ((0.0, 0.0),)
-        return Figure(_flags(row), rect, False, _at(x, y, 10.5, [text]), _about(row))
+        flags = _flags(row)
+        return Figure(flags, rect, False, _at(x, y, _USUAL_SIZE, [text]), _about(row), _style(row, flags))
 
     def _points(self, text: str) -> list[Point]:
         numbers = _numbers(text.replace(" ", ","))
@@ -146,8 +150,9 @@ class _Reader:
 def _at(x: float, y: float, size: float, lines: Iterable[str]) -> tuple[Word, ...]:
     """Lines of text around a middle."""
     seen = [line for line in lines if line]
-    top = y - (len(seen) - 1) / 2 * size * _LINE_HEIGHT + size * _BASE
-    return tuple(Word(x, top + i * size * _LINE_HEIGHT, size, line) for i, line in enumerate(seen))
+    step = size * _LINE_HEIGHT
+    top = y - (len(seen) - 1) / 2 * step + size * _BASE
+    return tuple([Word(x, top + i * step, size, line) for i, line in enumerate(seen)])
 
 
 def _flags(row: Mapping[str, Any]) -> frozenset[str]:
@@ -159,6 +164,28 @@ def _listed(classes: str) -> frozenset[str]:
     return frozenset(classes.split()) & _FLAGS
 
 
+_NO_STYLE, _NO_EDGE_STYLE = NodeStyle(), EdgeStyle()
+_HEX = re.compile(r"#[0-9a-f]{6}")
+
+
+def _style(row: Mapping[str, Any], flags: frozenset[str]) -> NodeStyle:
+    """What a styler changed; read with care again, because an engine stands between."""
+    if "styled" not in flags:
+        return _NO_STYLE
+    return NodeStyle(fill=_hex(row, "fillcolor"), ink=_hex(row, "fontcolor"), **_lines_style(row))
+
+
+def _lines_style(row: Mapping[str, Any]) -> dict[str, Any]:
+    (pen,) = _numbers(row.get("penwidth", "0"), 1)
+    stroke = next((word for word in ("dashed", "dotted") if word in row.get("style", "")), "")
+    return {"line": _hex(row, "color"), "pen": min(max(pen, 0.0), MAX_PEN), "stroke": stroke}
+
+
+def _hex(row: Mapping[str, Any], name: str) -> str:
+    text = row.get(name, "")
+    return text if _HEX.fullmatch(text) else ""
+
+
 def _about(row: Mapping[str, Any]) -> str:
     """What a thing says besides its label: an edge its shape, a node or box its class."""
     return _plain(row.get("comment", ""))
@@ -166,17 +193,18 @@ def _about(row: Mapping[str, Any]) -> str:
 
 def _lines(label: str) -> list[str]:
     """The lines of a label: an escaped line break parts them, an escaped backslash does not."""
-    return re.sub(r"\\\\|\\n", lambda found: found[0] if found[0] == "\\\\" else "\n", label).split("\n")
+    if "\\\\" not in label:
+        return [_plain(line) for line in label.split("\\n")]
+    parted = re.sub(r"\\\\|\\n", lambda found: found[0] if found[0] == "\\\\" else "\n", label)
+    return [_plain(line) for line in parted.split("\n")]
 
 
 def _plain(text: str) -> str:
     """The text that was escaped for the engine."""
-    return _ESCAPED.sub(lambda found: found[1] or "&", str(text)).strip()
-
-
-def _number(text: str) -> float:
-    (number,) = _numbers(text, 1)
-    return number
+    text = str(text)
+    if "\\" in text or "&" in text:
+        text = _ESCAPED.sub(lambda found: found[1] or "&", text)
+    return text.strip()
 
 
 def _numbers(text: str, n: int | None = None) -> list[float]:

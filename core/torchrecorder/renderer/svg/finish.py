@@ -7,21 +7,25 @@ group around them; outlines are merged; positions have one decimal.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from xml.sax.saxutils import escape
 
+from torchrecorder.renderer.styles.answer import EdgeStyle
 from torchrecorder.renderer.svg.callouts import place_words
 from torchrecorder.renderer.svg.drawing import Drawing, Figure, Line, Word, read_drawing
 from torchrecorder.renderer.svg.geometry import Rect, without
 from torchrecorder.renderer.svg.links import opened
 from torchrecorder.renderer.svg.numbers import arrow_head, curve
 from torchrecorder.renderer.svg.numbers import number as _n
+from torchrecorder.renderer.svg.own import box_paint, line_paint, node_paint
 from torchrecorder.renderer.svg.palette import COLOURS, FONT, variable
 from torchrecorder.renderer.svg.scene import Curves, Rects
-from torchrecorder.renderer.svg.themes import THEMES, Paint, Theme, ThemeName
-from torchrecorder.renderer.svg.titles import Title, place_titles
+from torchrecorder.renderer.svg.themes import THEMES, Theme, ThemeName
+from torchrecorder.renderer.svg.titles import PARTS, Title, place_titles
 
 _PX = 4 / 3
 """CSS pixels in a point."""
@@ -69,7 +73,8 @@ def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "
         f'<title id="{uid}-t">{_text(title)}</title><desc id="{uid}-d">{_text(desc)}</desc>'
     )
     look = THEMES[theme]
-    lines = (*_edges(drawing, taken, look), *_shapes(words))
+    gaps = Rects([*taken, *map(_inner, drawing.nodes)])
+    lines = (*_edges(drawing, gaps, look), *_shapes(words))
     parts = [head, *_boxes(drawing, look), *lines, *_titles(titles), *_nodes(drawing, look)]
     return Picture("".join((*parts, "</svg>")), round(width, 1), round(height, 1))
 
@@ -78,7 +83,7 @@ def _boxes(drawing: Drawing, look: Theme) -> Iterator[str]:
     if drawing.boxes:
         yield f'<g class="boxes" fill-opacity="{look.box_opacity}" stroke="currentColor" stroke-opacity=".3">'
         for box in drawing.boxes:
-            yield _stack(box, look.round_box) + _outline(box, look.round_box, _error(box))
+            yield _stack(box, look.round_box) + _outline(box, look.round_box, _error(box.flags) or box_paint(box.style))
         yield "</g>"
 
 
@@ -86,20 +91,36 @@ def _titles(titles: Sequence[Title]) -> Iterator[str]:
     if titles:
         yield f'<g class="titles" text-anchor="start" fill-opacity="{_MUTED}">'
         for title in titles:
-            text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}">{_first_bold(title.word.text)}</text>'
+            ink = f' fill="{title.ink}"' if title.ink else ""
+            text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}"{ink}>{_first_bold(title.word.text)}</text>'
             yield opened(text, title.cls)
         yield "</g>"
 
 
 def _first_bold(text: str) -> str:
-    name, dot, rest = text.partition(" · ")
+    name, dot, rest = text.partition(PARTS)
     return f'<tspan font-weight="600">{_text(name)}</tspan>{_text(dot + rest)}'
 
 
-def _edges(drawing: Drawing, taken: Iterable[Rect], look: Theme) -> Iterator[str]:
-    gaps = Rects(taken)
-    yield from _line_group([line for line in drawing.lines if "skip" not in line.flags], gaps, "currentColor", ".55")
-    yield from _line_group([line for line in drawing.lines if "skip" in line.flags], gaps, look.skip, ".9")
+def _inner(node: Figure) -> Rect:
+    """Where no edge is seen: one that leads on from behind a node was led through it by the engine."""
+    rect = node.rect
+    by = _BEHIND + (_CORNER * rect.width if node.is_round else 0)
+    return Rect(rect.left + by, rect.top + by, rect.right - by, rect.bottom - by)
+
+
+_BEHIND = 1.0
+_CORNER = (1 - 0.5**0.5) / 2
+"""How far a square in a circle is from the square around it, as a part of its side."""
+
+
+def _edges(drawing: Drawing, gaps: Rects, look: Theme) -> Iterator[str]:
+    groups: dict[tuple[bool, EdgeStyle], list[Line]] = {(False, EdgeStyle()): [], (True, EdgeStyle()): []}
+    for line in drawing.lines:
+        groups.setdefault(("skip" in line.flags, line.style), []).append(line)
+    for (is_skip, style), lines in groups.items():
+        colour, opacity = (look.skip, ".9") if is_skip else ("currentColor", ".55")
+        yield from _line_group(lines, gaps, style.line or colour, "1" if style.line else opacity)
 
 
 def _line_group(lines: list[Line], gaps: Rects, colour: str, opacity: str) -> Iterator[str]:
@@ -108,7 +129,8 @@ def _line_group(lines: list[Line], gaps: Rects, colour: str, opacity: str) -> It
     curves = "".join([curve(part) for line in lines for part in without(line.curve, gaps.meeting)])
     heads = "".join([arrow_head(line.curve[-1], line.tip) for line in lines if line.tip])
     kind = "skips" if "skip" in lines[0].flags else "edges"
-    yield f'<g class="{kind}"><path fill="none" stroke="{colour}" stroke-opacity="{opacity}" d="{curves}"/>'
+    own = line_paint(lines[0].style)
+    yield f'<g class="{kind}"><path fill="none" stroke="{colour}" stroke-opacity="{opacity}"{own} d="{curves}"/>'
     yield f'<path fill="{colour}" fill-opacity="{opacity}" d="{heads}"/></g>'
 
 
@@ -128,28 +150,36 @@ def _nodes(drawing: Drawing, look: Theme) -> Iterator[str]:
 
 
 def _node(node: Figure, look: Theme) -> str:
-    kind = next((flag for flag in sorted(node.flags) if flag in COLOURS and flag != "error"), "op")
-    paint = look.paint(kind, bool(node.cls))
-    radius = node.rect.height if kind == "io" and not look.round_node else look.round_node
-    outline = _outline(node, radius, _painted(node, kind, paint, look))
-    parts = [f'<g class="{kind}">{_stack(node, look.round_node, paint.stroke)}{outline}']
-    ink = f' fill="{paint.ink}"' if paint.ink else ""
-    for i, word in enumerate(node.words):
-        style = ' font-weight="600"' if i == 0 else f' fill-opacity="{_MUTED}"'
+    head, outline, stroke, ink, radius = _look(node.flags, bool(node.cls), look)
+    if "styled" in node.flags:
+        outline, ink = node_paint(node.style, outline, ink)
+    if "repeat" in node.flags:
+        head += _stack(node, look.round_node, stroke)
+    parts = [head, _outline(node, radius, outline)]
+    style = ' font-weight="600"'
+    for word in node.words:
         size = "" if word.size == 10.5 else f' font-size="{_n(word.size)}"'
         place = f'x="{_n(word.x)}" y="{_n(word.y)}"'
         parts.append(f'<text {place}{size}{style}{ink} stroke="none">{_text(word.text)}</text>')
+        style = f' fill-opacity="{_MUTED}"'
     return "".join((*parts, "</g>"))
 
 
-def _painted(node: Figure, kind: str, paint: Paint, look: Theme) -> str:
+@lru_cache(maxsize=256)
+def _look(flags: frozenset[str], is_layer: bool, look: Theme) -> tuple[str, str, str, str, float]:
+    """What nodes alike have in common: tag of the group, paint, colours of lines and words, corners."""
+    kind = next((flag for flag in sorted(flags) if flag in COLOURS and flag != "error"), "op")
+    paint = look.paint(kind, is_layer)
     fill = f' fill="{paint.fill}"' + (f' fill-opacity="{paint.opacity}"' if paint.opacity != "1" else "")
     dashes = ' stroke-dasharray="3 2"' if look.dashes and kind in ("data", "link") else ""
-    return fill + (_error(node) or f' stroke="{paint.stroke}"{dashes}')
+    outline = fill + (_error(flags) or f' stroke="{paint.stroke}"{dashes}')
+    ink = f' fill="{paint.ink}"' if paint.ink else ""
+    is_oval = kind == "io" and not look.round_node
+    return f'<g class="{kind}">', outline, paint.stroke, ink, math.inf if is_oval else look.round_node
 
 
-def _error(figure: Figure) -> str:
-    if "error" not in figure.flags:
+def _error(flags: frozenset[str]) -> str:
+    if "error" not in flags:
         return ""
     return f' stroke="{variable("error")}" stroke-opacity="1" stroke-width="2" stroke-dasharray="5 3"'
 
@@ -184,4 +214,4 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_XML.sub(" ", text))
+    return text if text.isidentifier() else escape(_NOT_XML.sub(" ", text))

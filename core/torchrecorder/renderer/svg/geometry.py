@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 Point = tuple[float, float]
 Curve = list[Point]
-"""A start, then three points for each cubic Bézier segment."""
+"""The two ends of a straight line; or a start, then three points for each cubic Bézier segment."""
 
 
 class Rect(NamedTuple):
@@ -37,28 +37,32 @@ class Rect(NamedTuple):
 
     def meets(self, other: Rect) -> bool:
         """Whether the two have a point in common."""
-        is_beside = self.right < other.left or other.right < self.left
-        return not (is_beside or self.bottom < other.top or other.bottom < self.top)
+        left, top, right, bottom = other
+        return self[0] <= right and left <= self[2] and self[1] <= bottom and top <= self[3]
 
 
 def around(points: Sequence[Point]) -> Rect:
     """The smallest rectangle around the points."""
+    if len(points) == 2:
+        (a, b), (c, d) = points
+        left, right = (a, c) if a < c else (c, a)
+        return Rect(left, b, right, d) if b < d else Rect(left, d, right, b)
     xs, ys = zip(*points, strict=True)
     return Rect(min(xs), min(ys), max(xs), max(ys))
 
 
-Segment = tuple[Point, Point, Point, Point]
+Segment = Sequence[Point]
+"""The two ends of a straight line, or the four points of a cubic Bézier curve."""
 
 
-def segments(curve: Curve) -> Iterator[Segment]:
-    """The Bézier segments of a curve."""
-    for i in range(0, len(curve) - 3, 3):
-        yield curve[i], curve[i + 1], curve[i + 2], curve[i + 3]
+def segments(curve: Curve) -> list[Segment]:
+    """The segments of a curve."""
+    return [curve] if len(curve) == 2 else [curve[i : i + 4] for i in range(0, len(curve) - 3, 3)]
 
 
 def crossing(segment: Segment, rect: Rect) -> bool:
     """Whether the segment passes through the rectangle."""
-    return any(rect.contains(_at(segment, i / _STEPS)) for i in range(_STEPS + 1))
+    return around(segment).meets(rect) and bool(_inside(segment, rect))
 
 
 def without(curve: Curve, near: Callable[[Rect], Sequence[Rect]]) -> list[Curve]:
@@ -77,51 +81,88 @@ def _parts(curve: Curve, rects: Sequence[Rect]) -> list[Curve]:
     joined = False
     for segment in segments(curve):
         extent = around(segment)
-        in_way = [rect for rect in rects if rect.meets(extent)]
-        for start, end in _outside(segment, in_way):
+        hidden = sorted([span for rect in rects if rect.meets(extent) for span in _inside(segment, rect)])
+        if not hidden:
+            parts[-1:] = [parts[-1] + [*segment[1:]]] if joined else [*parts[-1:], [*segment]]
+            joined = True
+            continue
+        for start, end in _between(hidden):
             piece = _cut(segment, start, end)
-            if start == 0 and joined:
-                parts[-1].extend(piece[1:])
-            else:
-                parts.append([*piece])
-            joined = end == 1
-        joined = joined and not any(rect.contains(segment[3]) for rect in in_way)
+            parts[-1:] = [parts[-1] + piece[1:]] if start == 0 and joined else [*parts[-1:], piece]
+        joined = hidden[-1][1] < 1
     return parts
 
 
-_STEPS = 32
+def _between(hidden: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """What the sorted intervals leave of that from 0 to 1."""
+    at = 0.0
+    for start, end in hidden:
+        if start > at:
+            yield at, start
+        at = max(at, end)
+    if at < 1:
+        yield at, 1.0
 
 
-def _outside(segment: Segment, rects: Sequence[Rect]) -> list[tuple[float, float]]:
-    """The intervals of the parameter in which the segment is in no rectangle."""
-    if not rects:
-        return [(0.0, 1.0)]
-    free = [not any(rect.contains(_at(segment, i / _STEPS)) for rect in rects) for i in range(_STEPS + 1)]
-    found, start = [], None
-    for i, is_free in enumerate([*free, False]):
-        if is_free and start is None:
-            start = i
-        elif not is_free and start is not None:
-            if i - 1 > start:
-                found.append((start / _STEPS, (i - 1) / _STEPS))
-            start = None
-    return found
+def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) -> list[tuple[float, float]]:
+    """The intervals of the parameter in which the segment, which is near the rectangle, is in it.
+
+    A curve is halved until its parts are lines or lie elsewhere.
+
+    Args:
+        segment: The segment.
+        rect: The rectangle.
+        start: The parameter at its first point.
+        end: The parameter at its last point.
+    """
+    if len(segment) == 2 or _is_even(segment):
+        found = _line_inside(segment[0], segment[-1], rect)
+        return [(start + first * (end - start), start + last * (end - start)) for first, last in found]
+    middle = (start + end) / 2
+    left, right = _halves(segment, 0.5)
+    before = _inside(left, rect, start, middle) if around(left).meets(rect) else []
+    return before + (_inside(right, rect, middle, end) if around(right).meets(rect) else [])
+
+
+def _is_even(segment: Segment) -> bool:
+    """Whether the curve is a line on which the parameter grows evenly, as far as can be seen."""
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
+    off = abs(3 * bx - 2 * ax - dx) + abs(3 * by - 2 * ay - dy) + abs(3 * cx - ax - 2 * dx) + abs(3 * cy - ay - 2 * dy)
+    return off < _EVEN
+
+
+_EVEN = 4.0
+"""Three times the sum of the distances of the inner points from the thirds of the line."""
+
+
+def _line_inside(start: Point, end: Point, rect: Rect) -> list[tuple[float, float]]:
+    """The method of Liang and Barsky: each side of the rectangle cuts off a part of the line."""
+    enters, leaves = 0.0, 1.0
+    for p, q, low, high in ((start[0], end[0], rect.left, rect.right), (start[1], end[1], rect.top, rect.bottom)):
+        if p == q:
+            if not low <= p <= high:
+                return []
+            continue
+        first, last = (low - p) / (q - p), (high - p) / (q - p)
+        if first > last:
+            first, last = last, first
+        enters, leaves = max(enters, first), min(leaves, last)
+    return [(enters, leaves)] if enters < leaves else []
 
 
 def _at(segment: Segment, t: float) -> Point:
-    a, b, c, d = segment
+    if len(segment) == 2:
+        return _part(segment[0], segment[1], t)
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
     u = 1 - t
-    k = (u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t)
-    return (
-        k[0] * a[0] + k[1] * b[0] + k[2] * c[0] + k[3] * d[0],
-        k[0] * a[1] + k[1] * b[1] + k[2] * c[1] + k[3] * d[1],
-    )
+    k0, k1, k2, k3 = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
+    return k0 * ax + k1 * bx + k2 * cx + k3 * dx, k0 * ay + k1 * by + k2 * cy + k3 * dy
 
 
 def _cut(segment: Segment, start: float, end: float) -> list[Point]:
     """The part of a segment between two parameters."""
-    if (start, end) == (0, 1):
-        return [*segment]
+    if len(segment) == 2:
+        return [_at(segment, start), _at(segment, end)]
     _, right = _halves(segment, start)
     left, _ = _halves(right, (end - start) / (1 - start) if start < 1 else 1)
     return [*left]
@@ -129,13 +170,13 @@ def _cut(segment: Segment, start: float, end: float) -> list[Point]:
 
 def _halves(segment: Segment, t: float) -> tuple[Segment, Segment]:
     a, b, c, d = segment
-    ab, bc, cd = _between(a, b, t), _between(b, c, t), _between(c, d, t)
-    abc, bcd = _between(ab, bc, t), _between(bc, cd, t)
-    middle = _between(abc, bcd, t)
+    ab, bc, cd = _part(a, b, t), _part(b, c, t), _part(c, d, t)
+    abc, bcd = _part(ab, bc, t), _part(bc, cd, t)
+    middle = _part(abc, bcd, t)
     return (a, ab, abc, middle), (middle, bcd, cd, d)
 
 
-def _between(p: Point, q: Point, t: float) -> Point:
+def _part(p: Point, q: Point, t: float) -> Point:
     return p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t
 
 
@@ -167,9 +208,12 @@ _SLIM = 0.35
 """Half the width of an arrow head, as a part of its length."""
 
 
+_PLACES = 32
+
+
 def along(curve: Curve, places: Sequence[float]) -> list[Point]:
     """Points at parts of the curve's length, `0.5` in its middle."""
-    points = [_at(segment, i / _STEPS) for segment in segments(curve) for i in range(_STEPS)] + [curve[-1]]
+    points = [_at(segment, i / _PLACES) for segment in segments(curve) for i in range(_PLACES)] + [curve[-1]]
     lengths = [0.0]
     for p, q in pairwise(points):
         lengths.append(lengths[-1] + math.hypot(q[0] - p[0], q[1] - p[1]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from xml.sax.saxutils import quoteattr
 
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"
@@ -22,7 +23,12 @@ _SAFE = frozenset(("http", "https", "mailto"))
 
 def opened(element: str, cls: str) -> str:
     """The element as a reference to a class; itself if that is no dotted name."""
-    return f'<a href="torchrecorder:{cls}">{element}</a>' if _CLASS.fullmatch(cls) else element
+    return f'<a href="torchrecorder:{cls}">{element}</a>' if _is_class(cls) else element
+
+
+@lru_cache(maxsize=4096)
+def _is_class(cls: str) -> bool:
+    return _CLASS.fullmatch(cls) is not None
 
 
 def classes(svg: str) -> tuple[str, ...]:

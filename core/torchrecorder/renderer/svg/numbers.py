@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from torchrecorder.renderer.svg.geometry import Curve, Point, arrow, is_straight
+from torchrecorder.renderer.svg.geometry import Curve, Point, arrow
 
 
 def number(value: float) -> str:
@@ -15,25 +15,24 @@ def number(value: float) -> str:
 @lru_cache(maxsize=1 << 16)
 def _tenths(tenths: int) -> str:
     """Cached, because the steps within a picture are few and it has thousands of them."""
-    whole, part = divmod(abs(tenths), 10)
-    text = (str(whole) if whole or not part else "") + (f".{part}" if part else "")
-    return f"-{text}" if tenths < 0 else text
+    if not tenths % 10:
+        return str(tenths // 10)
+    text = str(tenths)
+    return f"{text[:-1]}.{text[-1]}"
 
 
 def curve(points: Curve) -> str:
-    """The path data of a curve; of a straight one, of a line."""
-    if is_straight(points):
-        points, letter = [points[0], points[-1]], "l"
-    else:
-        letter = "c"
+    """The path data of a curve or of a line."""
     (x, y), *others = [(round(px * 10), round(py * 10)) for px, py in points]
+    start = f"M{_tenths(x)} {_tenths(y)}"
+    if len(others) == 1:
+        return _tight(f"{start}l{_tenths(others[0][0] - x)} {_tenths(others[0][1] - y)}")
     steps: list[str] = []
     for i, (px, py) in enumerate(others, 1):
         steps += (_tenths(px - x), _tenths(py - y))
-        if letter == "l" or not i % 3:
+        if not i % 3:
             x, y = px, py
-    start = f"M{number(points[0][0])} {number(points[0][1])}"
-    return _tight(f"{start}{letter}{' '.join(steps)}")
+    return _tight(f"{start}c{' '.join(steps)}")
 
 
 def arrow_head(start: Point, tip: Point) -> str:

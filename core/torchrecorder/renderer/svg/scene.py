@@ -29,8 +29,8 @@ class Rects:
     def meeting(self, rect: Rect) -> list[Rect]:
         """Those that have a point in common with the rectangle, each once."""
         bands = _bands(rect)
-        near = (other for band in bands for other in self.bands.get(band, ()) if other.meets(rect))
-        return list(dict.fromkeys(near)) if len(bands) > 1 else list(near)
+        near = [other for band in bands for other in self.bands.get(band, ()) if other.meets(rect)]
+        return list(dict.fromkeys(near)) if len(bands) > 1 and len(near) > 1 else near
 
 
 class Curves:

@@ -15,6 +15,8 @@ from torchrecorder.renderer.svg.metrics import width
 from torchrecorder.renderer.svg.scene import Curves
 
 _INSET = 9.0
+PARTS = " · "
+"""Between the name, which is bold, and the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Title:
     word: Word
     rect: Rect
     cls: str
+    ink: str = ""
+    """Colour of the words; that of the page if empty."""
 
 
 def place_titles(drawing: Drawing, curves: Curves) -> list[Title]:
@@ -33,13 +37,19 @@ def place_titles(drawing: Drawing, curves: Curves) -> list[Title]:
 
 
 def _place(box: Figure, word: Word, curves: Curves) -> Title:
-    length = width(word.text, word.size)
+    length = _length(word)
     lefts = [box.rect.left + _INSET, max(box.rect.right - _INSET - length, box.rect.left + _INSET)]
     at_left, at_right = (_at(box, left, length, word) for left in lefts)
     crossing = curves.through(at_left.rect)
     return at_right if crossing and curves.through(at_right.rect) < crossing else at_left
 
 
+def _length(word: Word) -> float:
+    """How wide it is; its first part is bold."""
+    name, dot, rest = word.text.partition(PARTS)
+    return width(name, word.size, bold=True) + width(dot + rest, word.size)
+
+
 def _at(box: Figure, left: float, length: float, word: Word) -> Title:
     top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
-    return Title(left, word, Rect(left - 3, top, left + length + 3, bottom), box.cls)
+    return Title(left, word, Rect(left - 3, top, left + length + 3, bottom), box.cls, box.style.ink)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchrecorder.graph import Box, Graph, Module, Node, Op, View
 from torchrecorder.renderer.words.flops import flops_by_call
@@ -22,8 +22,7 @@ _NAMED = 3
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """The lines of a node; a single one if the second would repeat it."""
 
     name: str

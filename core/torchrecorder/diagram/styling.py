@@ -1,0 +1,134 @@
+"""What a user's styler says of a picture, asked in a process of its own.
+
+A styler often lives beside the model, so importing it imports torch, which a documentation build must not; and a styler
+that hangs or prints must not harm the build either. The answer is plain data and is checked on this side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from torchrecorder.diagram.interpreter import environment, foreign_path
+from torchrecorder.errors import StylerError
+from torchrecorder.renderer.styles import Picture, StylerRaised, Styles, ask, read_styles
+from torchrecorder.request import parse_target
+from torchrecorder.sources import ModuleFinder, source_digest
+
+TIMEOUT_S = 120.0
+"""Importing a styler may import torch."""
+_LOG_TAIL = 2000
+
+
+def source_of(styler: str, finder: ModuleFinder) -> str:
+    """The digest of the file that the styler is written in; empty if there is none.
+
+    What that file imports is not looked at.
+    """
+    parts = parse_target(styler).dotted.split(".")
+    files = (finder.file(".".join(parts[:n])) for n in range(len(parts) - 1, 0, -1))
+    file = next((file for file in files if file is not None), None)
+    try:
+        return "" if file is None else source_digest(file.read_bytes())
+    except OSError:
+        return ""
+
+
+def styles_by(styler: object, picture: Picture) -> Styles:
+    """What a styler of this process says of a picture.
+
+    Raises:
+        StylerError: It raised, or said what cannot be drawn.
+    """
+    name = f"{getattr(styler, '__module__', '')}.{getattr(styler, '__qualname__', type(styler).__qualname__)}"
+    try:
+        answer = ask(styler, picture)
+    except StylerRaised as error:
+        raise StylerError(name, (error.reason,), error.trace) from error
+    return _checked(name, answer, picture)
+
+
+def styles_by_name(
+    styler: str, picture: Picture, path: Sequence[str], python: str = "", timeout_s: float = TIMEOUT_S
+) -> Styles:
+    """What the styler of a dotted name says of a picture.
+
+    Args:
+        styler: The name, perhaps with literal arguments: `pkg.MyStyler(width=2)`.
+        picture: What it is asked about.
+        path: Folders to import it from.
+        python: The Python that imports it; this one, if empty.
+        timeout_s: How long importing and asking it may take, in seconds.
+
+    Raises:
+        StylerError: It is not there, raised, took too long, or said what cannot be drawn.
+    """
+    job = {"styler": styler, "path": list(path) if not python else foreign_path(path), "picture": asdict(picture)}
+    answer = _asked(styler, json.dumps(job), python, timeout_s)
+    if "reason" in answer:
+        raise StylerError(styler, (str(answer["reason"]),), str(answer.get("trace", "")))
+    return _checked(styler, answer.get("styles"), picture)
+
+
+def _checked(name: str, answer: Any, picture: Picture) -> Styles:
+    styles, problems = read_styles(answer, picture)
+    if problems:
+        raise StylerError(name, tuple(problems))
+    return styles
+
+
+def _asked(styler: str, job: str, python: str, timeout_s: float) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="torchrecorder-") as folder:
+        answer, log = Path(folder, "answer.json"), Path(folder, "log")
+        with log.open("wb") as printed:
+            command = [python or sys.executable, "-P", "-m", _CHILD, str(answer)]
+            ending = _run(command, environment(python, Path(folder)), job, printed, timeout_s)
+        said = log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+        try:
+            return dict(json.loads(answer.read_bytes()))
+        except (OSError, ValueError) as error:
+            raise StylerError(styler, (ending or "its process gave no answer",), said) from error
+
+
+_CHILD = "torchrecorder.diagram.styler_child"
+
+
+def _run(command: list[str], variables: dict[str, str], job: str, printed: Any, timeout_s: float) -> str:
+    """Why the process ended without an answer; empty if it ended well."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            env=variables,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return f"{command[0]} cannot be started: {error.strerror or error}"
+    try:
+        process.communicate(job.encode(), timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        return f"it took longer than {timeout_s:g} s"
+    finally:
+        _kill(process)
+    return f"its process ended with status {process.returncode}" if process.returncode else ""
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Ends the process and what it may have started."""
+    if os.name == "posix":
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()

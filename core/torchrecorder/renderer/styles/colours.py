@@ -1,0 +1,50 @@
+"""The colours that have a name: those of HTML, and those of torchrecorder 1.0.3's own styler.
+
+Graphviz knows hundreds and browsers others under the same names (`green` is two colours), so there is a short list.
+"""
+
+from __future__ import annotations
+
+COLOURS = {
+    "aqua": "#00ffff",
+    "black": "#000000",
+    "blue": "#0000ff",
+    "brown": "#a52a2a",
+    "cyan": "#00ffff",
+    "darkblue": "#00008b",
+    "darkgreen": "#006400",
+    "darkolivegreen": "#556b2f",
+    "darkorange": "#ff8c00",
+    "darkred": "#8b0000",
+    "fuchsia": "#ff00ff",
+    "gold": "#ffd700",
+    "gray": "#808080",
+    "green": "#008000",
+    "grey": "#808080",
+    "indigo": "#4b0082",
+    "lightblue": "#add8e6",
+    "lightgray": "#d3d3d3",
+    "lightgreen": "#90ee90",
+    "lightgrey": "#d3d3d3",
+    "lightpink": "#ffb6c1",
+    "lightyellow": "#ffffe0",
+    "lime": "#00ff00",
+    "magenta": "#ff00ff",
+    "maroon": "#800000",
+    "navy": "#000080",
+    "olive": "#808000",
+    "orange": "#ffa500",
+    "pink": "#ffc0cb",
+    "purple": "#800080",
+    "red": "#ff0000",
+    "salmon": "#fa8072",
+    "silver": "#c0c0c0",
+    "skyblue": "#87ceeb",
+    "steelblue": "#4682b4",
+    "tan": "#d2b48c",
+    "teal": "#008080",
+    "tomato": "#ff6347",
+    "violet": "#ee82ee",
+    "white": "#ffffff",
+    "yellow": "#ffff00",
+}

@@ -1,0 +1,117 @@
+"""Where things lie in finished pictures: nothing lies on what it has nothing to do with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.core.graph.building import Net, chain, mlp, nested, residual_block, transformer
+from tests.core.renderer.engines import laid_out
+from tests.core.renderer.looking import faults, seen
+from torchrecorder.graph import Graph, make_view
+from torchrecorder.renderer.dot import to_dot
+from torchrecorder.renderer.svg import finish
+
+
+def unet(levels: int) -> Graph:
+    """Boxes that go down and up again, with a skip on each level, and titles wider than what is in the box."""
+    net = Net("UNetWithQuiteALongName")
+    x = net.input("x", 1, 4)
+    kept = []
+    for i in range(levels):
+        with net.call(f"a_long_name_for_down{i}", f"Down{i}", params=1000 + i):
+            x = net.op("relu", net.layer(f"a_long_name_for_down{i}.conv", "Conv2d", x, (1, 5 + i)))
+        kept.append(x)
+    for i in range(levels):
+        with net.call(f"up{i}", f"UpWithALongerName{i}", params=2000 + i):
+            x = net.op("relu", net.op("cat", net.layer(f"up{i}.conv", "Conv2d", x, (1, 40 + i)), kept.pop()))
+    return net.graph(x)
+
+
+def dense(n: int) -> Graph:
+    """Blocks that read everything before them."""
+    net = Net("Dense")
+    found = [net.input("x", 1, 4)]
+    for i in range(n):
+        with net.call(f"block{i}", f"Block{i}", params=10):
+            x = net.op("cat", *found, shape=(1, 4 * len(found)))
+            found.append(net.layer(f"block{i}.fc", "Linear", x, (1, 4)))
+    return net.graph(found[-1])
+
+
+def heads(n: int) -> Graph:
+    """One block with many ways through it."""
+    net = Net("Heads")
+    x = net.input("x", 1, 4)
+    with net.call("heads", "Several"):
+        made = [net.op("tanh", net.layer(f"heads.{i}", "Linear", x, (1, i + 1))) for i in range(n)]
+        x = net.op("cat", *made)
+    return net.graph(x, *made[:2])
+
+
+GRAPHS = {
+    "mlp": mlp(),
+    "block": residual_block(),
+    "encoder": transformer(12),
+    "unet": unet(4),
+    "deep unet": unet(9),
+    "dense": dense(8),
+    "heads": heads(7),
+    "nested": nested(6),
+    "chain": chain(30),
+}
+WAYS: dict[str, dict[str, Any]] = {
+    "downwards": {},
+    "to the right": {"direction": "LR"},
+    "everything": {"show": ("shapes", "params", "dtypes", "memory", "flops")},
+    "unfolded": {"fold": False},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_nothing_lies_on_another(name: str, way: str) -> None:
+    options = {**WAYS[way]}
+    view = make_view(GRAPHS[name], depth="all", fold=bool(options.pop("fold", True)))
+    svg = finish(laid_out(to_dot(view, **options).source), uid="p1", title="t", desc="d").svg
+    assert faults(seen(svg)) == []
+    assert len(seen(svg).nodes) + len(seen(svg).circles) == len(view.nodes)
+    assert len(seen(svg).edges) >= len(view.edges)
+
+
+def test_nothing_lies_on_another_in_a_real_model() -> None:
+    from torch import nn, zeros
+
+    from torchrecorder.recording import capture
+
+    model = nn.Transformer(16, 4, 2, 3, 32, batch_first=True)
+    view = make_view(capture(model, (zeros(1, 5, 16), zeros(1, 3, 16))))
+    assert faults(seen(finish(laid_out(to_dot(view).source), uid="p1", title="t", desc="d").svg)) == []
+
+
+NODE = {"name": "n0", "pos": "50,50", "width": "1", "height": "0.5", "class": "conv", "label": "a"}
+BOX = {"name": "cluster_0", "bb": "0,0,100,100", "lp": "50,90", "label": "title · Class"}
+THROUGH = {"pos": "50,5 50,30 50,60 50,99"}
+BENT = {"pos": "20,1 20,40 60,40 60,70 60,90 30,90 30,99"}
+
+
+@pytest.mark.parametrize("edge", [THROUGH, BENT], ids=["straight", "bent"])
+def test_an_edge_that_was_led_through_something_passes_behind_it(edge: dict[str, str]) -> None:
+    layout = {"bb": "0,0,100,100", "objects": [NODE, BOX], "edges": [edge]}
+    picture = seen(finish(json.dumps(layout), uid="p1", title="t", desc="d").svg)
+    assert faults(picture) == []
+    assert len(picture.edges) > 1
+
+
+def test_faults_are_found() -> None:
+    """A test of the test: the same edge in front, and two texts at one place."""
+    layout = {"bb": "0,0,100,100", "objects": [NODE, {**NODE, "name": "n1"}, BOX], "edges": [THROUGH]}
+    picture = seen(finish(json.dumps(layout), uid="p1", title="t", desc="d").svg)
+    picture.edges.append([(54.5, 5.0), (54.5, 15.0), (54.5, 54.5)])
+    found = "\n".join(faults(picture))
+    assert "runs through the node" in found
+    assert "'a' lies on 'a'" in found
+    picture.size = (20.0, 20.0)
+    assert "leaves the picture" in "\n".join(faults(picture))
