@@ -76,7 +76,7 @@ class _Chain(nn.Module):
 
 def _growth(rounds: int = 3) -> Iterator[Row]:
     for length in (1_000, 10_000, 100_000):
-        times = [_both(_Chain(length), (torch.ones(2, 3),), {}) for _ in range(rounds)]
+        times = [_both(_Chain(length), (torch.ones(2, 3),), {}) for _ in range(rounds if length < 100_000 else 1)]
         plain, recorded = (min(column) for column in zip(*times, strict=True))
         yield f"per op of {length}", "<= 40 µs", f"{(recorded - plain) / length * 1e6:.1f} µs"
 
