@@ -59,7 +59,10 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def corpus(session: nox.Session) -> None:
-    """Record 68 real models of other people and compute them again from their graphs; arguments go to pytest."""
+    """Record 68 real models of other people and compute them again from their graphs; arguments go to pytest.
+
+    `-- bench` measures them instead.
+    """
     install(session, "-e", ".[test]", "transformers")
     session.install(
         "aiohttp", "joblib", "pandas", "pillow", "psutil", "requests", "scipy", "sentencepiece", "soundfile", "xxhash"
@@ -67,7 +70,10 @@ def corpus(session: nox.Session) -> None:
     session.install("--no-deps", "-r", "tests/corpus/requirements.txt")
     for library in Path(session.virtualenv.location).glob("lib/python*/site-packages/torchaudio/lib/*.so"):
         library.unlink()  # made for CUDA; without them torchaudio does all it can in Python
-    session.run("pytest", "tests/corpus", *session.posargs, env={"TORCHRECORDER_CORPUS": "1"})
+    if "bench" in session.posargs:
+        session.run("python", "bench/record.py", "corpus")
+    else:
+        session.run("pytest", "tests/corpus", *session.posargs, env={"TORCHRECORDER_CORPUS": "1"})
 
 
 @nox.session

@@ -60,7 +60,7 @@ class Tape(OpLog):
         if self.paused or self._running is not None:
             super().kernel(kernel, args, kwargs, out)
             return
-        func = next(func for func, facts in self._kernels.values() if facts is kernel)
+        func = kernel.func
 
         def log() -> Any:
             super(Tape, self).kernel(kernel, args, kwargs, out)

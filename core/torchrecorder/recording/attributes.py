@@ -10,20 +10,26 @@ from torch import Tensor
 
 _ITEMS = 12
 _CHARACTERS = 120
-_SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+_SIMPLE = frozenset((bool, int, float, complex, str, bytes, type(None)))
 _NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def attributes(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, str]:
     """The arguments that are no tensors, by position or name. Never the address of anything."""
-    found = {}
+    found: dict[str, str] = {}
     for position, arg in enumerate(args):
-        if not (isinstance(arg, Tensor) or _only_tensors(arg)):
-            found[str(position)] = _text(arg)[:_CHARACTERS]
+        if type(arg) is not Tensor:  # most are, and this runs for every operation
+            _add(found, str(position), arg)
     for name, arg in kwargs.items():
-        if not (isinstance(arg, Tensor) or _only_tensors(arg)):
-            found[name] = _text(arg)[:_CHARACTERS]
+        _add(found, name, arg)
     return found
+
+
+def _add(found: dict[str, str], name: str, arg: Any) -> None:
+    if type(arg) in _SIMPLE:
+        found[name] = repr(arg)[:_CHARACTERS]
+    elif not (isinstance(arg, Tensor) or _only_tensors(arg)):
+        found[name] = _text(arg)[:_CHARACTERS]
 
 
 def _only_tensors(arg: Any) -> bool:

@@ -59,7 +59,7 @@ class KernelMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         kwargs = kwargs or {}
         log = self._log
-        kernel = log.facts(func)
+        kernel = log.kernels.get(id(func)) or log.facts(func)
         if kernel.writes:
             log.before_write(kernel, args, kwargs)
         out = func(*args, **kwargs)

@@ -9,7 +9,14 @@ from torch import Tensor, nn
 
 from torchrecorder.graph import Module
 from torchrecorder.graph.model import ValueKind
-from torchrecorder.running.facts import Parameters, describe_module, describe_modules, named_state, with_holders
+from torchrecorder.running.facts import (
+    Parameters,
+    describe_module,
+    describe_modules,
+    named_modules,
+    named_state,
+    with_holders,
+)
 
 Declare = Callable[[Tensor, ValueKind, str], None]
 
@@ -30,7 +37,7 @@ class ModuleNames:
 
     def register(self, model: nn.Module, prefix: str = "") -> None:
         """Take the paths of a model's modules, and let its parameters and buffers be known by theirs."""
-        for path, module in model.named_modules(prefix=prefix):
+        for path, module in named_modules(model, prefix):
             self._paths.setdefault(id(module), (weakref.ref(module), path))
         for kind, name, tensor in named_state(model):
             self._declare(tensor, kind, f"{prefix}.{name}" if prefix else name)
@@ -59,7 +66,7 @@ class ModuleNames:
         path = name if count == 1 else f"{name}:{count}"
         self._paths.pop(id(module), None)
         inside = Parameters()
-        for inner, child in module.named_modules(prefix=path):
+        for inner, child in named_modules(module, path):
             known = self._paths.get(id(child))
             if known is None or known[0]() is not child:
                 self._paths[id(child)] = (weakref.ref(child), inner)

@@ -28,6 +28,8 @@ _SAVING: Any = torch.ops.aten.detach.default
 class Kernel:
     """The static facts of a kernel."""
 
+    func: Any
+    """Kept, so that no other kernel gets its address."""
     name: OpName
     label: str
     writes: tuple[tuple[int, str], ...]
@@ -61,7 +63,8 @@ class OpLog:
         self._running: Running | None = None
         self._names: dict[Any, OpName | None] = {}
         self._before_write = before_write
-        self._kernels: dict[int, tuple[Any, Kernel]] = {}
+        self.kernels: dict[int, Kernel] = {}
+        """What is known of kernels, by the address of their functions; what is not in it is for `facts` to find."""
 
     def run(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call a function of torch's API and log it, if it is an operation."""
@@ -83,10 +86,10 @@ class OpLog:
 
     def facts(self, func: Any) -> Kernel:
         """What is known of a kernel before it runs."""
-        found = self._kernels.get(id(func))
+        found = self.kernels.get(id(func))
         if found is None:
-            found = self._kernels[id(func)] = (func, _describe(func))
-        return found[1]
+            found = self.kernels[id(func)] = _describe(func)
+        return found
 
     def before_write(self, kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """A kernel that overwrites some of its arguments is about to run."""
@@ -97,17 +100,18 @@ class OpLog:
         """A kernel ran. If no operation is running, it came from code without Python, and is an op by itself."""
         if self.paused:
             return
-        running = self._running or Running()
+        around = self._running
+        running = Running() if around is None else around
         running.kernels.append(kernel.label)
         if kernel.rule is not None:
             _count(running, kernel.rule, args, kwargs, out)
         if kernel.writes:
             running.written += [(id(t), storage_address(t)) for t in _targets(kernel, args, kwargs)]
-        if isinstance(out, Tensor):
+        if type(out) is Tensor or isinstance(out, Tensor):
             running.results.append(weakref.ref(out))
         elif out is not None:
             running.results += [weakref.ref(t) for t in tensors_in((out,), [])]
-        if self._running is None and kernel.label != str(_SAVING):
+        if around is None and kernel.func is not _SAVING:
             self._log(kernel.name, "kernel", running, args, kwargs, out)
 
     def passed(self, tensor: Tensor, call: int, fresh: Tensor) -> None:
@@ -152,9 +156,11 @@ class OpLog:
 
     def _fresh(self, given: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
         """The tensors of a result that are new, each once."""
+        if out is None:
+            return ()
         found: list[Tensor] = []
         is_known = self._values.is_known
-        for tensor in innermost(tensors_in((out,), [])):
+        for tensor in innermost([out] if type(out) is Tensor else tensors_in((out,), [])):
             if is_known(tensor):
                 continue
             for other in (*given, *found):
@@ -182,7 +188,7 @@ def _describe(func: Any) -> Kernel:
     schema = getattr(func, "_schema", None)
     arguments = enumerate(schema.arguments) if schema is not None and schema.is_mutable else ()
     writes = tuple((i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write)
-    return Kernel(kernel_name(func), str(func), writes, flops.rule_for(func))
+    return Kernel(func, kernel_name(func), str(func), writes, flops.rule_for(func))
 
 
 def _targets(kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Tensor]:

@@ -37,14 +37,15 @@ class Places:
     """Knows functions by the address of their code: to compare code objects is to compare what is in them."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Place] = {}
+        self.known: dict[int, Place] = {}
+        """By the address of the code; what is not in it yet is `of_code`'s to find."""
 
     def of_code(self, frame: FrameType) -> Place:
         """What is known of the function that runs in the frame."""
         code = frame.f_code
-        place = self._known.get(id(code))
+        place = self.known.get(id(code))
         if place is None:
-            place = self._known[id(code)] = _describe(code, frame)
+            place = self.known[id(code)] = _describe(code, frame)
         return place
 
 

@@ -92,9 +92,9 @@ class Scopes:
         top = self.stack[-1]
         source: str | None = None
         inner: list[tuple[FrameType, Any]] = []
-        of_code = self._places.of_code
+        known, of_code = self._places.known, self._places.of_code
         while frame is not None:
-            place = of_code(frame)
+            place = known.get(id(frame.f_code)) or of_code(frame)  # asked here, for some frames of every operation
             if place.is_module_call:
                 break
             if source is None and place.file is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +28,7 @@ def describe_module(module: nn.Module, path: str, inside: Parameters, aliases: t
 def describe_modules(model: nn.Module, wanted: Collection[str]) -> dict[str, Module]:
     """The facts of a model's modules by path, of those only that are wanted, in registration order."""
     paths: dict[int, list[str]] = {}
-    modules = dict(model.named_modules(remove_duplicate=False))
+    modules = dict(_under_every_path(model))
     for path, module in modules.items():
         paths.setdefault(id(module), []).append(path)
     inside = Parameters()
@@ -49,21 +49,60 @@ def with_holders(paths: Iterable[str]) -> set[str]:
     return wanted
 
 
+def named_modules(model: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
+    """Each module of a model once, with its first path, in registration order.
+
+    As torch's own, which hands each module up through as many generators as it is deep: a recording asks several times.
+    """
+    waiting: list[tuple[str, nn.Module]] = [(prefix, model)]
+    seen: set[int] = set()
+    while waiting:
+        path, module = waiting.pop()
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
+        yield path, module
+        start = f"{path}." if path else ""
+        children = [(start + name, child) for name, child in module._modules.items() if child is not None]
+        waiting += reversed(children)
+
+
+def _under_every_path(model: nn.Module) -> Sequence[tuple[str, nn.Module]]:
+    """Each module as often as it has paths."""
+    found = list(named_modules(model))
+    registered = sum(child is not None for _, module in found for child in module._modules.values())
+    return found if registered == len(found) - 1 else list(model.named_modules(remove_duplicate=False))
+
+
+_HELD: dict[ValueKind, str] = {"param": "_parameters", "buffer": "_buffers"}
+"""Where a module keeps its own tensors."""
+
+
+def _tensors(modules: Iterable[tuple[str, nn.Module]], held: str) -> Iterator[tuple[str, Tensor]]:
+    for path, module in modules:
+        for name, tensor in getattr(module, held).items():
+            if tensor is not None:
+                yield f"{path}.{name}" if path else name, tensor
+
+
 def named_state(model: nn.Module, recurse: bool = True) -> Iterator[tuple[ValueKind, str, Tensor]]:
     """Each parameter and buffer of a model once, with its first name."""
-    for name, parameter in model.named_parameters(recurse=recurse):
-        yield "param", name, parameter
-    for name, buffer in model.named_buffers(recurse=recurse):
-        yield "buffer", name, buffer
+    modules = list(named_modules(model)) if recurse else [("", model)]
+    for kind, held in _HELD.items():
+        seen: set[int] = set()
+        for name, tensor in _tensors(modules, held):
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                yield kind, name, tensor
 
 
 def tied(model: nn.Module) -> dict[str, tuple[str, ...]]:
     """All names of each parameter or buffer that has several, by its first."""
     names: dict[int, list[str]] = {}
-    for name, parameter in model.named_parameters(remove_duplicate=False):
-        names.setdefault(id(parameter), []).append(name)
-    for name, buffer in model.named_buffers(remove_duplicate=False):
-        names.setdefault(id(buffer), []).append(name)
+    modules = _under_every_path(model)
+    for held in _HELD.values():
+        for name, tensor in _tensors(modules, held):
+            names.setdefault(id(tensor), []).append(name)
     return {first: (first, *rest) for first, *rest in names.values() if rest}
 
 
@@ -98,7 +137,7 @@ class Parameters:
         """The parameters in the module and all below it, each once, by identity."""
         if id(module) in self._known:
             return self._known[id(module)]
-        for inner in reversed(list(module.modules())):  # parts come after the whole
+        for _, inner in reversed(list(named_modules(module))):  # parts come after the whole
             if id(inner) not in self._known:
                 self._known[id(inner)] = self._collect(inner)
         return self._known[id(module)]
