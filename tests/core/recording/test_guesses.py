@@ -278,6 +278,11 @@ SMALL = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 1, "num_atten
             {"vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 37, "num_layers": 1, "num_heads": 4},
             "input_ids=int64[1,16]<99; decoder_input_ids=int64[1,16]<99",
         ),
+        (
+            "PatchTST",
+            {"num_input_channels": 2, "context_length": 32, "patch_length": 8, "patch_stride": 8, "d_model": 16},
+            "past_values=1,32,2",
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
