@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.truth import argument_cases, cases, module_cases, more_cases, odd_cases, operation_cases
+from tests.truth import argument_cases, cases, last_cases, module_cases, more_cases, odd_cases, operation_cases
 
 CASES = [
     *cases.CASES,
@@ -11,4 +11,5 @@ CASES = [
     *operation_cases.CASES,
     *module_cases.CASES,
     *odd_cases.CASES,
+    *last_cases.CASES,
 ]

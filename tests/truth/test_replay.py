@@ -21,6 +21,7 @@ _NOT_ALONE = dict.fromkeys(
     ("Vmapped", "VmappedChain", "VmappedMethods"), "tensors of a torch.func transform live only inside it"
 )
 _NOT_ALONE["Lazy"] = "its parameters have no size before it runs"
+_NOT_ALONE["GradientInForward"] = "a gradient needs what autograd recorded of the operations before"
 _NOT_ALONE["Bag"] = "its offsets in another order are no offsets"
 _NOT_ALONE |= dict.fromkeys(("IteratorInput", "GeneratorInput"), "an iterator gives its items once")
 _NOT_ALONE |= dict.fromkeys(("Autocast", "AutocastOps"), "operations are cast only where the model says so")

@@ -173,6 +173,16 @@ def test_a_diffusers_model_needs_no_shape() -> None:
     assert make_inputs(film, None, seed=0).guessed.startswith("sample=1,4,5,8,8; timestep")
 
 
+def test_a_class_is_one_that_a_diffusers_model_knows() -> None:
+    class Conditioned(FromDiffusers):
+        def forward(self, sample: Tensor, class_labels: Tensor) -> Any:  # type: ignore[override]
+            return sample.mean() + self.text.weight[class_labels]
+
+    Conditioned.__module__ = "diffusers.models.some"
+    found = make_inputs(Conditioned(in_channels=4, sample_size=8, num_embeds_ada_norm=3), None, seed=0)
+    assert found.guessed == "sample=1,4,8,8; class_labels=int64[1]<3, from the config of Conditioned"
+
+
 def test_two_examples_are_trained_on() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
     assert guess(model, mode="train").guessed == "2,3, from 0 (Linear)"
@@ -277,6 +287,11 @@ SMALL = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 1, "num_atten
             "T5",
             {"vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 37, "num_layers": 1, "num_heads": 4},
             "input_ids=int64[1,16]<99; decoder_input_ids=int64[1,16]<99",
+        ),
+        (
+            "PatchTST",
+            {"num_input_channels": 2, "context_length": 32, "patch_length": 8, "patch_stride": 8, "d_model": 16},
+            "past_values=1,32,2",
         ),
     ],
 )

@@ -110,13 +110,15 @@ def _features(config: _Config, batch: int, size: int) -> InputSpec:
     return InputSpec((batch, 100, bins))
 
 
-def _series(config: _Config, batch: int, _size: int) -> InputSpec:
+def _series(config: _Config, batch: int, size: int) -> InputSpec:
     lags = config.get("lags_sequence", default=[0])
-    return InputSpec((batch, config.get("context_length", "prediction_length", default=16) + max(lags)))
+    length = config.get("context_length", "prediction_length", default=16) + max(lags)
+    channels = config.get("num_input_channels", default=None)
+    return InputSpec((batch, length, channels) if channels and size == 0 else (batch, length))
 
 
 def _times(config: _Config, batch: int, size: int) -> InputSpec:
-    return InputSpec((*_series(config, batch, size).shape, config.get("num_time_features", default=0)))
+    return InputSpec((*_series(config, batch, 1).shape, config.get("num_time_features", default=0)))
 
 
 def _perceived(config: _Config, batch: int, _size: int) -> InputSpec:

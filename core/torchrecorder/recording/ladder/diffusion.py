@@ -78,7 +78,7 @@ def _pooled(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> Inp
 
 
 def _labels(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> InputSpec | None:
-    classes = config.get("num_class_embeds") or (config.get("norm_type") == "ada_norm_zero" and 1000)
+    classes = config.get("num_class_embeds") or config.get("num_embeds_ada_norm")
     return InputSpec((batch,), "int64", high=classes) if classes else None
 
 
