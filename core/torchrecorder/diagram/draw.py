@@ -12,6 +12,7 @@ from torchrecorder.errors import EngineError, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.views import View, make_view
 from torchrecorder.renderer import describe
+from torchrecorder.renderer.classic import to_classic_dot
 from torchrecorder.renderer.dot import to_dot
 from torchrecorder.renderer.layout import Engine
 from torchrecorder.renderer.svg import finish
@@ -37,7 +38,7 @@ def draw(orders: Sequence[Order], engine: Engine) -> list[Drawing | TorchRecorde
             views[position] = _view(order)
         except TorchRecorderError as error:  # a path to focus on that the model does not have
             results[position] = error
-    sources = [_dot(view, orders[position].options) for position, view in views.items()]
+    sources = [_dot(view, orders[position]) for position, view in views.items()]
     for (position, view), dot, layout in zip(views.items(), sources, engine.layout(sources), strict=True):
         results[position] = _finished(layout, dot, view, orders[position]) if isinstance(layout, str) else layout
     return [results[position] for position in range(len(orders))]
@@ -56,8 +57,18 @@ def _view(order: Order) -> View:
     )
 
 
-def _dot(view: View, options: DrawingOptions) -> str:
+def _dot(view: View, order: Order) -> str:
+    options = order.options
+    if _is_as_before(order):
+        return str(to_classic_dot(order.graph, depth=view.depth, direction=options.direction).source)
     return str(to_dot(view, direction=options.direction, show=options.show).source)
+
+
+def _is_as_before(order: Order) -> bool:
+    """Whether the picture is that of torchrecorder 1.0.3, which could not select parts of a model."""
+    options = order.options
+    selects = bool(options.focus or options.expand or options.collapse)
+    return options.theme == "classic" and order.graph.classic is not None and not selects
 
 
 def _finished(layout: str, dot: str, view: View, order: Order) -> Drawing | EngineError:

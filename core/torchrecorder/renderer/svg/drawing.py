@@ -25,6 +25,7 @@ _MAX_SUM = 1e8
 _LINE_HEIGHT, _BASE = 1.2, 0.34
 """Distance of base lines, and how far one lies under the middle of its line; as parts of the size."""
 _INCH = 72.0
+_ROUND = ("circle", "ellipse")
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
 
 
@@ -128,7 +129,7 @@ class _Reader:
         size = _number(row.get("fontsize", "10.5"))
         lines = [_plain(line) for line in _lines(row.get("label", ""))]
         rect = Rect(x - wide, y - high, x + wide, y + high)
-        return Figure(_flags(row), rect, row.get("shape") == "circle", _at(x, y, size, lines), _about(row))
+        return Figure(_flags(row), rect, row.get("shape") in _ROUND, _at(x, y, size, lines), _about(row))
 
     def _box(self, row: Mapping[str, Any]) -> Figure:
         left, bottom, right, top = _numbers(row["bb"], 4)

@@ -156,10 +156,12 @@ def _error(figure: Figure) -> str:
 
 def _outline(figure: Figure, radius: float, paint: str) -> str:
     rect = figure.rect
+    place = f'x="{_n(rect.left)}" y="{_n(rect.top)}" width="{_n(rect.width)}" height="{_n(rect.height)}"'
+    if figure.is_round and rect.width != rect.height:
+        return f'<rect {place} rx="{_n(rect.width / 2)}" ry="{_n(rect.height / 2)}"{paint}/>'
     if figure.is_round:
         cx, cy = (rect.left + rect.right) / 2, (rect.top + rect.bottom) / 2
         return f'<circle cx="{_n(cx)}" cy="{_n(cy)}" r="{_n(rect.width / 2)}"{paint}/>'
-    place = f'x="{_n(rect.left)}" y="{_n(rect.top)}" width="{_n(rect.width)}" height="{_n(rect.height)}"'
     return f'<rect {place} rx="{_n(min(radius, rect.height / 2))}"{paint}/>'
 
 
