@@ -39,7 +39,7 @@ def _place_of(fn: Any, rec: Recorder, place: Mapping[int, int]) -> int | None:
 
 
 def _plain(node: BaseNode, parent: int | None, paths: Mapping[int, str]) -> ClassicNode:
-    kind = next(kind for cls, kind in _KINDS if isinstance(node, cls))
+    kind: ClassicKind = next(kind for cls, kind in _KINDS if isinstance(node, cls))
     about: str | tuple[int, ...] = paths.get(id(node.fn), "") if kind == "layer" else ""
     if isinstance(node, TensorNode) and isinstance(node.fn, Tensor):
         about = tuple(node.fn.shape)

@@ -113,8 +113,12 @@ def _classic(data: list[Any] | None) -> ClassicNodes | None:
     if data is None:
         return None
     nodes, edges = data
-    rows = [(*facts, about if isinstance(about, str) else tuple(about)) for *facts, about in nodes]
-    return ClassicNodes(tuple(ClassicNode(*row) for row in rows), tuple((tail, head) for tail, head in edges))
+    return ClassicNodes(tuple(map(_classic_node, nodes)), tuple((tail, head) for tail, head in edges))
+
+
+def _classic_node(row: list[Any]) -> ClassicNode:
+    kind, name, depth, parent, about = row
+    return ClassicNode(kind, name, depth, parent, about if isinstance(about, str) else tuple(about))
 
 
 def _graph(data: Mapping[str, Any]) -> Graph:
