@@ -17,8 +17,13 @@ DEMO = ROOT / "docs" / "demo"
 BUILT = DEMO / "_build"
 
 
-ORIGINALS = {"torchrecorder": "torchrecorder==1.0.3"}
-"""The releases that our classic names are compared with."""
+ORIGINALS = {
+    "torchrecorder": ["torchrecorder==1.0.3"],
+    "torchview": ["torchview==0.2.7"],
+    "torchfunc": ["torchfunc==0.2.0"],
+    "scio": ["scio-pypi==1.1.0", "lazy-loader"],
+}
+"""The releases that our recorders are ports of. scio needs Python 3.12."""
 
 
 def install(session: nox.Session, *packages: str) -> None:
@@ -78,7 +83,10 @@ def corpus(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure; `-- record` the recorder, in ratios to the plain forward of the same run."""
+    """Measure; `-- record` the recorder, in ratios to the plain forward of the same run, `-- seeds` the four ports."""
+    if "seeds" in session.posargs:
+        session.notify("bench_seeds", posargs=[])
+        return
     install(session, "-e", ".", "transformers", "numpy")
     session.install("--no-deps", "torchvision==0.28.0", "pillow")
     for name in session.posargs or ["record"]:
@@ -86,14 +94,28 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
-@nox.parametrize("seed", ["torchrecorder"])
+@nox.parametrize(
+    "python,seed", [("3.11", "torchrecorder"), ("3.11", "torchview"), ("3.11", "torchfunc"), ("3.12", "scio")]
+)
 def parity(session: nox.Session, seed: str) -> None:
-    """Compare with the original of a seed, which is installed aside: it may have our package's name."""
+    """Compare a recorder with the original that it is a port of; arguments go to pytest."""
     install(session, "-e", ".[test]")
-    aside = session.create_tmp()
-    session.run("python", "-m", "pip", "install", "--no-deps", "--upgrade", "--target", aside, ORIGINALS[seed])
-    folder = {f"PARITY_{seed.upper()}": aside}
-    session.run("pytest", "tests/parity", "-k", seed, *session.posargs, env=folder)
+    folder = {f"PARITY_{seed.upper()}": aside(session, seed)}
+    session.run("pytest", f"tests/parity/test_against_{seed}.py", *session.posargs, env=folder)
+
+
+@nox.session(python="3.12")
+def bench_seeds(session: nox.Session) -> None:
+    """Measure the recorders beside their originals; `bench -- seeds` comes here, because scio needs this Python."""
+    install(session, "-e", ".[test]")
+    session.run("python", "bench/seeds.py", *(f"{seed}={aside(session, seed)}" for seed in ORIGINALS))
+
+
+def aside(session: nox.Session, seed: str) -> str:
+    """Install an original into a folder of its own, where nothing finds it by chance: one has our package's name."""
+    folder = str(Path(session.create_tmp()) / seed)
+    session.run("python", "-m", "pip", "install", "--no-deps", "--upgrade", "--target", folder, *ORIGINALS[seed])
+    return folder
 
 
 @nox.session
@@ -117,30 +139,3 @@ def contracts(session: nox.Session) -> None:
     """Check that imports point the way the house is built."""
     session.install("-c", "constraints.txt", "import-linter", "-e", ".[sphinx,mkdocs]")
     session.run("lint-imports")
-
-
-@nox.session
-def parity_torchview(session: nox.Session) -> None:
-    """Compare torchrecorder.recorder_tensor with the torchview that it follows; `-- bench` measures both."""
-    install(session, "-e", ".[test]")
-    session.install("--no-deps", "torchview==0.2.7")
-    if "bench" in session.posargs:
-        session.run("python", "bench/seed_torchview.py")
-    else:
-        session.run("pytest", "tests/parity/test_against_torchview.py", *session.posargs)
-
-
-@nox.session
-def parity_torchfunc(session: nox.Session) -> None:
-    """Compare the value recorders with torchfunc's own."""
-    install(session, "-e", ".[test]")
-    session.install("--no-deps", "torchfunc==0.2.0")
-    session.run("pytest", "tests/parity/test_against_torchfunc.py", *session.posargs)
-
-
-@nox.session(python="3.12")
-def parity_scio(session: nox.Session) -> None:
-    """Compare the activation recorder with scio's own, which needs Python 3.12."""
-    install(session, "-e", ".[test]")
-    session.install("--no-deps", "scio-pypi==1.1.0", "lazy-loader")
-    session.run("pytest", "tests/parity/test_against_scio.py", *session.posargs)

@@ -109,9 +109,16 @@ def record_call(
         seed: For the random numbers that the forward draws; None: they are drawn from where they are.
     """
     rec = Recorder()
+    with undisturbed(seed), kept(net):
+        run_recorded(rec, net, name, args, kwargs, is_single=is_single)
+    return rec
+
+
+def run_recorded(
+    rec: Recorder, net: nn.Module, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, is_single: bool
+) -> None:
+    """Record one call of a network, which may change it; see `record_call`. What `rec` has got stays after an error."""
     with ExitStack() as stack:
-        stack.enter_context(undisturbed(seed))
-        stack.enter_context(kept(net))
         stack.callback(rec.remove_hooks)
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
@@ -125,7 +132,6 @@ def record_call(
         node = rec.node_of(tensor)
         if node is not None:
             node.name = word
-    return rec
 
 
 def _numbered(word: str, value: Any, is_single: bool) -> list[tuple[str, Tensor]]:
@@ -150,7 +156,7 @@ def make_dot(rec: Recorder, render_depth: int = 256, styler_cls: Any = None, **s
     from torchrecorder.renderer.gv import GraphvizRenderer
 
     graph = Digraph()
-    font = {"fontname": str(styler_args["fontname"])} if "fontname" in styler_args else {}
+    font = {} if styler_args.get("fontname") is None else {"fontname": str(styler_args["fontname"])}
     graph.attr("graph", compound="true", ranksep="0.5", fontsize="24", **font)
     graph.attr("node", fontsize="20", **font)
     return GraphvizRenderer(rec, render_depth, styler_cls, **styler_args)(graph)

@@ -1,6 +1,6 @@
 """The recorder of torchrecorder 1.0.3: hooks on every module, and a walk through autograd's graph between them.
 
-Before and after each module the tensors that pass get a dummy operation (adding 0), at which the walk stops. So every
+Before and after each module the tensors that pass get a dummy operation (a copy), at which the walk stops. So every
 operation is found in the module that ran it, under the name autograd gives it. What autograd leaves out (integers,
 frozen weights, no_grad, detached tensors) is added from `classic.steps` while a recording runs, and where nothing is
 known of a result, edges lead from the inputs of a module through it to that result.
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.classic.calls import CallLog
-from torchrecorder.classic.hooks import backhook, keyword_hook, posthook, prehook
+from torchrecorder.classic.hooks import Before, backhook, posthook, prehook
 from torchrecorder.classic.known import Known
 from torchrecorder.classic.steps import Step, Steps
 from torchrecorder.classic.to_graph import to_graph
@@ -24,7 +24,7 @@ from torchrecorder.classic.walk import leaf_dummy, op_acc, param_acc, tensor_acc
 from torchrecorder.errors import NothingToConnect, NotRecordable, NotRecorded
 from torchrecorder.graph import Graph
 from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNode
-from torchrecorder.running import Handles
+from torchrecorder.running.handles import Handle
 
 __all__ = [
     "Recorder",
@@ -56,10 +56,10 @@ class Recorder:
         self.calls = CallLog()
         self._known = Known(self.nodes)
         self.steps = Steps(self._known)
-        self._handles = Handles()
+        self._hooked: dict[nn.Module, tuple[Handle, Handle]] = {}
 
     def add_node(self, net: Any, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
-        """Construct a node that stores information related to `net`.
+        """Construct a node that stores information related to `net`; a module gets its hooks too.
 
         Args:
             net: A module, tensor, parameter or `grad_fn`, stored as the node's `fn`.
@@ -71,20 +71,29 @@ class Recorder:
             NotRecordable: It is none of these (a RuntimeError).
             NotRecorded: There is no node of `parent` (a KeyError).
         """
-        node = _node_class(net)()
-        if parent is not None and parent not in self.nodes:
+        kind = _node_class(net)
+        scope = self.nodes.get(parent)
+        if scope is None:
             raise NotRecorded(what=type(parent).__name__)
-        node.fn, node.depth, node.parent = net, depth, parent
-        node.name = self._name(net, depth, name)
+        node = kind(self._name(net, depth, name), net, depth, parent)
+        if isinstance(node, LayerNode):
+            self._hook(net, node)
         self.nodes[net] = node
         self.fn_set.add(net)
         if isinstance(net, Tensor):
             self._known.see(net)
-        elif isinstance(node, OpNode):
+        elif kind is OpNode:
             self.calls.note(node)
-        scope = self.nodes[parent]
         if isinstance(scope, LayerNode):
             scope.subnets.add(net)
+
+    def _hook(self, net: nn.Module, node: LayerNode) -> None:
+        """Put the two hooks on a module, in place of those that this recorder has put there before."""
+        for handle in self._hooked.pop(net, ()):
+            handle.remove()
+        node.pre = net.register_forward_pre_hook(Before(prehook, rec=self, node=node), with_kwargs=True)
+        node.post = net.register_forward_hook(partial(posthook, rec=self, node=node))
+        self._hooked[net] = (node.pre, node.post)
 
     def add_dummy(self, dummy: Any, fn: Any) -> None:
         """Let `dummy` point to the node of `fn`, instead of creating a separate one.
@@ -128,23 +137,18 @@ class Recorder:
             parent: The module it belongs to.
             name: Its name.
         """
-        known = self.nodes.get(net)
-        if isinstance(known, LayerNode) and known.pre is not None:
+        if net in self._hooked:
             return
         self.add_node(net, depth=depth, parent=parent, name=name)
-        node = self.nodes[net]
-        assert isinstance(node, LayerNode)
-        node.pre = net.register_forward_pre_hook(partial(prehook, rec=self, node=node))
-        keywords = net.register_forward_pre_hook(partial(keyword_hook, rec=self, node=node), with_kwargs=True)
-        node.post = net.register_forward_hook(partial(posthook, rec=self, node=node))
-        self._handles.add(node.pre, keywords, node.post)
         if not isinstance(net, torch.jit.ScriptModule):
             for key, child in net.named_children():
                 self.register_hooks(child, depth=depth + 1, parent=net, name=key)
 
     def remove_hooks(self) -> None:
         """Remove the hooks from all modules; doing so twice does no harm."""
-        self._handles.remove()
+        while self._hooked:
+            for handle in self._hooked.popitem()[1]:
+                handle.remove()
 
     def to_graph(self) -> Graph:
         """The recording as plain data, for `Graph.from_recorder`."""
@@ -155,20 +159,21 @@ class Recorder:
         return self._known.node_of(tensor)
 
     def _name(self, net: Any, depth: int, name: str | None) -> str:
-        kind = net.name if isinstance(net, Step) else type(net).__name__
+        kind = net.name if type(net) is Step else type(net).__name__
         count = self.fn_types[kind] = self.fn_types.get(kind, 0) + 1
         if name is None:
             return kind if count == 1 else f"{kind}-{count}"
-        return f"{name}\n({kind})" if isinstance(net, nn.Module) and depth > 0 else name
+        return f"{name}\n({kind})" if depth > 0 and isinstance(net, nn.Module) else name
 
 
 def _node_class(fn: Any) -> type[BaseNode]:
-    if isinstance(fn, nn.Module):
-        return LayerNode
-    if type(fn) is Tensor:  # the most frequent by far, and asking whether it is a Parameter takes long
+    kind = type(fn)
+    if kind is Tensor:  # the most frequent by far, and asking whether it is a Parameter takes long
         return TensorNode
     if isinstance(fn, Tensor):
-        return ParamNode if isinstance(fn, nn.Parameter) else TensorNode
-    if isinstance(fn, Step) or (hasattr(fn, "next_functions") and not isinstance(fn, type)):
+        return ParamNode if kind is nn.Parameter or isinstance(fn, nn.Parameter) else TensorNode
+    if isinstance(fn, nn.Module):
+        return LayerNode
+    if kind is Step or (hasattr(fn, "next_functions") and not isinstance(fn, type)):
         return OpNode
     raise NotRecordable(what=str(fn)[:200])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 
 import torchrecorder
 from tests.core.recording.nets import Net
-from torchrecorder import Graph, Recorder, errors, make_dot, record
+from torchrecorder import BaseRenderer, Graph, Recorder, errors, make_dot, record
 from torchrecorder.graph import from_json, to_json
 from torchrecorder.graph.check import problems
 from torchrecorder.nodes import LayerNode, OpNode, TensorNode
@@ -353,3 +354,65 @@ def test_styles_take_any_attribute_and_any_node() -> None:
     assert styler.style_node(TensorNode("none"))["label"] == "none"
     assert "penwidth=2" in make_dot(record(nn.ReLU(), "<b>", (1, 3)), 0, penwidth=2).source
     assert 'label="<b>"' in make_dot(record(nn.ReLU(), "<b>", (1, 3)), 0).source
+
+
+def test_a_style_that_is_none_is_not_given() -> None:
+    rec = record(nn.ReLU(), "Net", (1, 3))
+    assert torchrecorder.GraphvizStyler(style=None).styles == torchrecorder.GraphvizStyler().styles
+    assert make_dot(rec, 1, fontname=None, color=None, tooltip=None).source == make_dot(rec, 1).source
+
+
+def test_a_module_is_hooked_by_add_node_and_hooks_can_be_put_back() -> None:
+    rec, net = Recorder(), nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    rec.add_node(net[1], name="relu")
+    rec.register_hooks(net, name="Net")
+    for module in net.modules():
+        node = rec.nodes[module]
+        (before,), (after,) = module._forward_pre_hooks.values(), module._forward_hooks.values()
+        assert isinstance(node, LayerNode)
+        assert isinstance(before, functools.partial)
+        assert isinstance(after, functools.partial)
+        assert (before.func, after.func) == (prehook, posthook)
+        assert before.keywords == after.keywords == {"rec": rec, "node": node}
+        assert node.pre is not None is not node.post
+    rec.remove_hooks()
+    assert not any(module._forward_pre_hooks or module._forward_hooks for module in net.modules())
+    rec.register_hooks(net, name="Net")
+    rec.add_node(x := torch.ones(2, 3, requires_grad=True), name="x")
+    net(x)
+    rec.remove_hooks()
+    assert ("x", "AddmmBackward0") in named_edges(rec)
+
+
+class AsBefore(BaseRenderer):
+    """Written after 1.0.3's GraphvizRenderer, which takes out what it has rendered."""
+
+    def render_node(self, dest: Any, node: Any) -> None:
+        if isinstance(node, LayerNode) and node.depth < self.render_depth:
+            self.render_recursive_node(dest, node)
+        else:
+            dest.append(node.name)
+
+    def render_recursive_node(self, dest: Any, node: Any) -> None:
+        inner: list[Any] = [node.name]
+        for fn in node.subnets:
+            self.render_node(inner, self.rec.nodes[fn])
+        for fn in node.subnets:
+            child = self.rec.nodes[fn]
+            for head in self.processed[child]:
+                self.render_edge(inner, child, head)
+            self.processed.pop(child)
+        dest.append(inner)
+
+    def render_edge(self, dest: Any, fnode: Any, tnode: Any) -> None:
+        dest.append(f"{fnode.name} -> {tnode.name}")
+
+
+def test_a_renderer_may_take_out_what_it_has_rendered() -> None:
+    renderer = AsBefore(record(nn.Sequential(nn.ReLU()), "Net", (1, 3)), 1)
+    for _ in range(2):
+        nested, *rest = renderer([])
+        assert nested[0] == "Net"
+        assert sorted(nested[1:]) == ["0\n(ReLU)", "0\n(ReLU) -> Output"]
+        assert rest == ["Input", "Input -> 0\n(ReLU)", "Output"]
+    assert len(renderer.processed) == 4

@@ -1,4 +1,4 @@
-"""Side by side with scio itself, where it is installed (Python 3.12 or newer): `nox -s parity_scio`."""
+"""Side by side with scio itself, where it is installed (Python 3.12 or newer): `nox -s parity`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tests.parity import originals
 from torchrecorder.activations import Recorder
 
-original: Any = pytest.importorskip("scio.recorder")
+original = originals.original("scio", "scio.recorder")
 
 
 class Net(nn.Module):

@@ -1,4 +1,4 @@
-"""Side by side with torchfunc itself, where it is installed: `nox -s parity_torchfunc`."""
+"""Side by side with torchfunc itself, where it is installed: `nox -s parity`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import nn
 
+from tests.parity import originals
 from torchrecorder.hooks import recorders, registrators
 
-original: Any = pytest.importorskip("torchfunc.hooks")
+original = originals.original("torchfunc", "torchfunc.hooks")
 
 
 def mnist() -> nn.Sequential:

@@ -1,4 +1,4 @@
-"""Ours beside the original, where that is installed: `python -m nox -s parity_torchview`."""
+"""Ours beside the original, where that is installed: `nox -s parity`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.parity.originals import original
 from tests.parity.torchview_nets import sources
 from torchrecorder import recorder_tensor as ours
 
-torchview: Any = pytest.importorskip("torchview")
+torchview = original("torchview", "torchview")
 GOLDEN = Path(__file__).parent / "golden_torchview"
 
 

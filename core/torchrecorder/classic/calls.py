@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +21,8 @@ class ClassicCall:
     is_training: bool = False
     ok: bool = False
     """Whether it returned."""
-    given: list[tuple[Any, Any]] = field(default_factory=list)
-    """Pairs of an argument and the tensor that the module got in its place."""
+    given: list[tuple[Any, Any]] | None = None
+    """Pairs of an argument and the tensor that the module got in its place, while it runs."""
 
 
 class CallLog:
@@ -56,6 +57,11 @@ class CallLog:
             return self._running[-1]
         return None
 
+    def innermost(self, modules: Sequence[Any]) -> ClassicCall | None:
+        """The innermost running call of one of the modules."""
+        running = reversed(self._running)
+        return next((call for call in running if any(call.module is module for module in modules)), None)
+
     def resume(self, call: ClassicCall) -> None:
         """A call that was suspended goes on."""
         self._running.append(call)
@@ -69,7 +75,7 @@ class CallLog:
         if self._running:
             call = self._running.pop()
             call.ok = True
-            call.given.clear()
+            call.given = None
 
     def note(self, node: Any) -> None:
         """An operation was found while the innermost call runs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -83,16 +84,27 @@ def backhook(module: nn.Module, grad_inputs: Any, grad_outputs: Any, rec: Record
     """Do nothing; 1.0.3 has a function of this name that does nothing."""
 
 
-def keyword_hook(module: nn.Module, args: Any, kwargs: dict[str, Any], rec: Recorder, node: LayerNode) -> Any:
+class Before(partial[Any]):
+    """`prehook` with its recorder and node, as the one hook of a module that sees keyword arguments too."""
+
+    def __call__(self, module: nn.Module, args: Any, kwargs: dict[str, Any] | None = None) -> Any:
+        """The leaf-equivalents of both; of `args` only where there are no `kwargs`, as `prehook` gives them."""
+        args = super().__call__(module, args)
+        if kwargs:
+            kwargs = _keywords(module, kwargs, **self.keywords)
+        return args if kwargs is None else (args, kwargs)
+
+
+def _keywords(module: nn.Module, kwargs: dict[str, Any], rec: Recorder, node: LayerNode) -> Any:
     """What `prehook` does, for keyword arguments; it runs after it."""
-    call = rec.calls.running(module) if kwargs else None
+    call = rec.calls.running(module)
     if call is None:
-        return None
+        return kwargs
     with torch._C.DisableTorchFunction():
         rec.calls.suspend()
         taken = _taken(kwargs, rec, node)
         rec.calls.resume(call)
-        return args, _replaced(kwargs, taken, call, rec)
+        return _replaced(kwargs, taken, call, rec)
 
 
 def _tensors(value: Any) -> list[Tensor]:
@@ -227,13 +239,13 @@ def _replaced(value: Any, taken: _Pairs, call: ClassicCall, rec: Recorder) -> An
         if found is not None:
             call.inputs.append(found)
         if dummy is not tensor:
-            call.given.append((tensor, dummy))
+            call.given = [*(call.given or ()), (tensor, dummy)]
     return _in_place_of(value, taken)
 
 
 def _write_back(call: ClassicCall, rec: Recorder, node: LayerNode) -> None:
     """What the module wrote into a dummy is written into the argument, which the caller may go on using."""
-    if call.parent is None:  # the user's own tensors stay as they are
+    if call.given is None or call.parent is None:  # the user's own tensors stay as they are
         return
     for tensor, dummy in call.given:
         if version_of(dummy) == 0 or dummy.grad_fn is None:

@@ -27,11 +27,11 @@ class Known:
 
     def node_of(self, tensor: Tensor) -> TensorNode | None:
         """The node of a tensor, or of what it is a dummy of; None if it is new or was written to since."""
-        grad_fn = tensor.grad_fn
-        node = self._nodes.get(grad_fn) if grad_fn is not None else None
-        if not isinstance(node, TensorNode):
-            is_same = self._versions.get(id(tensor), -1) == version_of(tensor)
-            node = self._nodes.get(tensor) if is_same else None
+        nodes, grad_fn = self._nodes, tensor.grad_fn
+        if grad_fn is not None and isinstance(node := nodes.get(grad_fn), TensorNode):
+            return node
+        seen = self._versions.get(id(tensor))
+        node = nodes.get(tensor) if seen is not None and seen == version_of(tensor) else None
         return node if isinstance(node, TensorNode) else None
 
     def has(self, tensor: Tensor) -> bool:

@@ -56,8 +56,8 @@ class Steps(TorchFunctionMode):
     ) -> Any:
         if func in _NEED_NO_GRAD and isinstance(args[0], Tensor) and args[0].requires_grad:
             args = (args[0].detach(), *args[1:])
-        out = func(*args, **(kwargs or {}))
-        if isinstance(out, Tensor):
+        out = func(*args, **kwargs) if kwargs else func(*args)
+        if type(out) is Tensor or isinstance(out, Tensor):
             self._note(func, args, kwargs, out)
         elif isinstance(out, (tuple, list)):
             for item in out:
@@ -68,23 +68,19 @@ class Steps(TorchFunctionMode):
         return out
 
     def _note(self, func: Callable[..., Any], args: Any, kwargs: Any, out: Tensor) -> None:
-        read: list[Tensor] = []
-        for arg in args:
-            if type(arg) is Tensor:  # saves time: this runs for every operation
-                read.append(arg)
-            else:
-                tensors_in((arg,), read)
-        if kwargs:
-            tensors_in(kwargs.values(), read)
-        if out.requires_grad:
-            unseen = [tensor for tensor in read if not tensor.requires_grad]
-            beside = self._sources(unseen, out) if unseen else []
-            if beside and out.grad_fn is not None:
-                self.beside.setdefault(out.grad_fn, []).extend(beside)
-        else:
-            sources = self._sources(read, out)
-            if sources and not (len(sources) == 1 and sources[0] is out and self._known.node_of(out) is not None):
-                self._made[id(out)] = (weakref.ref(out), Step(_name(func), sources))
+        """It runs for every operation, most of which autograd follows with all that they read."""
+        if not out.requires_grad:
+            self._note_step(func, _read(args, kwargs), out)
+            return
+        unseen = [tensor for tensor in _read(args, kwargs) if not tensor.requires_grad]
+        beside = self._sources(unseen, out) if unseen else None
+        if beside and out.grad_fn is not None:
+            self.beside.setdefault(out.grad_fn, []).extend(beside)
+
+    def _note_step(self, func: Callable[..., Any], read: Sequence[Tensor], out: Tensor) -> None:
+        sources = self._sources(read, out)
+        if sources and not (len(sources) == 1 and sources[0] is out and self._known.node_of(out) is not None):
+            self._made[id(out)] = (weakref.ref(out), Step(_name(func), sources))
 
     def _sources(self, tensors: Sequence[Tensor], out: Tensor) -> list[Any]:
         found = []
@@ -107,6 +103,16 @@ class Steps(TorchFunctionMode):
         if step is not None:
             return step
         return tensor if isinstance(tensor, nn.Parameter) or tensor.requires_grad else None
+
+
+def _read(args: Any, kwargs: Any) -> list[Tensor]:
+    read: list[Tensor] = []
+    for arg in args:
+        if (kind := type(arg)) is Tensor or kind is nn.Parameter:
+            read.append(arg)
+        elif arg is not None:
+            tensors_in((arg,), read)
+    return tensors_in(kwargs.values(), read) if kwargs else read
 
 
 def _name(func: Callable[..., Any]) -> str:

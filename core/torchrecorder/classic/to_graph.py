@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from torchrecorder.classic.calls import ClassicCall
+from torchrecorder.classic.plain import classic_nodes
 from torchrecorder.classic.steps import Step
 from torchrecorder.classic.wiring import Wiring
 from torchrecorder.errors import NotRecorded
@@ -40,6 +41,7 @@ def to_graph(rec: Recorder) -> Graph:
 class _Importer:
     def __init__(self, rec: Recorder, root: Any) -> None:
         self.root = root
+        self.rec = rec
         self.paths = _names(root.named_modules(remove_duplicate=False))
         self.names = _names(root.named_parameters(remove_duplicate=False))
         self.calls = rec.calls.rows or [ClassicCall(0, root, None, is_training=root.training, ok=True)]
@@ -65,6 +67,7 @@ class _Importer:
             outputs={name: (value,) for name, value in self._by_name(first.outputs).items()},
             info=Info("real", torch.__version__, "train" if first.is_training else "eval", recorder="classic"),
             tied=tied(self.root),
+            classic=classic_nodes(self.rec, self.paths),
         )
 
     def _add(self, node: BaseNode) -> None:

@@ -12,6 +12,7 @@ from torchrecorder.errors import EngineError, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.views import View, make_view
 from torchrecorder.renderer import describe
+from torchrecorder.renderer.classic import to_classic_dot
 from torchrecorder.renderer.dot import to_dot
 from torchrecorder.renderer.layout import Engine
 from torchrecorder.renderer.styles import Styles, picture_of
@@ -74,6 +75,8 @@ def _view(order: Order) -> View:
 
 def _dot(view: View, order: Order, path: Sequence[str], python: str) -> str:
     options = order.options
+    if _is_as_before(order):
+        return str(to_classic_dot(order.graph, depth=view.depth, direction=options.direction).source)
     styles = _styles(view, order, path, python)
     return str(to_dot(view, direction=options.direction, show=options.show, styles=styles).source)
 
@@ -87,6 +90,13 @@ def _styles(view: View, order: Order, path: Sequence[str], python: str) -> Style
     if order.styler is not None:
         return styles_by(order.styler, picture)
     return styles_by_name(order.options.styler, picture, path, python)
+
+
+def _is_as_before(order: Order) -> bool:
+    """Whether the picture is that of torchrecorder 1.0.3, which could not select parts of a model."""
+    options = order.options
+    selects = bool(options.focus or options.expand or options.collapse)
+    return options.theme == "classic" and order.graph.classic is not None and not selects
 
 
 def _finished(layout: str, dot: str, view: View, order: Order) -> Drawing | EngineError:

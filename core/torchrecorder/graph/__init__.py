@@ -3,6 +3,8 @@
 from torchrecorder.graph.codec import from_json, to_json
 from torchrecorder.graph.model import (
     Call,
+    ClassicNode,
+    ClassicNodes,
     Failure,
     Graph,
     Info,
@@ -17,6 +19,8 @@ from torchrecorder.graph.views import Box, Edge, Node, View, make_view
 __all__ = [
     "Box",
     "Call",
+    "ClassicNode",
+    "ClassicNodes",
     "Edge",
     "Failure",
     "Graph",

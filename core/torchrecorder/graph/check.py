@@ -8,7 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
-from torchrecorder.graph.model import Call, CallKind, Executed, Graph, Mode, Op, OpKind, Recorder, Value, ValueKind
+from torchrecorder.graph.model import (
+    Call,
+    CallKind,
+    ClassicKind,
+    ClassicNode,
+    Executed,
+    Graph,
+    Mode,
+    Op,
+    OpKind,
+    Recorder,
+    Value,
+    ValueKind,
+)
 
 
 def problems(graph: Graph) -> list[str]:
@@ -20,6 +33,7 @@ def problems(graph: Graph) -> list[str]:
         *_ops(graph),
         *_values(graph),
         *_ends(graph),
+        *_classic(graph),
     ]
 
 
@@ -88,3 +102,21 @@ def _known(graph: Graph, ids: Iterable[int], where: str) -> Iterator[str]:
     for id_ in ids:
         if not 0 <= id_ < len(graph.values):
             yield f"{where} names the unknown value {id_}"
+
+
+def _classic(graph: Graph) -> Iterator[str]:
+    """The nodes of a classic recording: each in a layer that is one level up and comes before it."""
+    if graph.classic is None:
+        return
+    nodes = graph.classic.nodes
+    for position, node in enumerate(nodes):
+        if node.kind not in get_args(ClassicKind) or type(node.depth) is not int or type(node.name) is not str:
+            yield f"classic node {position} is none"
+        elif node.parent is not None and not _holds(nodes, node.parent, position):
+            yield f"classic node {position} stands in {node.parent}, which is no layer around it"
+    if any(not 0 <= end < len(nodes) for edge in graph.classic.edges for end in edge):
+        yield "a classic edge ends at no node"
+
+
+def _holds(nodes: Sequence[ClassicNode], parent: int, position: int) -> bool:
+    return 0 <= parent < position and nodes[parent].kind == "layer" and nodes[parent].depth < nodes[position].depth

@@ -15,6 +15,8 @@ from torchrecorder.errors import FormatError
 from torchrecorder.graph.check import problems
 from torchrecorder.graph.model import (
     Call,
+    ClassicNode,
+    ClassicNodes,
     Failure,
     Graph,
     Info,
@@ -44,6 +46,8 @@ def to_json(graph: Graph) -> str:
         "inputs": graph.inputs,
         "outputs": graph.outputs,
     }
+    if graph.classic is not None:
+        data["classic"] = [list(map(_classic_row, graph.classic.nodes)), graph.classic.edges]
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -101,6 +105,22 @@ def _info_row(i: Info) -> dict[str, Any]:
     return {**facts, "notes": i.notes, "failure": failure}
 
 
+def _classic_row(n: ClassicNode) -> list[Any]:
+    return [n.kind, n.name, n.depth, n.parent, n.about]
+
+
+def _classic(data: list[Any] | None) -> ClassicNodes | None:
+    if data is None:
+        return None
+    nodes, edges = data
+    return ClassicNodes(tuple(map(_classic_node, nodes)), tuple((tail, head) for tail, head in edges))
+
+
+def _classic_node(row: list[Any]) -> ClassicNode:
+    kind, name, depth, parent, about = row
+    return ClassicNode(kind, name, depth, parent, about if isinstance(about, str) else tuple(about))
+
+
 def _graph(data: Mapping[str, Any]) -> Graph:
     metas = [TensorMeta(tuple(shape), *rest) for shape, *rest in data["metas"]]
     modules = [_module(row) for row in data["modules"]]
@@ -113,6 +133,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         outputs={path: tuple(ids) for path, ids in data["outputs"].items()},
         info=_info(data["info"]),
         tied={name: tuple(names) for name, names in data["tied"].items()},
+        classic=_classic(data.get("classic")),
     )
 
 

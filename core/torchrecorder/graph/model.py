@@ -167,6 +167,31 @@ class Info:
     """`classic`: the ops are autograd's, and a layer of torch's own may be opened to show them."""
 
 
+ClassicKind = Literal["layer", "tensor", "param", "op"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicNode:
+    """A node of a classic recording: one for each module, however often it is called."""
+
+    kind: ClassicKind
+    name: str
+    """`linear_1\\n(Linear)`, `TBackward0-2`: numbered in the order of recording."""
+    depth: int
+    parent: int | None
+    """The position of the layer it stands in."""
+    about: str | tuple[int, ...] = ""
+    """The path of a layer, the shape of a tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicNodes:
+    """What torchrecorder 1.0.3 would draw: a recorder's nodes, and edges between their positions."""
+
+    nodes: tuple[ClassicNode, ...]
+    edges: tuple[tuple[int, int], ...]
+
+
 class RecordsGraph(Protocol):
     """A live recording that can be read out."""
 
@@ -192,6 +217,8 @@ class Graph:
     info: Info
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """All the names of a parameter or buffer that has several, by its first."""
+    classic: ClassicNodes | None = None
+    """The same in the terms of torchrecorder 1.0.3, if its recorder made it."""
 
     @staticmethod
     def from_recorder(rec: RecordsGraph) -> Graph:

@@ -38,6 +38,9 @@ class OfInputGradients(_OfGradients):
         return module.register_forward_pre_hook(self._before, with_kwargs=True)
 
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):  # most calls, and no walk is needed
+            seen = self._followed(args[0], anything)
+            return None if seen is None else ((seen,), kwargs)
         return self._followed((args, in_order(module, kwargs)), anything)
 
 

@@ -20,8 +20,11 @@ def anything(tensor: Tensor) -> bool:
 
 def with_a_life_of_its_own(given: Any) -> Choose:
     """Chooses the outputs to be followed on an alias: those that are inputs too, and parameters."""
-    inputs = {id(tensor) for _, tensor in named_tensors(given)}
-    return lambda tensor: tensor.is_leaf or id(tensor) in inputs
+
+    def choose(tensor: Tensor) -> bool:
+        return tensor.is_leaf or any(one is tensor for _, one in named_tensors(given))
+
+    return choose
 
 
 def follow_first(value: Any, to_alias: Choose, report: Report) -> Any:

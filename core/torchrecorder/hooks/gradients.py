@@ -56,7 +56,7 @@ def _watch_view(tensor: Tensor, base: Tensor, report: Report) -> None:
     before = probe._version
     probe.data = _nothing(tensor.dtype, tensor.device)
     layout = (base.size(), base.stride(), tensor.size(), tensor.stride())
-    offset, place, seen = tensor.storage_offset() - base.storage_offset(), base.output_nr, []
+    offset, place, seen = tensor.storage_offset() - base.storage_offset(), base.output_nr, list[bool]()
 
     def own(grad: Tensor) -> Tensor | None:
         seen.append(True)

@@ -73,7 +73,7 @@ class Subrecorder:
     def __deepcopy__(self, memo: dict[int, Any]) -> Subrecorder:
         """A copied network is not recorded: its data would go to a list that nobody has."""
         memo[id(self)] = copy = type(self)(self.index, [self.empty()], self._condition, self._reduction, "sample")
-        copy.data_method = self.data_method
+        copy.data_method, copy.samples = self.data_method, self.samples
         copy.stop()
         return copy
 

@@ -78,38 +78,35 @@ def draw_graph(
     """
     validate_user_params(model, input_data, input_size, depth, device, dtypes)
     place = device if device is not None else "cuda" if torch.cuda.is_available() else "cpu"
-    visual_graph = graphviz.Digraph(
-        name=graph_name,
-        engine="dot",
-        strict=strict,
-        graph_attr={"ordering": "in", "rankdir": graph_dir or "TB"},
-        node_attr=_NODE_ATTR,
-        edge_attr={"fontsize": "10"},
-        directory=directory,
-        filename=filename,
-    )
+    canvas = _canvas(graph_name, strict, graph_dir, directory, filename)
+    shown = (show_shapes, expand_nested, hide_inner_tensors, hide_module_functions, roll, depth, collect_attributes)
 
     def recorded(grad: bool) -> ComputationGraph:
         data, named, nodes = process_input(input_data, input_size, kwargs, place, dtypes, collect_attributes)
-        graph = ComputationGraph(
-            visual_graph,
-            nodes,
-            show_shapes,
-            expand_nested,
-            hide_inner_tensors,
-            hide_module_functions,
-            roll,
-            depth,
-            collect_attributes,
-        )
+        graph = ComputationGraph(canvas, nodes, *shown)
         _run(model, data, named, place, graph, mode or "eval", grad)
         return graph
 
     graph = _with_grad_if_needed(recorded)
     graph.fill_visual_graph()
     if save_graph:
-        save(visual_graph)
+        save(canvas)
     return graph
+
+
+def _canvas(name: str, strict: bool, direction: str | None, directory: str, filename: str | None) -> graphviz.Digraph:
+    """An empty drawing with torchview's attributes."""
+    canvas: graphviz.Digraph = graphviz.Digraph(
+        name=name,
+        engine="dot",
+        strict=strict,
+        graph_attr={"ordering": "in", "rankdir": direction or "TB"},
+        node_attr=_NODE_ATTR,
+        edge_attr={"fontsize": "10"},
+        directory=directory,
+        filename=filename,
+    )
+    return canvas
 
 
 _NODE_ATTR = {

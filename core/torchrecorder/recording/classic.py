@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from torchrecorder.errors import ForwardError
-from torchrecorder.graph import Graph
-from torchrecorder.graph.model import Mode
-from torchrecorder.helpers import record_call
-from torchrecorder.running.keep import kept
+from torchrecorder.graph import Failure, Graph, Info
+from torchrecorder.helpers import run_recorded
+from torchrecorder.recorder import Recorder
+from torchrecorder.recording.modes import KernelMode
+from torchrecorder.recording.session import Session
 
 
-def capture_classic(
-    model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, mode: Mode, seed: int, guessed: str
-) -> Graph:
-    """The Graph of one forward, recorded as torchrecorder 1.0.3 does. The model and the arguments stay as they are.
+class ClassicSession(Session):
+    """Runs a model once as torchrecorder 1.0.3 does, with gradients on. `model` may be changed by it."""
 
-    Raises:
-        ForwardError: The forward raised; there is no partial Graph.
-    """
-    tensors = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Tensor)]
-    is_single = len(tensors) == len(args) + len(kwargs) == 1
-    with kept(model):
-        model.train(mode == "train")
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._recorder = Recorder()
+        self._ops.paused = True  # of the kernels, only what they are about to overwrite matters here
+
+    def run(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Call the model. After an exception, which goes on, `graph` ends where it was raised."""
+        tensors = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Tensor)]
+        is_single = len(tensors) == len(args) + len(kwargs) == 1
+        name = type(self.model).__name__
         try:
-            rec = record_call(model, type(model).__name__, args, kwargs, is_single=is_single, seed=seed)
+            with KernelMode(self._ops):
+                run_recorded(self._recorder, self.model, name, args, kwargs, is_single=is_single)
         except Exception as error:
-            raise ForwardError(type(model).__name__, f"{type(error).__name__}: {error}") from error
-    graph = Graph.from_recorder(rec)
-    return replace(graph, info=replace(graph.info, guessed=guessed))
+            self._failure = Failure(self._call_that_raised(error), f"{type(error).__name__}: {error}")
+            raise
+
+    def graph(self, info: Info) -> Graph:
+        """What was recorded; `info` says how."""
+        graph = self._recorder.to_graph()
+        notes = info.notes
+        if not graph.outputs and self._failure is None:
+            notes = (*notes, "the forward returned no tensor")
+        info = replace(info, torch=torch.__version__, notes=notes, failure=self._failure, recorder="classic")
+        return replace(graph, info=info)
+
+    def _call_that_raised(self, error: BaseException) -> int:
+        """The innermost call that the exception went through, by the frames of torch that call modules."""
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        calls = [frame for frame in frames if frame.f_code is nn.Module._call_impl.__code__]
+        found = self._recorder.calls.innermost([frame.f_locals["self"] for frame in calls])
+        return 0 if found is None else found.id

@@ -16,8 +16,9 @@ from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.recording import capture, forking
 from torchrecorder.recording.arguments import load_arguments
-from torchrecorder.recording.classic import capture_classic
+from torchrecorder.recording.classic import ClassicSession
 from torchrecorder.recording.inputs import make_inputs
+from torchrecorder.recording.run import Forward, run_as
 from torchrecorder.recording.target import load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
 from torchrecorder.tracing import Trace
@@ -111,7 +112,8 @@ def record(request: RecordingRequest) -> Graph:
         made = make_inputs(model, specs, seed=request.seed, mode=request.mode)
         args, kwargs, guessed = made.args, made.kwargs, made.guessed
     if request.recorder == "classic":
-        return capture_classic(model, args, kwargs, mode=request.mode, seed=request.seed, guessed=guessed)
+        forward = Forward(model, args, kwargs, request.mode, request.seed, guessed)
+        return run_as(request.run, forward, ClassicSession)
     options: dict[str, Any] = {"mode": request.mode, "run": request.run, "seed": request.seed, "guessed": guessed}
     try:
         with torch.no_grad():  # autograd would keep every activation

@@ -46,8 +46,13 @@ class Forward:
     guessed: str = ""
 
 
-def run_as(run: Run, forward: Forward) -> Graph:
+def run_as(run: Run, forward: Forward, session: type[Session] = Session) -> Graph:
     """Record a forward in the way that was asked for; `auto` falls back to the next one, and a note says why.
+
+    Args:
+        run: How it runs.
+        forward: What to record.
+        session: What records it.
 
     Raises:
         ForwardError: The forward raised, in the way that comes first.
@@ -56,27 +61,29 @@ def run_as(run: Run, forward: Forward) -> Graph:
         ways: list[Executed] = _ways(forward) if run == "auto" else [run]
     first, *others = ways
     try:
-        return record(first, forward)
+        return record(first, forward, session=session)
     except ForwardError as error:
         for other in others:
             if first != "real" or _is_of_the_machine(error):
                 try:
-                    return record(other, forward, (_note(other, first, error),))
+                    return record(other, forward, (_note(other, first, error),), session)
                 except ForwardError:
                     continue
         raise
 
 
-def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = ()) -> Graph:
+def record(
+    executed: Executed, forward: Forward, notes: tuple[str, ...] = (), session: type[Session] = Session
+) -> Graph:
     """Record a forward in one way. The model and the arguments stay as they are."""
     info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes)
-    with prepared(executed, forward) as (session, args, kwargs):
+    with prepared(executed, forward, session) as (running, args, kwargs):
         try:
-            session.run(args, kwargs)
+            running.run(args, kwargs)
         except Exception as error:
-            raise forward_error(error, session.graph(info)) from error
+            raise forward_error(error, running.graph(info)) from error
         with _looking_at(forward.model):
-            return session.graph(info)
+            return running.graph(info)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from torchrecorder.nodes import BaseNode
@@ -33,16 +34,32 @@ class BaseRenderer:
         self.render_depth = render_depth
         self.processed: OrderedDict[BaseNode, list[BaseNode]] = OrderedDict()
         self._done: tuple[int, ...] = ()
+        self._place: dict[int, int] = {}
         self._process_anew()
 
     def __call__(self, dest: Any) -> Any:
         """Render everything into `dest`, and give it back."""
-        self._process_anew()
-        for node, heads in self.processed.items():
-            self.render_node(dest, node)
-            for head in heads:
-                self.render_edge(dest, node, head)
+        with self._taking_out() as nodes:
+            for node in nodes:
+                if (heads := self.processed.get(node)) is None:
+                    continue
+                self.render_node(dest, node)
+                for head in heads:
+                    self.render_edge(dest, node, head)
         return dest
+
+    @contextmanager
+    def _taking_out(self) -> Iterator[list[BaseNode]]:
+        """All nodes in order, while `processed` is a copy.
+
+        A subclass may take nodes out of it that it has rendered with the layer around them, as that of 1.0.3 does.
+        """
+        self._process_anew()
+        kept, self.processed = self.processed, OrderedDict(self.processed)
+        try:
+            yield list(kept)
+        finally:
+            self.processed = kept
 
     def render_node(self, dest: Any, node: BaseNode) -> Any:
         """Render a node into `dest`; a subclass does."""
@@ -66,15 +83,17 @@ class BaseRenderer:
     def _process(self) -> None:
         """Fill `processed` from the recording. Edges are ordered by their ends: the set has no order of its own."""
         nodes = list(self._nodes())
-        place = {id(node): position for position, node in enumerate(nodes)}
-        pairs = set()
+        self._place = place = {id(node): position for position, node in enumerate(nodes)}
+        shown = [self._visible(node) for node in nodes]
+        spots = [-1 if node is None else place[id(node)] for node in shown]
+        pairs, found = set(), self.rec.nodes
         for from_, to in self.rec.edges:
-            tail, head = self._visible(self.rec.nodes[from_]), self._visible(self.rec.nodes[to])
-            if tail is not None and head is not None and tail is not head:
-                pairs.add((place[id(tail)], place[id(head)]))
+            tail, head = spots[place[id(found[from_])]], spots[place[id(found[to])]]
+            if tail != head and tail >= 0 and head >= 0:
+                pairs.add((tail, head))
         self.processed = OrderedDict((node, []) for node in nodes if node.depth <= self.render_depth)
-        for tail_place, head_place in sorted(pairs):
-            self.processed[nodes[tail_place]].append(nodes[head_place])
+        for tail, head in sorted(pairs):
+            self.processed[nodes[tail]].append(nodes[head])
 
     def _nodes(self) -> Iterator[BaseNode]:
         """Each recorded node once; not the scope around the model."""

@@ -30,25 +30,28 @@ class GraphvizStyler:
     """Provide styling options before rendering to graphviz.
 
     Args:
-        **styler_args: Attributes of graphviz for all nodes; they win over the defaults.
+        **styler_args: Attributes of graphviz for all nodes; they win over the defaults. None is as if not given.
 
     Attributes:
         styles: The style properties of each subclass of `BaseNode`.
     """
 
     def __init__(self, **styler_args: Any) -> None:
-        self.styles = {kind: {**_DEFAULTS, **colours, **styler_args} for kind, colours in _COLOURS.items()}
+        given = {name: value for name, value in styler_args.items() if value is not None}
+        self.styles = {kind: {**_DEFAULTS, **colours, **given} for kind, colours in _COLOURS.items()}
 
     def style_node(self, node: BaseNode) -> dict[str, Any]:
         """Construct style properties for a node; can be overridden. A tensor's label says its shape.
 
         A subclass of a node class has the style of that class.
         """
-        style = dict(next((self.styles[kind] for kind in type(node).__mro__ if kind in self.styles), _DEFAULTS))
-        shape = getattr(node.fn, "shape", None) if isinstance(node, TensorNode) else None
-        label = node.name if shape is None else f"{node.name}\n{list(shape)}"
-        style["label"] = nohtml(label) if label.startswith("<") else label
-        return style
+        style = self.styles.get(type(node))
+        if style is None:
+            style = next((self.styles[kind] for kind in type(node).__mro__ if kind in self.styles), _DEFAULTS)
+        label = node.name
+        if isinstance(node, TensorNode) and (shape := getattr(node.fn, "shape", None)) is not None:
+            label = f"{label}\n{list(shape)}"
+        return {**style, "label": nohtml(label) if label.startswith("<") else label}
 
     def style_edge(self, fnode: BaseNode, tnode: BaseNode) -> dict[str, Any]:
         """Construct style properties for an edge; can be overridden."""
@@ -74,13 +77,13 @@ class GraphvizRenderer(BaseRenderer):
 
     def __call__(self, dest: Digraph) -> Digraph:
         """Render everything into `dest`: first the nodes, each in the cluster it belongs to, then all edges."""
-        self._process_anew()
-        for node in self.processed:
-            if self._scope(node) is None:
-                self.render_node(dest, node)
-        for node, heads in self.processed.items():
-            for head in heads:
-                self.render_edge(dest, node, head)
+        with self._taking_out() as nodes:
+            for node in nodes:
+                if node in self.processed and self._scope(node) is None:
+                    self.render_node(dest, node)
+            for node, heads in self.processed.items():
+                for head in heads:
+                    self.render_edge(dest, node, head)
         return dest
 
     # The document calls its first argument `g`, and that of the base class is `dest`.
@@ -105,7 +108,7 @@ class GraphvizRenderer(BaseRenderer):
             g: Where to draw it.
             node: The layer; its `depth` is smaller than `render_depth`.
         """
-        style = {**self.styler.style_node(node), "fillcolor": "white"}
+        style = self._cluster_style(node)
         cluster: Any = g.subgraph(name=f"cluster_{self._id(node)}")
         with cluster as inner:
             inner.attr("graph", **_texts(style))
@@ -114,6 +117,9 @@ class GraphvizRenderer(BaseRenderer):
                 _draw(inner, self._id(node), self.styler.style_node(node))
             for child in self._inside(node):
                 self.render_node(inner, child)
+
+    def _cluster_style(self, node: BaseNode) -> dict[str, Any]:
+        return {**self.styler.style_node(node), "fillcolor": "white"}
 
     def render_edge(self, g: Digraph, fnode: BaseNode, tnode: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Render an edge in graphviz.
@@ -127,7 +133,7 @@ class GraphvizRenderer(BaseRenderer):
 
     def _process(self) -> None:
         super()._process()
-        self._ids = {id(node): f"n{position}" for position, node in enumerate(self._nodes())}
+        self._ids = {node: f"n{position}" for node, position in self._place.items()}
         self._ends = {id(head) for heads in self.processed.values() for head in heads}
         self._children: dict[int, list[BaseNode]] = {}
         for node in self.processed:
@@ -155,5 +161,10 @@ def _draw(g: Digraph, name: str, style: dict[str, Any]) -> None:
 
 
 def _texts(style: dict[str, Any]) -> dict[str, str]:
-    """Attributes as graphviz takes them."""
-    return {key: value if isinstance(value, str) else str(value) for key, value in style.items()}
+    """Attributes as graphviz takes them; one that is None is left out."""
+    if set(map(type, style.values())) <= _TEXT:
+        return style
+    return {key: value if isinstance(value, str) else str(value) for key, value in style.items() if value is not None}
+
+
+_TEXT = {str, type(nohtml(""))}

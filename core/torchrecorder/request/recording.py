@@ -31,7 +31,7 @@ class RecordingRequest:
     run: Run = "auto"
     seed: int = 0
     recorder: RecorderName = "modern"
-    """`classic` records as torchrecorder 1.0.3 does; `run` is `real` then, whatever it says."""
+    """`classic` records as torchrecorder 1.0.3 does."""
     depends: tuple[str, ...] = ()
     """Files, folders and environment variables (`$NAME`) it depends on besides those that can be traced."""
 

@@ -19,15 +19,15 @@ def kept(net: nn.Module) -> Iterator[None]:
     of a parameter, and attributes of the user's own.
     """
     training = [(module, module.training) for module in net.modules()]
-    parameters = [(p, p.data, p.requires_grad, p.data_ptr()) for p in _parameters(net)]
+    parameters = [(p, p.data, p.requires_grad) for p in _parameters(net)]
     buffers = _with_copies(net)
     try:
         yield
     finally:
         for module, flag in training:
             module.training = flag
-        for parameter, data, needed, pointer in parameters:
-            if parameter.data_ptr() != pointer or parameter.device != data.device:
+        for parameter, data, needed in parameters:
+            if parameter.data_ptr() != data.data_ptr() or parameter.device != data.device:
                 parameter.data = data
             if parameter.requires_grad != needed:
                 parameter.requires_grad_(needed)

@@ -27,6 +27,7 @@ _LINE_HEIGHT, _BASE = 1.2, 0.34
 """Distance of base lines, and how far one lies under the middle of its line; as parts of the size."""
 _INCH = 72.0
 _USUAL_SIZE = 10.5
+_ROUND = ("circle", "ellipse")
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
 
 
@@ -131,7 +132,7 @@ class _Reader:
         words = _at(x, y, size, _lines(row.get("label", "")))
         rect = Rect(x - wide, y - high, x + wide, y + high)
         flags = _flags(row)
-        return Figure(flags, rect, row.get("shape") == "circle", words, _about(row), _style(row, flags))
+        return Figure(flags, rect, row.get("shape") in _ROUND, words, _about(row), _style(row, flags))
 
     def _box(self, row: Mapping[str, Any]) -> Figure:
         left, bottom, right, top = _numbers(row["bb"], 4)

@@ -105,13 +105,14 @@ def _first_bold(text: str) -> str:
 def _inner(node: Figure) -> Rect:
     """Where no edge is seen: one that leads on from behind a node was led through it by the engine."""
     rect = node.rect
-    by = _BEHIND + (_CORNER * rect.width if node.is_round else 0)
-    return Rect(rect.left + by, rect.top + by, rect.right - by, rect.bottom - by)
+    corner = _CORNER if node.is_round else 0.0
+    wide, high = _BEHIND + corner * rect.width, _BEHIND + corner * rect.height
+    return Rect(rect.left + wide, rect.top + high, rect.right - wide, rect.bottom - high)
 
 
 _BEHIND = 1.0
 _CORNER = (1 - 0.5**0.5) / 2
-"""How far a square in a circle is from the square around it, as a part of its side."""
+"""How far the largest rectangle in an ellipse is from the one around it, as a part of each side."""
 
 
 def _edges(drawing: Drawing, gaps: Rects, look: Theme) -> Iterator[str]:
@@ -186,10 +187,12 @@ def _error(flags: frozenset[str]) -> str:
 
 def _outline(figure: Figure, radius: float, paint: str) -> str:
     rect = figure.rect
+    place = f'x="{_n(rect.left)}" y="{_n(rect.top)}" width="{_n(rect.width)}" height="{_n(rect.height)}"'
+    if figure.is_round and rect.width != rect.height:
+        return f'<rect {place} rx="{_n(rect.width / 2)}" ry="{_n(rect.height / 2)}"{paint}/>'
     if figure.is_round:
         cx, cy = (rect.left + rect.right) / 2, (rect.top + rect.bottom) / 2
         return f'<circle cx="{_n(cx)}" cy="{_n(cy)}" r="{_n(rect.width / 2)}"{paint}/>'
-    place = f'x="{_n(rect.left)}" y="{_n(rect.top)}" width="{_n(rect.width)}" height="{_n(rect.height)}"'
     return f'<rect {place} rx="{_n(min(radius, rect.height / 2))}"{paint}/>'
 
 

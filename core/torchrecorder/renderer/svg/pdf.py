@@ -95,7 +95,7 @@ class _Painter:
             path = rectangle(0, 0, self.wide, self.high, 0)
         else:
             x, y, w, h, r = (float(get(name, "0")) for name in ("x", "y", "width", "height", "rx"))
-            path = rectangle(x, y, w, h, r)
+            path = rectangle(x, y, w, h, r, float(get("ry", r)))
         is_filled, is_drawn = style.fill != "none", style.stroke != "none"
         operator = {(True, True): "B", (True, False): "f", (False, True): "S"}.get((is_filled, is_drawn))
         if path and operator:

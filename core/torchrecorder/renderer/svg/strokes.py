@@ -46,20 +46,21 @@ def _step(letter: str, n: list[float], x: float, y: float) -> tuple[str, float, 
     return f"{_point(x + dx, y + dy)} l", x + dx, y + dy
 
 
-def rectangle(x: float, y: float, wide: float, high: float, radius: float) -> str:
-    """A rectangle with round corners."""
-    if not radius:
+def rectangle(x: float, y: float, wide: float, high: float, rx: float, ry: float | None = None) -> str:
+    """A rectangle with round corners; if they meet, an ellipse."""
+    if not rx:
         return f"{_point(x, y)} {_point(wide, high)} re"
-    r, k = radius, radius * (1 - _ARC)
+    ry = rx if ry is None else ry
+    kx, ky = rx * (1 - _ARC), ry * (1 - _ARC)
     right, bottom = x + wide, y + high
     return " ".join(
         (
-            f"{_point(x + r, y)} m {_point(right - r, y)} l",
-            f"{_point(right - k, y)} {_point(right, y + k)} {_point(right, y + r)} c {_point(right, bottom - r)} l",
-            f"{_point(right, bottom - k)} {_point(right - k, bottom)} {_point(right - r, bottom)} c",
-            f"{_point(x + r, bottom)} l",
-            f"{_point(x + k, bottom)} {_point(x, bottom - k)} {_point(x, bottom - r)} c {_point(x, y + r)} l",
-            f"{_point(x, y + k)} {_point(x + k, y)} {_point(x + r, y)} c h",
+            f"{_point(x + rx, y)} m {_point(right - rx, y)} l",
+            f"{_point(right - kx, y)} {_point(right, y + ky)} {_point(right, y + ry)} c {_point(right, bottom - ry)} l",
+            f"{_point(right, bottom - ky)} {_point(right - kx, bottom)} {_point(right - rx, bottom)} c",
+            f"{_point(x + rx, bottom)} l",
+            f"{_point(x + kx, bottom)} {_point(x, bottom - ky)} {_point(x, bottom - ry)} c {_point(x, y + ry)} l",
+            f"{_point(x, y + ky)} {_point(x + kx, y)} {_point(x + rx, y)} c h",
         )
     )
 

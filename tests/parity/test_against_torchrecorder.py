@@ -1,7 +1,4 @@
-"""Ours against torchrecorder 1.0.3 itself, node by node. `nox -s parity` installs the original aside.
-
-`PARITY_TORCHRECORDER` names the folder it was installed into; without it there is nothing to compare with.
-"""
+"""Ours against torchrecorder 1.0.3 itself, node by node: `nox -s parity`. It has our name, so it runs in a process."""
 
 from __future__ import annotations
 
@@ -15,18 +12,17 @@ from typing import Any
 import pytest
 
 from tests.parity.classic_nets import NETS
-from tests.parity.originals.report import report
+from tests.parity.originals import folder_of
+from tests.parity.report import report
 
 HERE = Path(__file__).parent
-ORIGINAL = os.environ.get("PARITY_TORCHRECORDER", "")
-
-pytestmark = pytest.mark.skipif(not ORIGINAL, reason="the original is not installed; nox -s parity does it")
+ORIGINAL = folder_of("torchrecorder")
 
 
 @pytest.fixture(scope="module")
 def theirs() -> Any:
     done = subprocess.run(
-        [sys.executable, str(HERE / "report.py"), str(HERE.parent / "classic_nets.py")],
+        [sys.executable, str(HERE / "report.py"), str(HERE / "classic_nets.py")],
         env={**os.environ, "PYTHONPATH": ORIGINAL},
         capture_output=True,
         check=True,
