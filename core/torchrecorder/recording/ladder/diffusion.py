@@ -18,7 +18,7 @@ _FRAMES = 5
 _SIDE = 32
 """Of a picture in the space of the model, if the configuration does not say."""
 _WIDTHS_OF_TEXT = (
-    *("joint_attention_dim", "cross_attention_dim", "caption_channels", "text_embed_dim", "text_dim"),
+    *("caption_channels", "joint_attention_dim", "cross_attention_dim", "text_embed_dim", "text_dim"),
     *("encoder_hid_dim", "text_in_channels", "embedding_dim"),
 )
 
