@@ -20,7 +20,7 @@ from mkdocs_torchrecorder.marker import marked_fences, marker, replace_markers
 from mkdocs_torchrecorder.page import KEY, Page
 from mkdocs_torchrecorder.report import Report, show_progress
 from torchrecorder.diagram import DiagramRequest, Outcome, Pipeline, Settings, concerns_build, message, site_options
-from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.errors import NotDrawn, OptionError, OutOfDate, TorchRecorderError
 
 Result: TypeAlias = Outcome | OptionError
 Results: TypeAlias = dict[Fence, Result]
@@ -34,6 +34,16 @@ class Batch:
     results: list[Results]
     """In the order of the pages."""
     warnings: list[str]
+    stale: list[str]
+    """What ends the build because it is out of date."""
+
+    def fatal(self, raises: bool) -> list[str]:
+        """What ends the build.
+
+        Args:
+            raises: Whether any failure does.
+        """
+        return self.warnings if raises else self.stale
 
     def sources(self) -> set[Path]:
         """The files of the models' code."""
@@ -52,10 +62,13 @@ def draw(pages: Sequence[Page], settings: Settings) -> Batch:
         {fence: outcomes[it] if isinstance(it, DiagramRequest) else it for fence, it in asked.items()}
         for asked in wanted
     ]
+    report.doubts(outcome.info for outcome in outcomes.values())
     _report(pages, results, report)
     if pipeline.store.problem:
         report.warn(pipeline.store.problem)
-    return Batch(results, report.warnings)
+    errors = [outcome.error for outcome in outcomes.values()]
+    stale = [message(error) for error in errors if isinstance(error, OutOfDate) and error.is_fatal]
+    return Batch(results, report.warnings, stale)
 
 
 def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere) -> str:
@@ -121,5 +134,5 @@ def _errors(pages: Sequence[Page], results: Sequence[Results]) -> Iterator[tuple
     for page, of_page in zip(pages, results, strict=True):
         for fence, result in of_page.items():
             error = result if isinstance(result, OptionError) else result.error
-            if error is not None:
+            if error is not None and not isinstance(error, NotDrawn):
                 yield page, fence, error

@@ -16,7 +16,16 @@ class TorchRecorderConfig(Config):  # type: ignore[no-untyped-call] # of MkDocs
     """Folders to import models from, before those of the Python that records."""
 
     cache = c.Type(str, default="")
-    """Folder for recordings and drawings; `.torchrecorder` if not given. Not inside of the documentation's folder."""
+    """Folder of recordings to commit with the project, outside of its pages; builds only read it."""
+
+    on_stale = c.Choice(("warn", "error", "placeholder"), default="warn")
+    """What is done with a diagram that is out of date where it cannot be recorded again."""
+
+    python = c.Type(str, default="")
+    """The Python that records models; that of the build, if not given."""
+
+    memory = c.Type(str, default="")
+    """Address space that a recording may take, as in `32G`; `0` for no limit."""
 
     engine = c.Type(str, default="auto")
     """`auto`, `pure`, `dot`, or the path of a Graphviz program."""

@@ -31,7 +31,10 @@ class TorchRecorderExtension(Extension):
     def __init__(self, *, leave_markers: bool = False, **options: Any) -> None:
         self.config = {
             "path": [[], "Folders to import models from, relative to the current one."],
-            "cache": ["", "Folder for recordings and drawings; `.torchrecorder` if not given."],
+            "cache": ["", "Folder of recordings to commit with the project; builds only read it."],
+            "on_stale": ["warn", "`warn`, `error` or `placeholder`: what cannot be recorded again here."],
+            "python": ["", "The Python that records models; that of the build, if not given."],
+            "memory": ["", "Address space that a recording may take, as in `32G`; `0` for no limit."],
             "engine": ["auto", "`auto`, `pure`, `dot`, or the path of a Graphviz program."],
             "options": [{}, "Options for every diagram that does not set them itself."],
             "on_error": ["warn", "`warn` and show a box, or `raise`, for a builder that counts no warnings."],
@@ -53,8 +56,8 @@ class TorchRecorderExtension(Extension):
     def _fill(self, md: Markdown, html: str) -> str:
         page = page_of_markdown(md, html)
         batch = draw([page], self._settings())
-        if batch.warnings and self.getConfig("on_error") == "raise":
-            raise DiagramsFailed("\n".join(batch.warnings))
+        if problems := batch.fatal(self.getConfig("on_error") == "raise"):
+            raise DiagramsFailed("\n".join(problems))
         return fill(html, batch.results[0])
 
     def _settings(self) -> Settings:
@@ -67,6 +70,9 @@ def settings(root: Path, written: Mapping[str, Any]) -> Settings:
     Args:
         root: The folder that relative paths begin at.
         written: The values of the extension's or the plugin's configuration, by name.
+
+    Raises:
+        OptionError: `on_stale` or `memory` cannot be read.
     """
     good, wrong = site_options(written["options"])
     for problem in wrong:
@@ -74,8 +80,11 @@ def settings(root: Path, written: Mapping[str, Any]) -> Settings:
     path: str | Sequence[str] = written["path"]
     return Settings.for_project(
         root,
-        cache=written["cache"],
+        committed=written["cache"],
         path=[path] if isinstance(path, str) else path,
         engine=written["engine"],
         options=good,
+        python=written["python"],
+        memory=str(written["memory"]),
+        on_stale=written["on_stale"],
     )

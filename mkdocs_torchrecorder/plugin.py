@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from mkdocs.exceptions import PluginError
+from mkdocs.exceptions import ConfigurationError, PluginError
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File
 
@@ -21,7 +21,9 @@ from mkdocs_torchrecorder.figure import anchor
 from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.marker import marked_fences
 from mkdocs_torchrecorder.page import page_of_file
+from mkdocs_torchrecorder.report import Report
 from torchrecorder.diagram import Outcome, Settings
+from torchrecorder.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,8 +83,8 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             _add_anchors(page, results)
         self._sources |= batch.sources()
         self._watch()
-        if batch.warnings and self.config.on_error == "raise":
-            raise PluginError("\n".join(batch.warnings))
+        if problems := batch.fatal(self.config.on_error == "raise"):
+            raise PluginError("\n".join(problems))
         return env
 
     @event_priority(AFTER_SEARCH)
@@ -111,13 +113,31 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def _read_settings(self, config: MkDocsConfig) -> Settings:
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
-        return settings(root.resolve(), dict(self.config))
+        try:
+            found = settings(root.resolve(), dict(self.config))
+        except OptionError as error:
+            raise ConfigurationError(f"torchrecorder: {error}") from error
+        _warn_of_place(found, Path(config.docs_dir).resolve())
+        return found
 
     def _watch(self) -> None:
         if self._server is not None:
             for file in sorted(self._sources - self._watched):
-                self._server.watch(str(file))
+                if (seen := _to_watch(file)) is not None:
+                    self._server.watch(str(seen), recursive=False)
             self._watched |= self._sources
+
+
+def _to_watch(file: Path) -> Path | None:
+    """What a server can watch: for a file that is not there yet, the folder it may appear in."""
+    return next((place for place in (file, file.parent) if place.exists()), None)
+
+
+def _warn_of_place(found: Settings, docs: Path) -> None:
+    """Tell of a cache among the pages: MkDocs publishes it, and its server builds again at each write, for ever."""
+    for cache in filter(None, (found.committed, found.cache)):
+        if cache.resolve().is_relative_to(docs):
+            Report().warn(f"the cache {cache} lies in docs_dir, where it is published and watched; move it")
 
 
 def _add_anchors(page: Page, results: Results) -> None:

@@ -7,6 +7,7 @@ mended. Without them, Python shows warnings on the standard error output.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from torchrecorder.diagram import Progress
 
@@ -35,6 +36,11 @@ class Report:
         logger.warning("%s", self.warnings[-1])
         if details:
             logger.debug("%s", details)
+
+    def doubts(self, infos: Iterable[str]) -> None:
+        """Log why diagrams may be out of date, though they most likely are not; the empty ones say nothing."""
+        for info in dict.fromkeys(filter(None, infos)):
+            logger.info("torchrecorder: %s", info)
 
 
 def show_progress(progress: Progress) -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from sphinx_torchrecorder.environment import Asked
 from torchrecorder.diagram import Outcome, concerns_build, message
-from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.errors import NotDrawn, OptionError, OutOfDate, TorchRecorderError
 
 logger = logging.getLogger(__name__)
 
@@ -19,11 +20,16 @@ _TYPE = "torchrecorder"
 
 
 def report(results: Mapping[Asked, Outcome | OptionError], store_problem: str = "") -> None:
-    """Warn of each diagram that failed, where it is asked for; and of what concerns the whole build, once."""
+    """Warn of each diagram that failed, where it is asked for; and of what concerns the whole build, once.
+
+    Raises:
+        ExtensionError: A diagram is out of date, and the settings say that this ends the build.
+    """
+    _tell_doubts(results)
     of_the_build: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
     for asked, result in results.items():
         error = result.error if isinstance(result, Outcome) else result
-        if error is None:
+        if error is None or isinstance(error, NotDrawn):
             continue
         if concerns_build(error):
             of_the_build.setdefault(type(error), []).append(error)
@@ -33,6 +39,20 @@ def report(results: Mapping[Asked, Outcome | OptionError], store_problem: str = 
         _warn(errors[0], message(errors[0], missing=len(errors)))
     if store_problem:
         logger.warning("%s", store_problem, type=_TYPE, subtype="cache")
+    _stop_if_stale(results)
+
+
+def _tell_doubts(results: Mapping[Asked, Outcome | OptionError]) -> None:
+    for info in dict.fromkeys(result.info for result in results.values() if isinstance(result, Outcome)):
+        if info:
+            logger.info("torchrecorder: %s", info)
+
+
+def _stop_if_stale(results: Mapping[Asked, Outcome | OptionError]) -> None:
+    errors = [result.error for result in results.values() if isinstance(result, Outcome)]
+    fatal = [error for error in errors if isinstance(error, OutOfDate) and error.is_fatal]
+    if fatal:
+        raise ExtensionError("\n".join(dict.fromkeys(map(message, fatal))), modname=_TYPE)
 
 
 def _warn(error: TorchRecorderError, text: str, location: str | None = None) -> None:

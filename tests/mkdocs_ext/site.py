@@ -50,8 +50,16 @@ class Site:
     def __init__(self, folder: Path, nets: Path, cache: Path) -> None:
         self.folder = folder
         self.plugin = TorchRecorderPlugin()
-        self.settings: dict[str, Any] = {"path": [str(nets)], "cache": str(cache)}
+        self.settings: dict[str, Any] = {"path": [str(nets)]}
         (folder / "docs").mkdir(parents=True)
+        self.keep_in(cache)
+
+    def keep_in(self, cache: Path) -> None:
+        """Have what this machine records lie in a cache of other sites too."""
+        cache.mkdir(exist_ok=True)
+        link = self.folder / ".torchrecorder"
+        link.unlink(missing_ok=True)
+        link.symlink_to(cache)
 
     def write(self, name: str, text: str) -> str:
         """Write a page; gives its text."""

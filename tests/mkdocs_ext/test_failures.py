@@ -133,7 +133,7 @@ def test_a_missing_engine_is_one_warning(site: Site) -> None:
 def test_a_missing_torch_is_one_warning(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('this is a builder without torch')", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    site.settings["cache"] = str(tmp_path / "cache")
+    site.keep_in(tmp_path / "cache")
     site.write("index.md", FENCE)
     site.write("page.md", FENCE.replace("nets.Net", "nets.other.Other") + "\n" + FENCE)
     built = site.build(strict=True)
@@ -151,7 +151,7 @@ def test_a_cache_that_cannot_be_written_is_one_warning(site: Site, cache: Path, 
     shutil.copytree(cache, copy)
     shutil.rmtree(copy / "ren")
     (copy / "ren").write_text("in the way", encoding="utf-8")
-    site.settings["cache"] = str(copy)
+    site.keep_in(copy)
     built = site.build()
     (warning,) = built.warnings
     assert warning.startswith("torchrecorder: cannot write to the cache")

@@ -13,12 +13,21 @@ from mkdocs_torchrecorder import TorchRecorderExtension
 from tests.mkdocs_ext.placements import DRAWN, EXTENSIONS, FENCE, SHOWN, SUPERFENCES
 from tests.mkdocs_ext.seeing import Seen, see
 
+
+@pytest.fixture(autouse=True)
+def _here(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder that keeps its recordings where the other tests do."""
+    cache.mkdir(exist_ok=True)
+    (tmp_path / ".torchrecorder").symlink_to(cache)
+    monkeypatch.chdir(tmp_path)
+
+
 FENCES = {"none": (), "superfences": SUPERFENCES, "fenced_code": ("fenced_code", "codehilite")}
 
 
 @pytest.fixture(params=FENCES.values(), ids=list(FENCES))
-def md(request: pytest.FixtureRequest, nets: Path, cache: Path) -> Markdown:
-    extension = TorchRecorderExtension(path=[str(nets)], cache=str(cache))
+def md(request: pytest.FixtureRequest, nets: Path) -> Markdown:
+    extension = TorchRecorderExtension(path=[str(nets)])
     return Markdown(extensions=[*EXTENSIONS, *request.param, extension])
 
 
@@ -110,8 +119,8 @@ def test_a_box_says_what_is_wrong(md: Markdown, caplog: pytest.LogCaptureFixture
     assert "unknown option 'depht', did you mean depth?" in message
 
 
-def test_a_builder_that_counts_no_warnings_gets_an_exception(nets: Path, cache: Path) -> None:
-    extension = TorchRecorderExtension(path=str(nets), cache=str(cache), on_error="raise")
+def test_a_builder_that_counts_no_warnings_gets_an_exception(nets: Path) -> None:
+    extension = TorchRecorderExtension(path=str(nets), on_error="raise")
     md = Markdown(extensions=[extension])
     assert "<figure" in md.convert(FENCE)
     with pytest.raises(Exception, match=r"^line 3: torchrecorder: unknown option 'depht'"):
@@ -120,15 +129,15 @@ def test_a_builder_that_counts_no_warnings_gets_an_exception(nets: Path, cache: 
         TorchRecorderExtension(on_error="ignore")
 
 
-def test_options_of_the_extension(nets: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_options_of_the_extension(nets: Path, caplog: pytest.LogCaptureFixture) -> None:
     options = {"shape": "1,3", "depth": 0, "fold": "perhaps"}
-    extension = TorchRecorderExtension(path=[str(nets)], cache=str(cache), options=options)
+    extension = TorchRecorderExtension(path=[str(nets)], options=options)
     page = Markdown(extensions=[extension]).convert("```torchrecorder nets.Net\n```")
     assert "Linear" not in see(page).figures[0].text
     assert caplog.messages == ["torchrecorder: options: fold: 'perhaps' is neither yes nor no"]
 
 
-def test_a_text_without_fences_costs_nothing(cache: Path, tmp_path: Path) -> None:
+def test_a_text_without_fences_costs_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "never"
     md = Markdown(extensions=[TorchRecorderExtension(cache=str(folder))])
     assert md.convert("Read about torchrecorder.") == "<p>Read about torchrecorder.</p>"

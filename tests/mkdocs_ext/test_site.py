@@ -103,11 +103,12 @@ def test_plugin_and_extension_together_draw_once(site: Site, nets: Path) -> None
     assert not (site.folder / "never").exists()
 
 
-def test_the_extension_alone_knows_page_and_line(site: Site, nets: Path, cache: Path) -> None:
+def test_the_extension_alone_knows_page_and_line(site: Site, nets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(site.folder)
     text = "---\ntitle: x\ntorchrecorder: {depth: 0}\n---\n" + FENCE + "\n```torchrecorder nets.Net depht=1\n```\n"
     site.write("sub/page.md", text)
     site.write("index.md", "# Home\n")
-    extension = {"mkdocs_torchrecorder:TorchRecorderExtension": {"path": [str(nets)], "cache": str(cache)}}
+    extension = {"mkdocs_torchrecorder:TorchRecorderExtension": {"path": [str(nets)]}}
     site.settings["enabled"] = False
     built = site.build(extensions=[extension])
     seen = see(built.page("sub/page/index.html"))

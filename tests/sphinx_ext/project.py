@@ -33,7 +33,6 @@ class Net(nn.Module):
 CONF = """
 extensions = ["sphinx_torchrecorder"]
 torchrecorder_path = ["../src"]
-torchrecorder_cache = {cache!r}
 exclude_patterns = ["*.inc"]
 """
 
@@ -89,9 +88,13 @@ class Built:
 class Project:
     """Sources of documentation and of models, side by side."""
 
-    def __init__(self, root: Path, cache: Path) -> None:
+    def __init__(self, root: Path, cache: Path | None = None) -> None:
+        """A project that keeps its recordings in a cache of others too, if one is given."""
         self.root = root
-        self.write("docs/conf.py", CONF.format(cache=str(cache)))
+        if cache is not None:
+            (root / "out" / "doctrees").mkdir(parents=True)
+            (root / "out" / "doctrees" / "torchrecorder").symlink_to(cache)
+        self.write("docs/conf.py", CONF)
         self.write("src/nets.py", NETS)
         self.write("watch/sitecustomize.py", _WATCH)
 

@@ -12,8 +12,7 @@ from tests.sphinx_ext.project import Project
 @pytest.fixture
 def pages(tmp_path: Path) -> Project:
     """A project whose cache is at its usual place, and knows nothing yet."""
-    project = Project(tmp_path, Path())
-    project.configure('torchrecorder_cache = ""')
+    project = Project(tmp_path)
     page = "Net\n===\n\n.. torchrecorder:: nets.Net\n   :shape: 4,3\n\n.. torchrecorder:: nets.Net\n   :shape: 2,3\n"
     project.write("docs/index.rst", page)
     return project
@@ -48,8 +47,7 @@ def test_no_torch(pages: Project) -> None:
 
 
 def test_a_cache_that_cannot_be_written(pages: Project) -> None:
-    pages.configure('torchrecorder_cache = "../file"')
-    pages.write("file", "a file where a folder should be")
+    pages.write("out/doctrees/torchrecorder", "a file where a folder should be")
     built = pages.build("html")
     assert built.warnings.count("WARNING") == 1
     assert "cannot write to the cache" in built.warnings

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from torchrecorder.diagram import Collected, Pipeline, collect
+from torchrecorder.errors import OptionError
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a command adds its parser to."""
+
+_WHERE = 'write torchrecorder_cache = "diagrams" in conf.py, or `cache: diagrams` under the plugin in mkdocs.yml'
 
 FAILED = 1
 USAGE = 2
@@ -23,10 +26,17 @@ def add_docs(parser: argparse.ArgumentParser) -> None:
 
 
 def pipeline_of(found: Collected) -> Pipeline:
-    """What looks after the cache that the project shares, or if it has none, the one of this machine."""
+    """What looks after the cache that the project commits."""
     return Pipeline(found.settings, writes_committed=True)
 
 
 def read_docs(arguments: argparse.Namespace) -> Collected:
-    """The requests of the project that was named."""
-    return collect(arguments.docs)
+    """The requests of the project that was named.
+
+    Raises:
+        OptionError: It has no cache to look after.
+    """
+    found = collect(arguments.docs)
+    if found.settings.committed is None:
+        raise OptionError((f"{arguments.docs} names no cache: {_WHERE}",))
+    return found

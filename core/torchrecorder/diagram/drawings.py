@@ -6,17 +6,19 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from torchrecorder.diagram.kept import KeptDrawings
 from torchrecorder.diagram.layers import Layers
-from torchrecorder.diagram.model import Drawing
+from torchrecorder.diagram.model import Drawing, KeptDrawing
 from torchrecorder.diagram.options import DrawingOptions
 from torchrecorder.diagram.recordings import Recording
 from torchrecorder.diagram.settings import Settings
+from torchrecorder.diagram.store import Store
 from torchrecorder.errors import EngineNotFound, FormatError, TorchRecorderError
 from torchrecorder.renderer import REVISION
 from torchrecorder.renderer.layout import find_engine
-from torchrecorder.renderer.svg import is_safe
 
 if TYPE_CHECKING:
     from torchrecorder.diagram.draw import Order
@@ -35,27 +37,36 @@ class RenderKey:
 
     def digest(self) -> str:
         """Names the picture in the cache: SHA-256 in hexadecimal digits."""
-        facts = {"graph": self.graph, "drawing": asdict(self.options), "renderer": REVISION, "styler": self.styler}
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(f"{self.graph}\n{self.styler}\n{_options_text(self.options)}".encode()).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _options_text(options: DrawingOptions) -> str:
+    """What decides a picture besides its Graph; the diagrams of a site mostly share it."""
+    return json.dumps({"drawing": asdict(options), "renderer": REVISION}, sort_keys=True)
 
 
 class Drawings:
     """Finds and makes drawings for one build."""
 
-    def __init__(self, store: Layers, settings: Settings) -> None:
+    def __init__(self, store: Layers, notes: Store, settings: Settings) -> None:
         self._store = store
+        self._kept = KeptDrawings(store, notes)
         self._settings = settings
         self._engine = _engine(settings.engine)
 
-    def kept(self, key: RenderKey) -> Drawing | None:
+    def kept(self, key: RenderKey) -> KeptDrawing | None:
         """The kept drawing, if the engine of now made it; any engine's, if there is none now, or it is shared."""
         for entry, is_local in self._store.entries("ren", key.digest()):
             if is_local and not self._is_by_the_engine_of_now(entry):
                 continue
-            drawing = _read(self._store.object(str(entry.get("drawing"))))
-            if drawing is not None and (is_local or is_safe(drawing.svg)):
+            if (drawing := self._kept.find(str(entry.get("drawing")), is_trusted=is_local)) is not None:
                 return drawing
         return None
+
+    def save(self) -> None:
+        """Leave notes that save the next build time."""
+        self._kept.save()
 
     def _is_by_the_engine_of_now(self, entry: Mapping[str, object]) -> bool:
         return isinstance(self._engine, EngineNotFound) or entry.get("engine") == self._engine.identity
@@ -80,17 +91,8 @@ class Drawings:
         return done
 
     def _keep(self, digest: str, drawing: Drawing, engine: Engine) -> None:
-        text = json.dumps(drawing.to_json(), ensure_ascii=False, separators=(",", ":"))
-        self._store.put_entry(
-            "ren", digest, {"engine": engine.identity, "drawing": self._store.put_object(text.encode())}
-        )
-
-
-def _read(data: bytes | None) -> Drawing | None:
-    try:
-        return None if data is None else Drawing.from_json(json.loads(data))
-    except (ValueError, RecursionError):
-        return None
+        kept = self._store.put_object(drawing.to_bytes())
+        self._store.put_entry("ren", digest, {"engine": engine.identity, "drawing": kept})
 
 
 def _orders(

@@ -25,6 +25,10 @@ class Layers:
         """The object of a hash; its name proves it, wherever it lies."""
         return next((data for store in self._all if (data := store.object(digest)) is not None), None)
 
+    def stamp(self, digest: str) -> list[int] | None:
+        """Changes when the file of an object does; None if there is none."""
+        return next((stamp for store in self._all if (stamp := store.stamp(digest)) is not None), None)
+
     def put_entry(self, shelf: Shelf, key: str, entry: Mapping[str, Any]) -> None:
         """Keep an entry."""
         self._first.put_entry(shelf, key, entry)

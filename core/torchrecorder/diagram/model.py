@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -45,6 +47,10 @@ class Drawing:
         """Its fields as plain data, with the version of the format."""
         return {"torchrecorder_drawing": VERSION, **asdict(self)}
 
+    def to_bytes(self) -> bytes:
+        """Its JSON, as it is kept in the cache."""
+        return json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":")).encode()
+
     @staticmethod
     def from_json(data: Any) -> Drawing | None:
         """The drawing that `to_json` wrote; None for anything else."""
@@ -68,15 +74,42 @@ class Drawing:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class KeptDrawing:
+    """A drawing of the cache, of which is known what it is before it is read."""
+
+    digest: str
+    """Hash of its JSON."""
+    classes: tuple[str, ...]
+    """As `Diagram.classes`."""
+    load: Callable[[], Drawing]
+
+
 @dataclass(frozen=True)
 class Diagram:
     """A drawing with the Graph it shows and the files that decide it."""
 
-    drawing: Drawing
+    origin: Drawing | KeptDrawing
     sources: tuple[Path, ...] = ()
     """Files of the model's code; when one changes, the diagram may."""
     load_graph: Callable[[], Graph] = field(kw_only=True, repr=False)
     """Gives the Graph, which is read from the cache only if somebody asks."""
+
+    @cached_property
+    def drawing(self) -> Drawing:
+        """The drawing, which is read from the cache only if somebody asks.
+
+        Raises:
+            FormatError: The cache was changed since the diagram was found in it.
+        """
+        return self.origin if isinstance(self.origin, Drawing) else self.origin.load()
+
+    @cached_property
+    def digest(self) -> str:
+        """Names the drawing: SHA-256 of its JSON, in hexadecimal digits."""
+        if isinstance(self.origin, KeptDrawing):
+            return self.origin.digest
+        return hashlib.sha256(self.origin.to_bytes()).hexdigest()
 
     @property
     def svg(self) -> str:
@@ -86,9 +119,11 @@ class Diagram:
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
+        if isinstance(self.origin, KeptDrawing):
+            return self.origin.classes
         from torchrecorder.renderer.svg.links import classes
 
-        return classes(self.drawing.svg)
+        return classes(self.origin.svg)
 
     @property
     def text(self) -> str:

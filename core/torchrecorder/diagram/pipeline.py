@@ -9,11 +9,10 @@ again but, giving the same Graph, not drawn again. An error is told to its reque
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -21,7 +20,7 @@ from typing import Literal
 from torchrecorder.diagram import collecting
 from torchrecorder.diagram.drawings import Drawings, RenderKey
 from torchrecorder.diagram.layers import Layers
-from torchrecorder.diagram.model import Diagram, Drawing
+from torchrecorder.diagram.model import Diagram, Drawing, KeptDrawing
 from torchrecorder.diagram.options import DiagramRequest
 from torchrecorder.diagram.recordings import Recording, Recordings
 from torchrecorder.diagram.settings import Settings
@@ -48,8 +47,8 @@ class Outcome:
 
     def signature(self) -> str:
         """Changes when what a page shows of the request changes."""
-        shown = [self.diagram and self.diagram.drawing.to_json(), str(self.error), asdict(self.request.figure)]
-        return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
+        shown = (self.diagram and self.diagram.digest, str(self.error), self.request.figure)
+        return hashlib.sha256(repr(shown).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +109,16 @@ class _Batch:
         self.wanted = wanted
         self.on_progress = on_progress
         self.recordings = pipeline.recordings()
-        self.drawings = Drawings(pipeline.layers, pipeline.settings)
+        self.drawings = Drawings(pipeline.layers, pipeline.store, pipeline.settings)
         self.finder = ModuleFinder(pipeline.settings.path)
         self.recorded: dict[RecordingRequest, Recording] = {}
-        self.drawn: dict[DiagramRequest, Drawing | TorchRecorderError] = {}
+        self.drawn: dict[DiagramRequest, Drawing | KeptDrawing | TorchRecorderError] = {}
 
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
         self._find_recordings()
         self._find_drawings()
         self.recordings.save()
+        self.drawings.save()
         return {request: self._outcome(request) for request in self.wanted}
 
     def _find_recordings(self) -> None:
@@ -158,7 +158,7 @@ class _Batch:
 
     def _outcome(self, request: DiagramRequest) -> Outcome:
         recording, drawing = self.recorded[request.recording], self.drawn.get(request)
-        if not isinstance(drawing, Drawing):
+        if not isinstance(drawing, Drawing | KeptDrawing):
             return Outcome(request, None, recording.error or drawing, recording.sources)
 
         def load_graph() -> Graph:

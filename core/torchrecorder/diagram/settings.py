@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+from torchrecorder.errors import OptionError
 
 CACHE_FOLDER = ".torchrecorder"
 MEMORY_BYTES = 16 << 30
@@ -73,10 +75,10 @@ class Settings:
             on_stale: What is done where a picture is out of date and cannot be made again.
 
         Raises:
-            ValueError: `memory` or `on_stale` cannot be read.
+            OptionError: `memory` or `on_stale` cannot be read, or both.
         """
-        if on_stale not in get_args(OnStale):
-            raise ValueError(f"on_stale: {on_stale!r} is none of {', '.join(get_args(OnStale))}")
+        if problems := [*_problems(on_stale, memory)]:
+            raise OptionError(tuple(problems))
         folders = [os.path.abspath(root / entry) for entry in path]
         own = [os.path.abspath(entry or os.curdir) for entry in sys.path]
         return Settings(
@@ -90,6 +92,15 @@ class Settings:
             on_stale=on_stale,
             project=root,
         )
+
+
+def _problems(on_stale: Any, memory: str) -> Iterator[str]:
+    if on_stale not in get_args(OnStale):
+        yield f"on_stale: {on_stale!r} is none of {', '.join(get_args(OnStale))}"
+    try:
+        read_memory(memory or "0")
+    except ValueError as error:
+        yield str(error)
 
 
 def read_memory(text: str) -> int | None:

@@ -38,6 +38,7 @@ class Store:
 
     def __init__(self, folder: Path, *, is_shared: bool = False) -> None:
         self.folder = folder
+        self._place = os.fspath(folder)  # paths as objects cost more than the files that a build reads
         self.is_shared = is_shared
         self.problem = ""
         """Why something could not be written; a build goes on without, and says so once."""
@@ -45,7 +46,7 @@ class Store:
     def entry(self, shelf: Shelf, key: str) -> dict[str, Any] | None:
         """The entry of that key; None if there is none or it cannot be read."""
         try:
-            found = json.loads(self._entry_file(shelf, key).read_bytes())
+            found = json.loads(_read(self._entry_file(shelf, key)).decode())
         except (OSError, ValueError, RecursionError):
             return None
         return found if isinstance(found, dict) else None
@@ -60,10 +61,18 @@ class Store:
         if not _HASH.fullmatch(digest):
             return None  # an entry that is not ours may name a path
         try:
-            data = self._object_file(digest).read_bytes()
+            data = _read(self._object_file(digest))
         except OSError:
             return None
         return data if hashlib.sha256(data).hexdigest() == digest else None
+
+    def stamp(self, digest: str) -> list[int] | None:
+        """Changes when the file of an object does; None if there is none."""
+        try:
+            found = os.stat(self._object_file(digest)) if _HASH.fullmatch(digest) else None
+        except OSError:
+            return None
+        return found and [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]
 
     def put_object(self, data: bytes) -> str:
         """Keep an object and give its hash."""
@@ -84,15 +93,15 @@ class Store:
         """Keep a note in place of what was there."""
         self._write(self.folder / name, json.dumps(note, separators=(",", ":")).encode())
 
-    def _entry_file(self, shelf: Shelf, key: str) -> Path:
-        return self.folder / shelf / key[:2] / f"{key}.json"
+    def _entry_file(self, shelf: Shelf, key: str) -> str:
+        return os.path.join(self._place, shelf, key[:2], f"{key}.json")
 
-    def _object_file(self, digest: str) -> Path:
-        return self.folder / "obj" / digest[:2] / digest
+    def _object_file(self, digest: str) -> str:
+        return os.path.join(self._place, "obj", digest[:2], digest)
 
-    def _write(self, file: Path, data: bytes) -> None:
+    def _write(self, file: str | Path, data: bytes) -> None:
         try:
-            self._replace(file, data)
+            self._replace(Path(file), data)
         except OSError as error:
             self.problem = self.problem or f"cannot write to the cache {self.folder}: {error.strerror or error}"
 
@@ -123,3 +132,8 @@ class Store:
         )
         for name, text in ours:
             (self.folder / name).write_text(text, encoding="utf-8")
+
+
+def _read(file: str) -> bytes:
+    with open(file, "rb", buffering=0) as opened:
+        return opened.read()

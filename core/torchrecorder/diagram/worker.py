@@ -82,6 +82,7 @@ class Worker:
         self._forks = forks
         self._shared: frozenset[str] = frozenset()
         self._process: _Process | None = None
+        self._absent: TorchMissing | None = None
         self._logs = tempfile.TemporaryDirectory(prefix="torchrecorder-")
 
     def __enter__(self) -> Worker:
@@ -118,6 +119,7 @@ class Worker:
             process = self._started(request)
             message = process.ask(job, timeout_s + _GRACE_S if self._forks else timeout_s)
         except TorchMissing as error:
+            self._absent = error
             return Answer(request, None, error)
         except TimeoutError:
             self._end_process()
@@ -130,6 +132,8 @@ class Worker:
         return _answer(request, message, _tail(log))
 
     def _started(self, request: RecordingRequest) -> _Process:
+        if self._absent is not None:  # starting a Python for each of a hundred diagrams takes a minute
+            raise TorchMissing(request.target, self._absent.python, self._absent.cause)
         if self._process is None:
             log = Path(self._logs.name, "worker.log")
             if self._python and shutil.which(self._python) is None:

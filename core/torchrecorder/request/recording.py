@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from torchrecorder.request.target import parse_target
@@ -46,7 +46,7 @@ class RecordingRequest:
 
     def to_json(self) -> dict[str, Any]:
         """Its fields as plain data."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> RecordingRequest:

@@ -20,7 +20,7 @@ from torchrecorder.renderer.svg import finish, fixed, link
 ELEMENTS = {f"{SVG}{name}" for name in ("svg", "title", "desc", "g", "rect", "circle", "path", "text", "tspan", "a")}
 ATTRIBUTES = set(
     """
-    class role aria-labelledby viewBox style fill font-family font-size text-anchor id d x y width height rx cx cy r
+    class role aria-labelledby viewBox style fill font-family font-size text-anchor id d x y width height rx ry cx cy r
     fill-opacity stroke stroke-opacity stroke-width stroke-dasharray font-weight href
     """.split()  # noqa: SIM905
 )

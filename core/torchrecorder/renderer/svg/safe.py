@@ -24,7 +24,7 @@ _NUMBER = r"-?(?:\d+\.?\d*|\.\d+)"
 _PAINT = rf"none|currentColor|#[0-9a-f]{{6}}|var\(--torchrecorder-(?:{'|'.join(COLOURS)}),#[0-9a-f]{{6}}\)"
 _ID = "tr-[0-9a-f]{12}"
 _VALUES = {
-    **dict.fromkeys(("x", "y", "cx", "cy", "r", "rx", "width", "height", "font-size", "stroke-width"), _NUMBER),
+    **dict.fromkeys(("x", "y", "cx", "cy", "r", "rx", "ry", "width", "height", "font-size", "stroke-width"), _NUMBER),
     **dict.fromkeys(("fill-opacity", "stroke-opacity"), _NUMBER),
     **dict.fromkeys(("fill", "stroke"), _PAINT),
     "xmlns": re.escape(_NAMESPACE.strip("{}")),
