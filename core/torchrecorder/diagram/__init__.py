@@ -4,6 +4,8 @@ Loads neither torch nor Graphviz: models are recorded in a process of their own,
 """
 
 from torchrecorder.diagram.body import Body, read_body
+from torchrecorder.diagram.layers import HEAD, cells
+from torchrecorder.diagram.markup import ASSETS, SCRIPT, STYLE, contents
 from torchrecorder.diagram.model import Diagram
 from torchrecorder.diagram.names import names_of_class
 from torchrecorder.diagram.options import (
@@ -21,7 +23,11 @@ from torchrecorder.diagram.pipeline import Outcome, Pipeline, Progress
 from torchrecorder.diagram.settings import Settings
 
 __all__ = [
+    "ASSETS",
+    "HEAD",
     "OPTIONS",
+    "SCRIPT",
+    "STYLE",
     "Body",
     "Diagram",
     "DiagramRequest",
@@ -32,7 +38,9 @@ __all__ = [
     "Pipeline",
     "Progress",
     "Settings",
+    "cells",
     "concerns_build",
+    "contents",
     "message",
     "names_of_class",
     "read_body",

@@ -8,16 +8,28 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import quoteattr
+from typing import Any
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph, to_json
+from torchrecorder.renderer.table import Row, layer_table
 
-if TYPE_CHECKING:
-    from torchrecorder.renderer.table import Row
+VERSION = 3
 
-VERSION = 2
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The picture of a layer that is closed in another picture."""
+
+    call: int
+    """The number that the closed layer refers to it by."""
+    path: str
+    """Of the layer."""
+    parent: int | None
+    """The call of the inside in which it is closed; None if that is the main picture."""
+    svg: str
+    width: float
+    """In CSS pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +38,7 @@ class Drawing:
 
     svg: str
     """For inline use in HTML: it takes the page's colours. Its only ids begin with `tr-`; its only links are
-    `torchrecorder:pkg.Class`, for which an address is put in."""
+    `torchrecorder:pkg.Class` and, at a closed layer, `torchrecorder:pkg.Class#12`, for which an address is put in."""
     width: float
     """In CSS pixels, of the SVG at its natural size."""
     height: float
@@ -40,6 +52,16 @@ class Drawing:
     """What a reader should know besides, such as a guessed input or a part that is not drawn."""
     dot: str = ""
     """What the layout engine got, for other tools that read Graphviz's language."""
+    insides: tuple[Inside, ...] = ()
+    """Of closed layers, an inside before those that are closed in it."""
+    table: tuple[Row, ...] = ()
+    """The layers as rows, if they were asked for."""
+
+    @property
+    def uid(self) -> str:
+        """What its ids begin with."""
+        found = _UID.search(self.svg)
+        return found[0] if found else "tr"
 
     def to_json(self) -> dict[str, Any]:
         """Its fields as plain data, with the version of the format."""
@@ -51,7 +73,14 @@ class Drawing:
         if not isinstance(data, dict) or data.pop("torchrecorder_drawing", None) != VERSION:
             return None
         try:
-            return Drawing(**{**data, "notes": tuple(data["notes"])})
+            return Drawing(
+                **{
+                    **data,
+                    "notes": tuple(data["notes"]),
+                    "insides": tuple(Inside(**inside) for inside in data["insides"]),
+                    "table": tuple(Row(**row) for row in data["table"]),
+                }
+            )
         except (TypeError, KeyError):
             return None
 
@@ -65,6 +94,13 @@ class Diagram:
     """Files of the model's code; when one changes, the diagram may."""
     load_graph: Callable[[], Graph] = field(kw_only=True, repr=False)
     """Gives the Graph, which is read from the cache only if somebody asks."""
+    depths: tuple[tuple[str, Drawing], ...] = ()
+    """The drawings to switch between, each with its depth; `drawing` is the first."""
+
+    @property
+    def drawings(self) -> tuple[Drawing, ...]:
+        """All that there is to see of it."""
+        return tuple(drawing for _, drawing in self.depths) or (self.drawing,)
 
     @property
     def svg(self) -> str:
@@ -76,7 +112,8 @@ class Diagram:
         """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
         from torchrecorder.renderer.svg.links import classes
 
-        return classes(self.drawing.svg)
+        svgs = [svg for one in self.drawings for svg in (one.svg, *(inside.svg for inside in one.insides))]
+        return tuple(dict.fromkeys(cls for svg in svgs for cls in classes(svg)))
 
     @property
     def text(self) -> str:
@@ -101,14 +138,12 @@ class Diagram:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know besides."""
-        return self.drawing.notes
+        return tuple(dict.fromkeys(note for drawing in self.drawings for note in drawing.notes))
 
     @property
     def table(self) -> tuple[Row, ...]:
         """The layers as rows: label, name, class, output, parameters, operations."""
-        from torchrecorder.renderer.table import layer_table
-
-        return layer_table(self.graph)
+        return self.drawing.table or layer_table(self.graph)
 
     @cached_property
     def graph(self) -> Graph:
@@ -127,17 +162,9 @@ class Diagram:
             urls: Addresses by class, for those of `classes` that have one. Only relative ones, `#…`, `http:`, `https:`
                 and `mailto:` become links.
         """
-        from torchrecorder.renderer.svg.links import link
+        from torchrecorder.diagram.inline import fitted
 
-        head, end, body = link(self.drawing.svg, urls).partition("</desc>")
-        if alt:
-            head, end = _LABELS.sub(lambda _: f"aria-label={quoteattr(alt)}", head), ""
-            head = _TITLES.sub("", head)
-        elif copy > 1:
-            head = _UID.sub(rf"\g<0>-{copy}", head)
-        if width:
-            head = _WIDTH.sub(f"width:{width};max-width:100%;", head, count=1)
-        return head + end + body
+        return fitted(self.drawing.svg, copy=copy, alt=alt, width=width, urls=urls)
 
     def standalone_svg(self) -> str:
         """The picture with colours of its own, for files and `<img>`."""
@@ -181,10 +208,7 @@ class Diagram:
         return self.standalone_svg()
 
 
-_LABELS = re.compile(r'aria-labelledby="[^"]*"')
-_TITLES = re.compile(r"<title\b.*", re.DOTALL)
 _UID = re.compile(r"\btr-[0-9a-f]{12}\b")
-_WIDTH = re.compile(r"width:100%;max-width:[^;\"]*;")
 
 _WRITERS: dict[str, Callable[[Diagram], str | bytes]] = {
     ".svg": lambda diagram: diagram.standalone_svg() + "\n",

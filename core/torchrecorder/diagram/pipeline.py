@@ -22,6 +22,7 @@ from torchrecorder.diagram.options import DiagramRequest
 from torchrecorder.diagram.recordings import Recording, Recordings
 from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
+from torchrecorder.diagram.switch import join_depths
 from torchrecorder.diagram.worker import Worker
 from torchrecorder.errors import TorchRecorderError
 from torchrecorder.graph import Graph
@@ -40,7 +41,8 @@ class Outcome:
 
     def signature(self) -> str:
         """Changes when what a page shows of the request changes."""
-        shown = [self.diagram and self.diagram.drawing.to_json(), str(self.error), asdict(self.request.figure)]
+        drawings = [drawing.to_json() for drawing in self.diagram.drawings] if self.diagram else None
+        shown = [drawings, str(self.error), asdict(self.request.figure)]
         return hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()
 
 
@@ -74,7 +76,18 @@ class Pipeline:
         self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = _silent
     ) -> dict[DiagramRequest, Outcome]:
         """The outcome of each request, in their order."""
-        return _Batch(self, list(dict.fromkeys(requests)), on_progress).outcomes()
+        singles = {request: request.singles() for request in requests}
+        each = dict.fromkeys(one for ones in singles.values() for one in ones)
+        outcomes = _Batch(self, list(each), on_progress).outcomes()
+        return {request: _joined(request, [outcomes[one] for one in ones]) for request, ones in singles.items()}
+
+
+def _joined(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
+    """What became of all depths of a request."""
+    drawn = [(one.request.drawing.depth, one.diagram) for one in outcomes if one.diagram is not None]
+    error = next((one.error for one in outcomes if one.error is not None), None)
+    sources = tuple(dict.fromkeys(file for one in outcomes for file in one.sources))
+    return Outcome(request, join_depths(drawn) if drawn else None, error, sources)
 
 
 class _Batch:

@@ -117,8 +117,8 @@ class _Drawing:
         words += [] if self._is_ok(node.calls) else ["error"]
         style = _SIGN if label.is_sign else _SMALL if kind in ("data", "link") else {}
         attributes = {"label": _label(label.name, label.line), "class": " ".join(words), **style}
-        cls = self.labels.cls(node.calls) if node.kind == "call" else ""
-        attributes |= {"comment": cls} if cls else {}
+        about = self.labels.reference(node)
+        attributes |= {"comment": about} if about else {}
         inner = " ".join(f"{key}={value if key == 'label' else _quoted(value)}" for key, value in attributes.items())
         return f"n{node.id} [{inner}]"
 

@@ -15,10 +15,10 @@ CONV = "torch.nn.modules.conv.Conv2d"
 def test_layers_and_boxes_refer_to_their_classes() -> None:
     assert classes(picture(residual_block()).svg) == (
         "pkg.BasicBlock",
-        "torch.nn.modules.container.Sequential",
         CONV,
         "torch.nn.modules.batchnorm.BatchNorm2d",
         "torch.nn.modules.activation.ReLU",
+        "torch.nn.modules.container.Sequential",
     )
 
 

@@ -70,7 +70,7 @@ def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "
     )
     look = THEMES[theme]
     lines = (*_edges(drawing, taken, look), *_shapes(words))
-    parts = [head, *_boxes(drawing, look), *lines, *_titles(titles), *_nodes(drawing, look)]
+    parts = [head, *_boxes(drawing, look), *lines, *_nodes(drawing, titles, look)]
     return Picture("".join((*parts, "</svg>")), round(width, 1), round(height, 1))
 
 
@@ -83,12 +83,11 @@ def _boxes(drawing: Drawing, look: Theme) -> Iterator[str]:
 
 
 def _titles(titles: Sequence[Title]) -> Iterator[str]:
-    if titles:
-        yield f'<g class="titles" text-anchor="start" fill-opacity="{_MUTED}">'
-        for title in titles:
-            text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}">{_first_bold(title.word.text)}</text>'
-            yield opened(text, title.cls)
-        yield "</g>"
+    yield f'<g class="titles" text-anchor="start" fill-opacity="{_MUTED}">'
+    for title in titles:
+        text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}">{_first_bold(title.word.text)}</text>'
+        yield opened(text, title.reference)
+    yield "</g>"
 
 
 def _first_bold(text: str) -> str:
@@ -120,16 +119,23 @@ def _shapes(words: Sequence[Word]) -> Iterator[str]:
         yield "</g>"
 
 
-def _nodes(drawing: Drawing, look: Theme) -> Iterator[str]:
+def _nodes(drawing: Drawing, titles: Sequence[Title], look: Theme) -> Iterator[str]:
+    """The nodes, and before the first of a box its title: the Tab key and screen readers visit links in this order."""
+    opening: dict[int, list[Title]] = {}
+    for title in titles:
+        opening.setdefault(title.before, []).append(title)
     yield '<g class="nodes" stroke-width="1.2">'
-    for node in drawing.nodes:
-        yield opened(_node(node, look), node.cls)
+    for i, node in enumerate(drawing.nodes):
+        if i in opening:
+            yield from _titles(opening.pop(i))
+        yield opened(_node(node, look), node.reference)
     yield "</g>"
+    yield from _titles([title for rest in opening.values() for title in rest]) if opening else ()
 
 
 def _node(node: Figure, look: Theme) -> str:
     kind = next((flag for flag in sorted(node.flags) if flag in COLOURS and flag != "error"), "op")
-    paint = look.paint(kind, bool(node.cls))
+    paint = look.paint(kind, bool(node.reference))
     radius = node.rect.height if kind == "io" and not look.round_node else look.round_node
     outline = _outline(node, radius, _painted(node, kind, paint, look))
     parts = [f'<g class="{kind}">{_stack(node, look.round_node, paint.stroke)}{outline}']

@@ -24,7 +24,9 @@ class Title:
     left: float
     word: Word
     rect: Rect
-    cls: str
+    reference: str
+    before: int
+    """Position of the node that is read next."""
 
 
 def place_titles(drawing: Drawing, curves: Curves) -> list[Title]:
@@ -42,4 +44,4 @@ def _place(box: Figure, word: Word, curves: Curves) -> Title:
 
 def _at(box: Figure, left: float, length: float, word: Word) -> Title:
     top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
-    return Title(left, word, Rect(left - 3, top, left + length + 3, bottom), box.cls)
+    return Title(left, word, Rect(left - 3, top, left + length + 3, bottom), box.reference, box.before)
