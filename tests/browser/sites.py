@@ -28,23 +28,29 @@ GALLERY: list[tuple[str, Fence]] = [
         "Closed layers",
         (
             "demo_nets.resnet.ResNet",
-            {"shape": "1,3,32,32", "depth": "1", "table": "yes", "name": "closed", "caption": "A residual network."},
+            {
+                "shape": "1,3,32,32",
+                "depth": "1",
+                "table": "yes",
+                "name": "fig-closed",
+                "caption": "A residual network.",
+            },
         ),
     ),
     (
         "Switch",
         (
             "demo_nets.encoder.TransformerEncoder",
-            {"shape": "ids=int64[1,32]<1000", "depth": "1-3", "name": "switch", "caption": "Choose a depth."},
+            {"shape": "ids=int64[1,32]<1000", "depth": "1-3", "name": "fig-switch", "caption": "Choose a depth."},
         ),
     ),
-    ("Wide", ("demo_nets.unet.UNet", {"shape": "1,3,64,64", "depth": "1", "direction": "LR", "name": "wide"})),
-    ("All", ("demo_nets.unet.UNet", {"shape": "1,3,64,64", "depth": "all", "name": "all"})),
+    ("Wide", ("demo_nets.unet.UNet", {"shape": "1,3,64,64", "depth": "1", "direction": "LR", "name": "fig-wide"})),
+    ("All", ("demo_nets.unet.UNet", {"shape": "1,3,64,64", "depth": "all", "name": "fig-all"})),
     (
         "Classic",
         (
             "demo_nets.resnet.BasicBlock(16, 32, stride=2)",
-            {"shape": "1,16,32,32", "depth": "2", "theme": "classic", "zoom": "no", "name": "classic"},
+            {"shape": "1,16,32,32", "depth": "2", "theme": "classic", "zoom": "no", "name": "fig-classic"},
         ),
     ),
     ("Guessed", ("demo_nets.tagger.LSTMTagger", {"shape": "words=int64[1,20]<5000", "show": "flops memory dtypes"})),
@@ -142,7 +148,7 @@ class Builder:
         site = MkDocsSite(self.folder / theme, NETS, self.cache)
         for page in pages(with_classes=False):
             site.write(f"{page.name}.md", page.write(fence))
-        built = site.build(theme=_MKDOCS_THEMES[theme], plugins=[])
+        built = site.build(theme=_MKDOCS_THEMES[theme], site_url="http://127.0.0.1/")
         assert (built.aborted, [text for text in built.warnings if not re.match("wrong.md", text)]) == ("", [])
         return built.folder
 

@@ -106,7 +106,8 @@ def _table(rows: list[tuple[str, ...]]) -> str:
     """A table without classes of its own, which every theme has a style for."""
     lines = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
     table = f"<table><thead><tr>{_cells('th', HEAD)}</tr></thead><tbody>{lines}</tbody></table>"
-    return f'<details class="torchrecorder-table"><summary>Layers as a table</summary><div>{table}</div></details>'
+    frame = f'<div tabindex="0" role="region" aria-label="Layers">{table}</div>'  # it scrolls, by keyboard too
+    return f'<details class="torchrecorder-table"><summary>Layers as a table</summary>{frame}</details>'
 
 
 def _cells(tag: str, texts: tuple[str, ...]) -> str:

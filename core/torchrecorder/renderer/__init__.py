@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torchrecorder.renderer.gv import GraphvizRenderer as GraphvizRenderer
     from torchrecorder.renderer.gv import GraphvizStyler as GraphvizStyler
 
-REVISION = 5
+REVISION = 6
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""
 
 _HOMES = {"BaseRenderer": "base", "GraphvizRenderer": "gv", "GraphvizStyler": "gv"}

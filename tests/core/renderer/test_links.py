@@ -25,7 +25,7 @@ def test_layers_and_boxes_refer_to_their_classes() -> None:
 def test_a_class_with_an_address_becomes_a_link() -> None:
     svg = link(picture(residual_block()).svg, {CONV: 'api.html?a="1"&b=2#conv'})
     links = [*parsed(svg).iter(f"{SVG}a")]
-    assert [anchor.get("href") for anchor in links] == ['api.html?a="1"&b=2#conv'] * 3
+    assert [anchor.get("{http://www.w3.org/1999/xlink}href") for anchor in links] == ['api.html?a="1"&b=2#conv'] * 3
     assert parsed(svg).get("role") == "group"
     assert "torchrecorder:" not in svg
 

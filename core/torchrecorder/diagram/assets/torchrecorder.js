@@ -3,7 +3,7 @@
   const equip = (picture) => {
     const svg = picture.querySelector("svg");
     if (!svg || picture.dataset.ready) return;
-    picture.dataset.ready = "";
+    picture.dataset.ready = 1;
     const view = svg.viewBox.baseVal, { x: left, y: top, width: wide, height: high } = view, fingers = new Map();
     const between = (low, value, up) => Math.max(low, Math.min(value, up));
     const isZoomed = () => view.width < wide;
@@ -40,7 +40,7 @@
       const copy = svg.cloneNode(true), put = (to, name, value) => to.setAttribute(name, value);
       put(copy, "viewBox", [left, top, wide, high].join(" "));
       put(copy, "style", `color:${getComputedStyle(svg).color};background:${paper()};min-width:${wide * 4 / 3}px`);
-      copy.querySelectorAll("a").forEach((a) => put(a, "href", new URL(a.getAttribute("href"), document.baseURI)));
+      copy.querySelectorAll("a").forEach((a) => put(a, "xlink:href", new URL(a.href.baseVal, document.baseURI)));
       window.open(URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" })));
     };
     const closer = () => zoom(1.3), farther = () => zoom(1 / 1.3), keys = {

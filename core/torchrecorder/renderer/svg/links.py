@@ -15,9 +15,10 @@ from xml.sax.saxutils import quoteattr
 _REFERENCE = re.compile(r"(?P<cls>[^\W\d]\w*(\.[^\W\d]\w*)+)?(?P<call>#[0-9]+)?")
 _OPEN = re.compile(r'<a href="torchrecorder:(?P<cls>[\w.]*)(?:#(?P<call>[0-9]+))?">|</a>')
 _DOOR = re.compile(
-    r'<a href="#[\w-]+-in-\d+"[^>]*>(?:<g[^>]*>)?(?:<path[^>]*>)?'
+    r'<a xlink:href="#[\w-]+-in-\d+"[^>]*>(?:<g[^>]*>)?(?:<path[^>]*>)?'
     r'<rect x="(?P<x>[\d.]+)" y="(?P<y>[\d.]+)" width="(?P<width>[\d.]+)"[^>]*>'
 )
+_XLINK = "http://www.w3.org/1999/xlink"
 _UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\u2028-\u202e\ufeff]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _SAFE = frozenset(("http", "https", "mailto"))
@@ -54,6 +55,9 @@ def link(svg: str, urls: Mapping[str, str], doors: Doors = _NO_DOORS) -> str:
     Links take the colour of the text around the picture, not that of the page's links: colours tell kinds. A picture
     with links is a group for those who do not see it, one without is an image, whose inside is not read out.
 
+    They are written as `xlink:href`, which browsers read as well: scripts of pages, such as the instant navigation of
+    Material for MkDocs, take everything with `href` for a link of HTML, and fail at those of SVG.
+
     Args:
         svg: A finished picture.
         urls: Addresses by class: relative ones, `#…`, `http:`, `https:` and `mailto:`; others are left out.
@@ -68,13 +72,15 @@ def link(svg: str, urls: Mapping[str, str], doors: Doors = _NO_DOORS) -> str:
         if match["call"] and int(match["call"]) in doors.calls:
             closing.append("</a>")
             there, here = (f"{doors.prefix}-{word}-{match['call']}" for word in ("in", "at"))
-            return f'<a href="#{there}" id="{here}" style="color:inherit">'
+            return f'<a xlink:href="#{there}" id="{here}" style="color:inherit">'
         url = safe.get(match["cls"])
         closing.append("" if url is None else "</a>")
-        return "" if url is None else f'<a href={quoteattr(url)} style="color:inherit">'
+        return "" if url is None else f'<a xlink:href={quoteattr(url)} style="color:inherit">'
 
     linked = _DOOR.sub(_with_sign, _OPEN.sub(put, svg))
-    return linked if "<a " in linked else linked.replace(' role="group"', ' role="img"', 1)
+    if "<a " not in linked:
+        return linked.replace(' role="group"', ' role="img"', 1)
+    return linked.replace("<svg ", f'<svg xmlns:xlink="{_XLINK}" ', 1)
 
 
 def _with_sign(door: re.Match[str]) -> str:
