@@ -55,8 +55,13 @@ GALLERY: list[tuple[str, Fence]] = [
     ),
     ("Guessed", ("demo_nets.tagger.LSTMTagger", {"shape": "words=int64[1,20]<5000", "show": "flops memory dtypes"})),
 ]
-WRONG: Fence = ("demo_nets.resnet.ResNet", {"shape": "1,4,32,32"})
+WRONG: list[tuple[str, Fence]] = [
+    ("Half", ("demo_nets.resnet.ResNet", {"shape": "1,4,32,32"})),
+    ("Nothing", ("demo_nets.resnet.ResNett", {"shape": "1,3,32,32"})),
+    ("No option", ("demo_nets.resnet.ResNet", {"depth": "3-1", "shapes": "1,3,32,32"})),
+]
 MANY = 20
+SITE_URL = "http://127.0.0.1/"
 CLASSES = ("demo_nets.resnet.BasicBlock", "demo_nets.unet.DoubleConv", "demo_nets.unet.Up")
 
 
@@ -83,7 +88,7 @@ def pages(*, with_classes: bool) -> list[Page]:
         Page("index", [], "Nothing here."),
         Page("gallery", GALLERY, "\n\n".join(classes)),
         Page("many", many),
-        Page("wrong", [("Wrong", WRONG)]),
+        Page("wrong", WRONG),
     ]
 
 
@@ -148,7 +153,7 @@ class Builder:
         site = MkDocsSite(self.folder / theme, NETS, self.cache)
         for page in pages(with_classes=False):
             site.write(f"{page.name}.md", page.write(fence))
-        built = site.build(theme=_MKDOCS_THEMES[theme], site_url="http://127.0.0.1/")
+        built = site.build(theme=_MKDOCS_THEMES[theme], site_url=SITE_URL)
         assert (built.aborted, [text for text in built.warnings if not re.match("wrong.md", text)]) == ("", [])
         return built.folder
 
