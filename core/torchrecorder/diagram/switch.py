@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from torchrecorder.diagram.model import Diagram, Drawing
-from torchrecorder.diagram.options import Depth
 
 MAX_BYTES = 100_000
 """Of all pictures of a switch together, as a server sends them: compressed."""
 
 
-def join_depths(diagrams: Sequence[tuple[Depth, Diagram]]) -> Diagram:
+def join_depths(diagrams: Sequence[tuple[int | str, Diagram]]) -> Diagram:
     """The diagram with all depths to choose from; one that shows the same as the one before it is left out.
 
     Args:
