@@ -77,6 +77,7 @@ def test_a_closed_layer_opens_and_closes(open_page: Open, theme: str) -> None:
 @pytest.mark.parametrize("theme", ["furo", "material", "mkdocs"])
 def test_a_closed_layer_by_keyboard(open_page: Open, theme: str) -> None:
     page = open_page(theme)
+    page.wait_for_load_state("networkidle")  # themes take the address into their hands when they start
     (whole,) = seen(page, "#fig-closed")
     door(page, "layer3").focus()
     page.keyboard.press("Enter")
