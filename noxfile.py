@@ -58,7 +58,7 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests; arguments go to pytest."""
-    install(session, "-e", ".[test]", "transformers")
+    install(session, "-e", ".[test,browser]", "transformers")
     session.run("pytest", *session.posargs)
 
 

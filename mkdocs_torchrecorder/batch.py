@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TypeAlias
 
@@ -71,13 +72,14 @@ def draw(pages: Sequence[Page], settings: Settings) -> Batch:
     return Batch(results, report.warnings, stale)
 
 
-def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere) -> str:
+def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, script: str | None = None) -> str:
     """The HTML of a page with its diagrams; markers of other fences stay.
 
     Args:
         html: Of the page.
         results: What became of its fences.
         find: Knows the pages that pictures link to.
+        script: Address of the script, seen from the page; None if it has none, and no style sheet either.
     """
     copies: Counter[str] = Counter()
 
@@ -90,9 +92,13 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere) -> st
             return error_box(body.target, "\n".join(result.problems), body.options.get("name") or "")
         if result.diagram is not None:
             copies[result.diagram.svg] += 1
-        return figure(result, copies[result.diagram.svg] if result.diagram else 1, find)
+        return figure(result, copies[result.diagram.svg] if result.diagram else 1, find, can_hide=script is not None)
 
-    return replace_markers(html, shown)
+    filled = replace_markers(html, shown)
+    before, end, after = filled.rpartition("</figure>")
+    if script is None or "torchrecorder-zoom" not in before:
+        return filled
+    return f'{before}{end}<script src="{escape(script)}" defer></script>{after}'
 
 
 def _requests(page: Page, site: Mapping[str, str], report: Report) -> dict[Fence, DiagramRequest | OptionError]:

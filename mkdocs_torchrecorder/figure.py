@@ -6,27 +6,28 @@ It looks right without a style sheet, because Python-Markdown alone cannot bring
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from html import escape
 
 from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.diagram import Diagram, FigureOptions, Outcome, remarks
+from torchrecorder.diagram import Outcome, contents, remarks
 
 _FIGURE = "width:auto;max-width:100%;margin:1.5em 0;text-align:"
 _REMARK = "display:block;margin-top:.4em"
 _BOX = (
     "margin:1.5em 0;padding:.6em 1em;border:1px solid;border-left-width:.3em;border-radius:.2em;overflow-wrap:anywhere;"
-    "border-color:var(--torchrecorder-error,#d1242f);text-align:left"
+    "border-color:var(--torchrecorder-error,#d1242f);text-align:left;background:rgba(209,36,47,.06)"
 )
 
 
-def figure(outcome: Outcome, copy: int, find: Find = nowhere) -> str:
+def figure(outcome: Outcome, copy: int, find: Find = nowhere, *, can_hide: bool = True) -> str:
     """The figure of a request; a box if nothing of it was drawn.
 
     Args:
         outcome: What became of the request.
         copy: Counts the same picture in a page, for ids that are unique.
         find: Knows the pages that pictures link to.
+        can_hide: Whether the page has the style sheet.
     """
     options = outcome.request.figure
     if outcome.diagram is None:
@@ -35,7 +36,8 @@ def figure(outcome: Outcome, copy: int, find: Find = nowhere) -> str:
     style = _FIGURE + (options.align or "center")
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
     urls = addresses(outcome.diagram, find) if options.links else {}
-    return f"<figure{attributes}>{_picture(outcome.diagram, options, copy, urls)}{_caption(outcome)}</figure>"
+    shown = contents(outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide)
+    return f"<figure{attributes}>{shown}{_caption(outcome)}</figure>"
 
 
 def error_box(target: str, reason: str, name: str = "") -> str:
@@ -48,13 +50,6 @@ def error_box(target: str, reason: str, name: str = "") -> str:
 def anchor(name: str) -> str:
     """The id by which a page links to a figure of that name."""
     return "-".join(name.split())
-
-
-def _picture(diagram: Diagram, options: FigureOptions, copy: int, urls: Mapping[str, str]) -> str:
-    """The picture in a frame that the style sheet lets scroll before a wide picture becomes too small to read."""
-    natural = "" if options.width else f' style="--torchrecorder-width:{diagram.size[0]:.0f}px"'
-    svg = diagram.inline_svg(copy=copy, alt=options.alt, width=options.width, urls=urls)
-    return f'<div class="torchrecorder-picture"{natural}>{svg}</div>'
 
 
 def _caption(outcome: Outcome) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from mkdocs.exceptions import ConfigurationError, PluginError
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File
+from mkdocs.utils import get_relative_url
 
 from mkdocs_torchrecorder.batch import Results, draw, fill
 from mkdocs_torchrecorder.config import TorchRecorderConfig
@@ -22,7 +23,7 @@ from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.marker import marked_fences
 from mkdocs_torchrecorder.page import page_of_file
 from mkdocs_torchrecorder.report import Report
-from torchrecorder.diagram import Outcome, Settings
+from torchrecorder.diagram import ASSETS, SCRIPT, STYLE, Outcome, Settings
 from torchrecorder.errors import OptionError
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
     from mkdocs.utils.templates import TemplateContext
 
-STYLE = "assets/torchrecorder.css"
+_FILES = {name: f"assets/{name}" for name in (STYLE, SCRIPT)}
+"""Where the style sheet and the script lie in a site."""
 AFTER_SEARCH = -95
 
 
@@ -62,14 +64,15 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             return None
         self._settings = self._read_settings(config)
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
-        config.extra_css.insert(0, STYLE)
+        config.extra_css.insert(0, _FILES[STYLE])
         return config
 
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files | None:
-        """Add the style sheet, if the site has none of that name."""
-        if self.config.enabled and files.get_file_from_path(STYLE) is None:
-            here = str(Path(__file__).parent)
-            files.append(File(STYLE, here, config.site_dir, config.use_directory_urls))
+        """Add the style sheet and the script, if the site has none of that name."""
+        if self.config.enabled:
+            for file in _FILES.values():
+                if files.get_file_from_path(file) is None:
+                    files.append(File(file, str(ASSETS.parent), config.site_dir, config.use_directory_urls))
         return files
 
     def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment | None:
@@ -93,7 +96,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     ) -> TemplateContext | None:
         """Put the figures into a page."""
         if results := self._results.get(page.file.src_uri):
-            page.content = fill(page.content or "", results, finder(config.plugins, page.url))
+            page.content = self._fill(page.content or "", results, page, config)
         return context
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str | None:
@@ -101,7 +104,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         if not marked_fences(output):
             return output
         everything = {fence: result for results in self._results.values() for fence, result in results.items()}
-        return fill(output, everything, finder(config.plugins, page.url))
+        return self._fill(output, everything, page, config)
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]
@@ -110,6 +113,11 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         self._server = server
         self._watch()
         return server
+
+    def _fill(self, html: str, results: Results, page: Page, config: MkDocsConfig) -> str:
+        """The script stands in the contents: themes that load a page into another run those of its contents only."""
+        script = get_relative_url(_FILES[SCRIPT], page.url)
+        return fill(html, results, finder(config.plugins, page.url), script)
 
     def _read_settings(self, config: MkDocsConfig) -> Settings:
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()

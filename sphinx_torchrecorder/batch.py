@@ -7,6 +7,7 @@ whoever read it, also when no document was read; and the documents it returns ar
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 from sphinx.application import Sphinx
 from sphinx.builders import Builder
@@ -14,7 +15,7 @@ from sphinx.environment import BuildEnvironment
 
 from sphinx_torchrecorder import links, signatures
 from sphinx_torchrecorder.config import settings_of
-from sphinx_torchrecorder.environment import Asked, Build, Form, asked_by_document, build_of, start_build
+from sphinx_torchrecorder.environment import Asked, Build, Form, ImageType, asked_by_document, build_of, start_build
 from sphinx_torchrecorder.progress import ProgressLine
 from sphinx_torchrecorder.report import report
 from torchrecorder.diagram import DiagramRequest, Outcome, Pipeline, Settings
@@ -30,7 +31,7 @@ def setup(app: Sphinx) -> None:
 def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Draw what changed, warn of what failed, and give the documents whose pages show something else than before."""
     build = start_build(env)
-    build.form = form_for(app.builder)
+    build.form, build.image_type = form_for(app.builder), image_type(app.builder)
     asked = [one for _, directives in sorted(asked_by_document(env).items()) for one in directives]
     settings = settings_of(app)
     wanted = _read(asked, settings)
@@ -43,13 +44,20 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
 def form_for(builder: Builder) -> Form:
     """How this builder shows diagrams.
 
-    Help viewers and e-book readers are HTML too, but take SVG as a file only.
+    Help viewers and e-book readers are HTML too, but take SVG as a file only. What takes no drawing as a file, as Info
+    does, is read as text.
     """
     if not builder.format:
         return "nothing"
     if builder.format == "html" and not getattr(builder, "embedded", False):
         return "inline"
-    return "image" if "image/svg+xml" in builder.supported_image_types else "text"
+    return "image" if image_type(builder) else "text"
+
+
+def image_type(builder: Builder) -> ImageType | None:
+    """What this builder takes as a picture file; LaTeX takes PDF."""
+    supported = builder.supported_image_types
+    return next((kind for kind in get_args(ImageType) if kind in supported), None)
 
 
 def remember(app: Sphinx, exception: Exception | None) -> None:

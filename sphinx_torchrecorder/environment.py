@@ -26,6 +26,10 @@ Form: TypeAlias = Literal["inline", "image", "text", "nothing"]
 """How a builder shows a diagram: as SVG in the page, as an image file, as the tree of modules, or not at all."""
 
 
+ImageType: TypeAlias = Literal["image/svg+xml", "application/pdf"]
+"""What an image file may be, the better first. Pixels are not among them: what shows no others is made for text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One directive as it was written."""
@@ -55,6 +59,8 @@ class Build:
 
     def __init__(self) -> None:
         self.form: Form = "nothing"
+        self.image_type: ImageType | None = None
+        """What a picture file is, if the form is an image."""
         self.results: dict[Asked, Outcome | OptionError] = {}
         self.signatures: dict[str, str] = {}
         """Of each document with diagrams: changes when what its page shows of them changes."""

@@ -5,6 +5,7 @@ environment  placeholder         -> what each document asks for, which survives 
 batch        all documents       -> diagrams, in one go, after reading and before writing
 transform    placeholder         -> picture, image or text, as the builder can show it
 links        classes of pictures -> addresses of their pages, where Sphinx or intersphinx knows any
+assets       pages with figures  -> links to the style sheet and the script
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
-from sphinx_torchrecorder import batch, config, directive, environment, links, myst, nodes, stylesheet, transform
+from sphinx_torchrecorder import assets, batch, config, directive, environment, links, myst, nodes, transform
 from torchrecorder import __version__
 
 ENV_VERSION = 1
@@ -21,7 +22,7 @@ ENV_VERSION = 1
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
     """Connect every part."""
-    for part in (config, nodes, directive, environment, batch, transform, links, stylesheet, myst):
+    for part in (config, nodes, directive, environment, batch, transform, links, assets, myst):
         part.setup(app)
     return {
         "version": __version__,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.environment import BuildEnvironment
 
-from sphinx_torchrecorder.environment import Form
+from sphinx_torchrecorder.environment import Form, ImageType
 from sphinx_torchrecorder.links import reference
 from sphinx_torchrecorder.nodes import Picture, diagram_picture
-from torchrecorder.diagram import Diagram, FigureOptions, Outcome, remarks
+from torchrecorder.diagram import HEAD, Diagram, FigureOptions, Outcome, cells, remarks
 from torchrecorder.errors import TorchRecorderError
 
 
@@ -41,24 +43,26 @@ def inline(frame: nodes.Element, diagram: Diagram, options: FigureOptions, docna
         docname: The document that it stands in.
         copy: Counts the same picture in a page, for ids that are unique.
     """
-    width, natural = options.width, f"{diagram.size[0]:.0f}px"
     if options.align in ("left", "right"):  # text flows around, so the caption must not make the figure wider
-        frame["width"] = width or natural
-        width = width and "100%"
-    style = "" if width else f' style="--torchrecorder-width:{natural}"'
+        frame["width"] = options.width or f"{max(drawing.width for drawing in diagram.drawings):.0f}px"
+        options = replace(options, width=options.width and "100%")
     classes = diagram.classes if options.links else ()
     references = [reference(cls, docname) for cls in classes]
-    return diagram_picture("", *references, picture=Picture(diagram, copy, options.alt, width, style))
+    return diagram_picture("", *references, picture=Picture(diagram, copy, options))
 
 
-def image(diagram: Diagram, options: FigureOptions, env: BuildEnvironment, docname: str) -> nodes.Node:
+def image(
+    diagram: Diagram, options: FigureOptions, env: BuildEnvironment, docname: str, mimetype: ImageType
+) -> nodes.Node:
     """The picture as a file, lying beside the doctrees until the builder collects it."""
-    svg = diagram.standalone_svg().encode()
-    file = Path(env.doctreedir, "images", f"torchrecorder-{hashlib.sha256(svg).hexdigest()[:16]}.svg")
+    is_svg = mimetype == "image/svg+xml"
+    data = diagram.standalone_svg().encode() if is_svg else diagram.to_pdf()
+    name = f"torchrecorder-{hashlib.sha256(data).hexdigest()[:16]}.{'svg' if is_svg else 'pdf'}"
+    file = Path(env.doctreedir, "images", name)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(svg)
+    file.write_bytes(data)
     env.images.add_file(docname, str(file))
-    shown = nodes.image("", uri=str(file), alt=options.alt or diagram.alt, candidates={"image/svg+xml": str(file)})
+    shown = nodes.image("", uri=str(file), alt=options.alt or diagram.alt, candidates={mimetype: str(file)})
     if options.width:
         shown["width"] = options.width
     return shown
@@ -67,6 +71,20 @@ def image(diagram: Diagram, options: FigureOptions, env: BuildEnvironment, docna
 def tree(diagram: Diagram) -> nodes.Node:
     """The tree of modules, for output without pictures."""
     return nodes.literal_block(diagram.text, diagram.text, language="none", classes=["torchrecorder-tree"])
+
+
+def table(diagram: Diagram) -> nodes.table:
+    """The layers as rows, for all that is not an HTML page."""
+    rows = [cells(row) for row in diagram.table]
+    widths = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
+    columns = (nodes.colspec(colwidth=width) for width in widths)
+    head, body = nodes.thead("", _row(HEAD)), nodes.tbody("", *map(_row, rows))
+    group = nodes.tgroup("", *columns, head, body, cols=len(HEAD))
+    return nodes.table("", group, classes=["torchrecorder-layers"])
+
+
+def _row(texts: Sequence[str]) -> nodes.row:
+    return nodes.row("", *(nodes.entry("", nodes.paragraph(text, text)) for text in texts))
 
 
 def missing(target: str, error: TorchRecorderError | None) -> nodes.Node:

@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_torchrecorder import links
-from torchrecorder.diagram import Diagram
+from torchrecorder.diagram import Diagram, FigureOptions, contents
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,7 @@ class Picture:
     diagram: Diagram
     copy: int
     """Counts the same picture in a page, for ids that are unique."""
-    alt: str
-    width: str
-    style: str
-    """Of the frame around it."""
+    options: FigureOptions
 
 
 class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -39,8 +36,7 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801
 
 def _visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
     it: Picture = node["picture"]
-    svg = it.diagram.inline_svg(copy=it.copy, alt=it.alt, width=it.width, urls=links.addresses(node))
-    translator.body.append(f'<div class="torchrecorder-picture"{it.style}>{svg}</div>\n')
+    translator.body.append(contents(it.diagram, it.options, copy=it.copy, urls=links.addresses(node)) + "\n")
     raise nodes.SkipNode
 
 

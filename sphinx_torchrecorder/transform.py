@@ -12,6 +12,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_torchrecorder import figure
 from sphinx_torchrecorder.environment import Asked, Build, build_of
 from sphinx_torchrecorder.nodes import diagram_placeholder
+from torchrecorder.diagram import Outcome
 from torchrecorder.errors import OptionError
 
 
@@ -28,9 +29,18 @@ class ShowDiagrams(SphinxPostTransform):
             asked: Asked = placeholder["asked"]
             frame = placeholder.parent
             placeholder.replace_self(self._contents(frame, asked, build, copies))
+            if table := self._table(asked, build):
+                frame.parent.insert(frame.parent.index(frame) + 1, table)
             if build.form == "text":
                 figure.unwrap(frame)
             build.written.add(asked.docname)
+
+    def _table(self, asked: Asked, build: Build) -> nodes.Node | None:
+        """The table of layers; behind the figure, because a figure floats on paper and a long table does not."""
+        result = build.results.get(asked)
+        if not isinstance(result, Outcome) or result.diagram is None or not result.request.drawing.table:
+            return None
+        return None if build.form == "inline" else figure.table(result.diagram)
 
     def _contents(self, frame: nodes.Element, asked: Asked, build: Build, copies: Counter[str]) -> nodes.Node:
         result = build.results.get(asked)
@@ -44,8 +54,8 @@ class ShowDiagrams(SphinxPostTransform):
         figure.add_remarks(frame, result)
         if build.form == "text":
             return figure.tree(result.diagram)
-        if build.form == "image":
-            return figure.image(result.diagram, result.request.figure, self.env, asked.docname)
+        if build.form == "image" and build.image_type:
+            return figure.image(result.diagram, result.request.figure, self.env, asked.docname, build.image_type)
         copies[result.diagram.svg] += 1
         copy = copies[result.diagram.svg]
         return figure.inline(frame, result.diagram, result.request.figure, asked.docname, copy)

@@ -39,7 +39,7 @@ class OldAutorefs(Autorefs):  # type: ignore[no-untyped-call] # of MkDocs
 
 def links(html: str) -> dict[str, str]:
     """The addresses of links in pictures, by their first words."""
-    found = re.findall(r'<a href="([^"]*)" style="color:inherit">.*?<(?:text|tspan)[^>]*>([^<]+)<', html)
+    found = re.findall(r'<a xlink:href="([^"]*)" style="color:inherit">.*?<(?:text|tspan)[^>]*>([^<]+)<', html)
     return {word: address for address, word in found}
 
 

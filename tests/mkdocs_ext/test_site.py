@@ -53,6 +53,27 @@ def test_the_style_sheet(site: Site) -> None:
     assert site.build().page("assets/torchrecorder.css") == "/* ours */"
 
 
+def test_the_script_stands_on_pages_with_figures_only(site: Site) -> None:
+    site.write("index.md", "# Home\n\nNo figure.\n")
+    site.write("sub/page.md", FENCE + "\n\n" + FENCE)
+    site.write("still.md", FENCE.replace(":shape", ":zoom: no\n:shape"))
+    built = site.build()
+    assert built.page("sub/page/index.html").count('<script src="../../assets/torchrecorder.js" defer>') == 1
+    assert "torchrecorder.js" not in built.page() + built.page("still/index.html")
+    assert "viewBox" in built.page("assets/torchrecorder.js")
+
+
+def test_a_switch_and_a_table(site: Site) -> None:
+    site.write("index.md", FENCE.replace(":shape", ":depth: 0-2\n:table: yes\n:shape"))
+    built = site.build(strict=True)
+    assert (built.aborted, built.warnings) == ("", [])
+    seen = see(built.page())
+    radios = [element for element in seen.all("input") if element.attributes.get("type") == "radio"]
+    tables = seen.all("details", "torchrecorder-table")
+    assert (len(radios), len(tables), seen.wrong, seen.twice) == (2, 1, [], set())
+    assert "Parameters" not in built.search_index()
+
+
 def test_snippets(site: Site) -> None:
     (site.folder / "part.md").write_text(FENCE, encoding="utf-8")
     site.write("index.md", '# Home\n\n--8<-- "part.md"\n')

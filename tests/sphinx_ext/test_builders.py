@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 
@@ -26,10 +28,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Project:
         texinfo_documents = [("index", "nets", "Nets", "nobody", "nets", "Nets of ours.", "Misc")]
         """
     )
-    project.write("docs/index.rst", "Index\n=====\n\n.. toctree::\n\n   net\n   other\n\nSee :numref:`the-net`.\n")
+    project.write(
+        "docs/index.rst", "Index\n=====\n\n.. toctree::\n\n   net\n   other\n   more\n\nSee :numref:`the-net`.\n"
+    )
     directive = "\n.. torchrecorder:: nets.Net\n   :shape: 4,3\n"
     project.write("docs/net.rst", f"Net\n===\n{directive}   :name: the-net\n   :caption: A net\n")
     project.write("docs/other.rst", f"Other\n=====\n{directive}{directive}")
+    options = "   :depth: 0-2\n   :table:\n"
+    project.write("docs/more.rst", f"More\n====\n{directive}{options}   :caption: A switch\n{directive}   :zoom: no\n")
     return project
 
 
@@ -42,7 +48,24 @@ def test_dirhtml(pages: Project) -> None:
 def test_singlehtml_has_unique_ids(pages: Project) -> None:
     built = pages.build("singlehtml", "-W").ok()
     ids = re.findall(r'<title id="([^"]*)"', built.text("index.html"))
-    assert len(set(ids)) == len(ids) == 3
+    assert len(set(ids)) == len(ids) == 6
+    assert len(re.findall(r'<script[^>]*src="_static/torchrecorder.js', built.text("index.html"))) == 1
+
+
+def test_pages_link_the_script_and_the_style_sheet_if_they_need_them(pages: Project) -> None:
+    built = pages.build("dirhtml", "-W").ok()
+    for page, has_figure in (("index.html", False), ("net/index.html", True), ("more/index.html", True)):
+        assert ("torchrecorder.css?v=" in built.text(page)) == has_figure
+        assert ("torchrecorder.js?v=" in built.text(page)) == has_figure
+    assert 'src="../_static/torchrecorder.js' in built.text("net/index.html")
+
+
+def test_html_has_a_switch_and_a_table(pages: Project) -> None:
+    page = pages.build("html", "-W").ok().text("more.html")
+    assert page.count('type="radio"') == 2  # the net has two depths; a third would show the same
+    assert page.count("<table>") == 1
+    assert page.count("torchrecorder-zoom") == 2
+    assert "Linear" not in pages.build("html").ok().text("searchindex.js")
 
 
 def test_json_pages_hold_inline_pictures(pages: Project) -> None:
@@ -58,6 +81,11 @@ def test_epub_shows_a_picture_with_colours_of_its_own(pages: Project) -> None:
         image = re.search(r'<img[^>]*src="(_images/torchrecorder-[^"]*\.svg)"[^>]*>', page)
         assert image is not None
         picture = book.read(image[1]).decode()
+        more = book.read("more.xhtml").decode()
+        assert not [name for name in book.namelist() if name.endswith("torchrecorder.js") and name in page + more]
+    assert "<script" not in page
+    assert more.count("<table") == 1
+    assert "radio" not in more
     assert 'alt="Net' in image[0]
     assert "currentColor" not in picture
     assert "<svg" not in page
@@ -68,7 +96,6 @@ def test_epub_shows_a_picture_with_colours_of_its_own(pages: Project) -> None:
     [
         ("text", "net.txt"),
         ("man", "nets.7"),
-        ("latex", "nets.tex"),
         ("texinfo", "nets.texi"),
         ("xml", "net.xml"),
     ],
@@ -77,6 +104,33 @@ def test_builders_without_svg_show_the_tree_of_modules(pages: Project, builder: 
     page = pages.build(builder, "-W", "--keep-going").ok().text(name)
     assert "enter" in page
     assert "A net" in page
+
+
+@pytest.mark.parametrize(("builder", "name"), [("text", "more.txt"), ("texinfo", "nets.texi"), ("man", "nets.7")])
+def test_the_table_of_layers_without_html(pages: Project, builder: str, name: str) -> None:
+    page = pages.build(builder, "-W", "--keep-going").ok().text(name)
+    assert "Parameters" in page
+    assert "2-1" not in page
+    assert "1-1" in page.replace("\\-", "-")
+
+
+def test_latex_shows_the_picture_as_pdf_and_the_table_behind_it(pages: Project) -> None:
+    built = pages.build("latex", "-W", "--keep-going").ok()
+    source = built.text("nets.tex")
+    names = re.findall(r"\\sphinxincludegraphics(?:\[[^]]*\])?\{\{(torchrecorder-\w+)\}\.pdf\}", source)
+    assert len(names) == 5
+    assert all((built.folder / f"{name}.pdf").read_bytes().startswith(b"%PDF-") for name in names)
+    table = source.index("Parameters")
+    assert source.rindex("\\end{figure}", 0, table) > source.index("A switch")
+    assert source.count("\\begin{figure}") == source.count("\\end{figure}")
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex is on the PATH: apt-get install texlive")
+def test_latex_takes_our_pictures(pages: Project) -> None:
+    built = pages.build("latex").ok()
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "nets.tex"]
+    done = subprocess.run(command, cwd=built.folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 @pytest.mark.parametrize("builder", ["gettext", "linkcheck"])

@@ -79,7 +79,7 @@ def linked(project: Project) -> Project:
 
 def links(built: Built, page: str, nth: int = 0) -> dict[str, str]:
     """The addresses of links in a picture, by their first words."""
-    found = re.findall(r'<a href="([^"]*)"[^>]*>.*?<(?:text|tspan)[^>]*>([^<]+)<', built.svgs(page)[nth])
+    found = re.findall(r'<a xlink:href="([^"]*)"[^>]*>.*?<(?:text|tspan)[^>]*>([^<]+)<', built.svgs(page)[nth])
     return {word: address for address, word in found}
 
 

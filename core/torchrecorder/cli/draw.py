@@ -8,6 +8,7 @@ from pathlib import Path
 
 from torchrecorder.cli.shared import FAILED, Commands
 from torchrecorder.diagram import OPTIONS, Diagram, Pipeline, Progress, Settings, read_request
+from torchrecorder.diagram.options import one_depth
 from torchrecorder.errors import OptionError
 
 
@@ -51,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Draw, and give the exit status."""
     given = {option.name: getattr(arguments, option.name) for option in OPTIONS if option.stage != "figure"}
     request = read_request(arguments.target, {name: text for name, text in given.items() if text is not None})
+    if request.depths:
+        raise OptionError((one_depth(request.depths),))
     path = [".", *arguments.path]
     settings = Settings.for_project(Path.cwd(), cache=arguments.cache, path=path, engine=arguments.engine)
     outcome = Pipeline(settings).run([request], _show_progress)[request]

@@ -6,6 +6,7 @@ Loads neither torch nor Graphviz: models are recorded in a process of their own,
 from torchrecorder.diagram.body import Body, read_body
 from torchrecorder.diagram.collecting import Collected, collect
 from torchrecorder.diagram.freshness import Finding, Verdict
+from torchrecorder.diagram.markup import ASSETS, SCRIPT, STYLE, contents
 from torchrecorder.diagram.model import Diagram
 from torchrecorder.diagram.names import names_of_class
 from torchrecorder.diagram.options import (
@@ -21,9 +22,14 @@ from torchrecorder.diagram.options import (
 from torchrecorder.diagram.page import concerns_build, message, remarks
 from torchrecorder.diagram.pipeline import Outcome, Pipeline, Progress
 from torchrecorder.diagram.settings import Settings
+from torchrecorder.diagram.table import HEAD, cells
 
 __all__ = [
+    "ASSETS",
+    "HEAD",
     "OPTIONS",
+    "SCRIPT",
+    "STYLE",
     "Body",
     "Collected",
     "Diagram",
@@ -37,8 +43,10 @@ __all__ = [
     "Progress",
     "Settings",
     "Verdict",
+    "cells",
     "collect",
     "concerns_build",
+    "contents",
     "message",
     "names_of_class",
     "read_body",

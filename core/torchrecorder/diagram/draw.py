@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
+from torchrecorder.diagram.drawing import Drawing, Inside
 from torchrecorder.diagram.facts import facts_of
-from torchrecorder.diagram.model import Drawing
+from torchrecorder.diagram.insides import MAX_BYTES, Opened, open_layers
 from torchrecorder.diagram.options import DrawingOptions
-from torchrecorder.errors import EngineError, TorchRecorderError
+from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.views import View, make_view
 from torchrecorder.renderer import describe
 from torchrecorder.renderer.classic import to_classic_dot
 from torchrecorder.renderer.dot import to_dot
 from torchrecorder.renderer.layout import Engine
-from torchrecorder.renderer.styles import Styles, picture_of
+from torchrecorder.renderer.styles import Picture, Styles, picture_of
 from torchrecorder.renderer.svg import finish
+from torchrecorder.renderer.table import layer_table
 from torchrecorder.renderer.text import tree
 from torchrecorder.renderer.words.labels import Labels
+from torchrecorder.renderer.words.names import class_name, clean
+
+_MAX_PATH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +51,39 @@ def draw(
         python: The Python that imports them; this one, if empty.
     """
     results: dict[int, Drawing | TorchRecorderError] = {}
-    views: dict[int, View] = {}
-    sources: dict[int, str] = {}
+    plans: dict[int, list[_Sheet]] = {}
     for position, order in enumerate(orders):
         try:
-            views[position] = _view(order)
-            sources[position] = _dot(views[position], order, path, python)
-        except TorchRecorderError as error:  # a path to focus on that the model does not have, a styler that raises
+            plans[position] = _plan(order)
+        except TorchRecorderError as error:  # a path to focus on that the model does not have
             results[position] = error
-    layouts = engine.layout([*sources.values()])
-    for (position, dot), layout in zip(sources.items(), layouts, strict=True):
-        order, view = orders[position], views[position]
-        results[position] = _finished(layout, dot, view, order) if isinstance(layout, str) else layout
+    styles = iter(_styles([sheet for plan in plans.values() for sheet in plan], path, python))
+    dots: dict[int, list[str]] = {}
+    for position, plan in plans.items():
+        own = [*islice(styles, len(plan))]
+        if wrong := next((style for style in own if isinstance(style, StylerError)), None):
+            results[position] = wrong
+        else:
+            dots[position] = [_dot(*pair) for pair in zip(plan, own, strict=True)]
+    layouts = iter(engine.layout([dot for of_plan in dots.values() for dot in of_plan]))
+    for position, sources in dots.items():
+        results[position] = _drawn(plans[position], sources, [*islice(layouts, len(sources))])
     return [results[position] for position in range(len(orders))]
 
 
-def _view(order: Order) -> View:
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """One picture to lay out: the main one of an order, or the inside of a layer."""
+
+    order: Order
+    view: View
+    options: DrawingOptions
+    opened: Opened | None = None
+
+
+def _plan(order: Order) -> list[_Sheet]:
     options = order.options
-    return make_view(
+    view = make_view(
         order.graph,
         depth=options.depth,
         fold=options.fold,
@@ -71,25 +92,8 @@ def _view(order: Order) -> View:
         collapse=options.collapse,
         weights="weights" in options.show,
     )
-
-
-def _dot(view: View, order: Order, path: Sequence[str], python: str) -> str:
-    options = order.options
-    if _is_as_before(order):
-        return str(to_classic_dot(order.graph, depth=view.depth, direction=options.direction).source)
-    styles = _styles(view, order, path, python)
-    return str(to_dot(view, direction=options.direction, show=options.show, styles=styles).source)
-
-
-def _styles(view: View, order: Order, path: Sequence[str], python: str) -> Styles | None:
-    if order.styler is None and not order.options.styler:
-        return None
-    from torchrecorder.diagram.styling import styles_by, styles_by_name
-
-    picture = picture_of(view, Labels(view, show=order.options.show))
-    if order.styler is not None:
-        return styles_by(order.styler, picture)
-    return styles_by_name(order.options.styler, picture, path, python)
+    opened = [] if _is_as_before(order) else open_layers(view, options)
+    return [_Sheet(order, view, options), *(_Sheet(order, it.view, it.options, it) for it in opened)]
 
 
 def _is_as_before(order: Order) -> bool:
@@ -99,24 +103,96 @@ def _is_as_before(order: Order) -> bool:
     return options.theme == "classic" and order.graph.classic is not None and not selects
 
 
-def _finished(layout: str, dot: str, view: View, order: Order) -> Drawing | EngineError:
+def _styles(sheets: Sequence[_Sheet], path: Sequence[str], python: str) -> list[Styles | StylerError | None]:
+    """What stylers say of each picture; None where there is no styler."""
+    found: list[Styles | StylerError | None] = [None] * len(sheets)
+    named: dict[str, list[int]] = {}
+    for i, sheet in enumerate(sheets):
+        if sheet.order.styler is not None:
+            found[i] = _said_here(sheet)
+        elif sheet.options.styler:
+            named.setdefault(sheet.options.styler, []).append(i)
+    if named:
+        from torchrecorder.diagram.styling import styles_by_name
+
+        for styler, places in named.items():
+            answers = styles_by_name(styler, [_picture(sheets[i]) for i in places], path, python)
+            for i, answer in zip(places, answers, strict=True):
+                found[i] = answer
+    return found
+
+
+def _said_here(sheet: _Sheet) -> Styles | StylerError:
+    from torchrecorder.diagram.styling import styles_by
+
     try:
-        return _finish(layout, dot, view, order)
-    except EngineError as error:  # an engine that wrote something else harms its own picture only
+        return styles_by(sheet.order.styler, _picture(sheet))
+    except StylerError as error:
         return error
 
 
-def _finish(layout: str, dot: str, view: View, order: Order) -> Drawing:
-    title, description = describe(order.graph)
-    uid = f"tr-{order.digest[:12]}"
-    picture = finish(layout, uid=uid, title=title, desc=description, theme=order.options.theme)
+def _picture(sheet: _Sheet) -> Picture:
+    return picture_of(sheet.view, Labels(sheet.view, show=sheet.options.show))
+
+
+def _dot(sheet: _Sheet, styles: Styles | StylerError | None) -> str:
+    assert not isinstance(styles, StylerError)
+    direction = sheet.options.direction
+    if _is_as_before(sheet.order):
+        return str(to_classic_dot(sheet.order.graph, depth=sheet.view.depth, direction=direction).source)
+    return str(to_dot(sheet.view, direction=direction, show=sheet.options.show, styles=styles).source)
+
+
+def _drawn(plan: Sequence[_Sheet], dots: Sequence[str], layouts: Sequence[str | EngineError]) -> Drawing | EngineError:
+    """The main picture with its insides."""
+    layout = layouts[0]
+    if isinstance(layout, EngineError):
+        return layout
+    try:
+        drawing = _finish(layout, dots[0], plan[0])
+    except EngineError as error:  # an engine that wrote something else harms its own picture only
+        return error
+    return replace(drawing, insides=tuple(_insides(zip(plan[1:], layouts[1:], strict=True))))
+
+
+def _finish(layout: str, dot: str, sheet: _Sheet) -> Drawing:
+    graph, options = sheet.order.graph, sheet.options
+    title, description = describe(graph)
+    picture = finish(layout, uid=_uid(sheet.order), title=title, desc=description, theme=options.theme)
     return Drawing(
         svg=picture.svg,
         width=picture.width,
         height=picture.height,
-        text=tree(order.graph, depth=view.depth).rstrip("\n"),
+        text=tree(graph, depth=sheet.view.depth).rstrip("\n"),
         alt=f"{title}. {description}" if description else title,
-        facts=facts_of(order.graph),
-        notes=(*order.graph.info.notes, *view.notes),
+        facts=facts_of(graph),
+        notes=(*graph.info.notes, *sheet.view.notes),
         dot=dot,
+        table=layer_table(graph) if options.table else (),
     )
+
+
+def _insides(sheets: Iterable[tuple[_Sheet, str | EngineError]]) -> Iterator[Inside]:
+    """Those that were laid out, as many as have room; one within another that is left out is left out too."""
+    room = MAX_BYTES
+    there: set[int | None] = {None}
+    for sheet, layout in sheets:
+        it = sheet.opened
+        if it is None or it.parent not in there or isinstance(layout, EngineError):
+            continue
+        path = clean(it.path, _MAX_PATH)
+        title = f"{path}, {clean(class_name(sheet.order.graph.modules[it.path]), _MAX_PATH)}"
+        uid = f"{_uid(sheet.order)}-i{it.call}"
+        try:
+            picture = finish(layout, uid=uid, title=title, desc="", theme=sheet.options.theme)
+        except EngineError:
+            continue
+        room -= len(picture.svg)
+        if room < 0:
+            return
+        there.add(it.call)
+        yield Inside(it.call, path, it.parent, picture.svg, picture.width)
+
+
+def _uid(order: Order) -> str:
+    return f"tr-{order.digest[:12]}"

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from torchrecorder.diagram.drawing import Drawing, KeptDrawing
 from torchrecorder.diagram.kept import KeptDrawings
 from torchrecorder.diagram.layers import Layers
-from torchrecorder.diagram.model import Drawing, KeptDrawing
 from torchrecorder.diagram.options import DrawingOptions
 from torchrecorder.diagram.recordings import Recording
 from torchrecorder.diagram.settings import Settings

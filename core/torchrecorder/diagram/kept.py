@@ -11,8 +11,8 @@ import json
 from functools import partial
 from typing import Any, NamedTuple
 
+from torchrecorder.diagram.drawing import Drawing, KeptDrawing
 from torchrecorder.diagram.layers import Layers
-from torchrecorder.diagram.model import Drawing, KeptDrawing
 from torchrecorder.diagram.store import Store
 from torchrecorder.errors import FormatError
 
@@ -70,9 +70,9 @@ class KeptDrawings:
         if drawing is None:
             return None
         self._read[digest] = drawing
-        from torchrecorder.renderer.svg import classes, is_safe  # a build whose drawings are all known needs neither
+        from torchrecorder.renderer.svg import is_safe  # a build whose drawings are all known does not need it
 
-        row = _Row(stamp, None if is_trusted else is_safe(drawing.svg), list(classes(drawing.svg)))
+        row = _Row(stamp, None if is_trusted else all(map(is_safe, drawing.svgs)), list(drawing.classes))
         assert self._known is not None
         self._known[digest] = row
         self._has_changed = True

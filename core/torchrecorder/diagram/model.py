@@ -3,86 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import quoteattr
 
+from torchrecorder.diagram.drawing import Drawing, KeptDrawing
+from torchrecorder.diagram.switch import join_depths
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph, to_json
-
-if TYPE_CHECKING:
-    from torchrecorder.renderer.table import Row
-
-VERSION = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """The picture of a Graph, with what is said about it; plain data, kept in the cache."""
-
-    svg: str
-    """For inline use in HTML: it takes the page's colours. Its only ids begin with `tr-`; its only links are
-    `torchrecorder:pkg.Class`, for which an address is put in."""
-    width: float
-    """In CSS pixels, of the SVG at its natural size."""
-    height: float
-    text: str
-    """The tree of modules, for output without pictures."""
-    alt: str
-    """What the picture shows, in a sentence or two."""
-    facts: Mapping[str, str] = field(default_factory=dict)
-    """What is known of the model, by a short name: `parameters`, `input`, …."""
-    notes: tuple[str, ...] = ()
-    """What a reader should know besides, such as a guessed input or a part that is not drawn."""
-    dot: str = ""
-    """What the layout engine got, for other tools that read Graphviz's language."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Its fields as plain data, with the version of the format."""
-        return {"torchrecorder_drawing": VERSION, **asdict(self)}
-
-    def to_bytes(self) -> bytes:
-        """Its JSON, as it is kept in the cache."""
-        return json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":")).encode()
-
-    @staticmethod
-    def from_json(data: Any) -> Drawing | None:
-        """The drawing that `to_json` wrote; None for anything else."""
-        if not isinstance(data, dict) or data.pop("torchrecorder_drawing", None) != VERSION:
-            return None
-        try:
-            drawing = Drawing(**{**data, "notes": tuple(data["notes"])})
-        except (TypeError, KeyError):
-            return None
-        return drawing if drawing.is_whole() else None
-
-    def is_whole(self) -> bool:
-        """Whether every field is what it should be, which nobody has checked when it comes from a cache."""
-        texts = [self.svg, self.text, self.alt, self.dot, *self.notes]
-        numbers = [self.width, self.height]
-        return (
-            all(isinstance(text, str) for text in texts)
-            and all(isinstance(number, int | float) for number in numbers)
-            and isinstance(self.facts, dict)
-            and all(isinstance(item, str) for fact in self.facts.items() for item in fact)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class KeptDrawing:
-    """A drawing of the cache, of which is known what it is before it is read."""
-
-    digest: str
-    """Hash of its JSON."""
-    classes: tuple[str, ...]
-    """As `Diagram.classes`."""
-    load: Callable[[], Drawing]
+from torchrecorder.renderer.table import Row, layer_table
 
 
 @dataclass(frozen=True)
@@ -94,22 +25,43 @@ class Diagram:
     """Files of the model's code; when one changes, the diagram may."""
     load_graph: Callable[[], Graph] = field(kw_only=True, repr=False)
     """Gives the Graph, which is read from the cache only if somebody asks."""
+    steps: tuple[tuple[str, Drawing | KeptDrawing], ...] = ()
+    """The drawings to switch between, each with its depth, if there are several; the first is `origin`."""
+
+    @staticmethod
+    def of_depths(diagrams: Sequence[tuple[str, Diagram]]) -> Diagram:
+        """One diagram of several of the same Graph, each with its depth; the first is shown first."""
+        return replace(diagrams[0][1], steps=tuple((depth, diagram.origin) for depth, diagram in diagrams))
 
     @cached_property
+    def _shown(self) -> tuple[tuple[str, Drawing], ...]:
+        origins = self.steps or (("", self.origin),)
+        return join_depths([(depth, it if isinstance(it, Drawing) else it.load()) for depth, it in origins])
+
+    @property
+    def depths(self) -> tuple[tuple[str, Drawing], ...]:
+        """The drawings to switch between, each with its depth; none if there is one drawing only."""
+        return self._shown if len(self._shown) > 1 else ()
+
+    @property
+    def drawings(self) -> tuple[Drawing, ...]:
+        """All that there is to see of it."""
+        return tuple(drawing for _, drawing in self._shown)
+
+    @property
     def drawing(self) -> Drawing:
-        """The drawing, which is read from the cache only if somebody asks.
+        """The drawing that is shown first; it is read from the cache only if somebody asks.
 
         Raises:
             FormatError: The cache was changed since the diagram was found in it.
         """
-        return self.origin if isinstance(self.origin, Drawing) else self.origin.load()
+        return self._shown[0][1]
 
     @cached_property
     def digest(self) -> str:
-        """Names the drawing: SHA-256 of its JSON, in hexadecimal digits."""
-        if isinstance(self.origin, KeptDrawing):
-            return self.origin.digest
-        return hashlib.sha256(self.origin.to_bytes()).hexdigest()
+        """Names what is drawn: SHA-256 in hexadecimal digits."""
+        names = [f"{depth}:{it.digest}" for depth, it in self.steps or (("", self.origin),)]
+        return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
     @property
     def svg(self) -> str:
@@ -119,11 +71,8 @@ class Diagram:
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
-        if isinstance(self.origin, KeptDrawing):
-            return self.origin.classes
-        from torchrecorder.renderer.svg.links import classes
-
-        return classes(self.origin.svg)
+        origins = [it for _, it in self.steps] or [self.origin]
+        return tuple(dict.fromkeys(cls for it in origins for cls in it.classes))
 
     @property
     def text(self) -> str:
@@ -148,14 +97,12 @@ class Diagram:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know besides."""
-        return self.drawing.notes
+        return tuple(dict.fromkeys(note for drawing in self.drawings for note in drawing.notes))
 
     @property
     def table(self) -> tuple[Row, ...]:
         """The layers as rows: label, name, class, output, parameters, operations."""
-        from torchrecorder.renderer.table import layer_table
-
-        return layer_table(self.graph)
+        return self.drawing.table or layer_table(self.graph)
 
     @cached_property
     def graph(self) -> Graph:
@@ -174,17 +121,9 @@ class Diagram:
             urls: Addresses by class, for those of `classes` that have one. Only relative ones, `#…`, `http:`, `https:`
                 and `mailto:` become links.
         """
-        from torchrecorder.renderer.svg.links import link
+        from torchrecorder.diagram.inline import fitted
 
-        head, end, body = link(self.drawing.svg, urls).partition("</desc>")
-        if alt:
-            head, end = _LABELS.sub(lambda _: f"aria-label={quoteattr(alt)}", head), ""
-            head = _TITLES.sub("", head)
-        elif copy > 1:
-            head = _UID.sub(rf"\g<0>-{copy}", head)
-        if width:
-            head = _WIDTH.sub(f"width:{width};max-width:100%;", head, count=1)
-        return head + end + body
+        return fitted(self.drawing.svg, copy=copy, alt=alt, width=width, urls=urls)
 
     def standalone_svg(self) -> str:
         """The picture with colours of its own, for files and `<img>`."""
@@ -227,11 +166,6 @@ class Diagram:
         """The picture for a notebook, which shows it apart from the page's own colours."""
         return self.standalone_svg()
 
-
-_LABELS = re.compile(r'aria-labelledby="[^"]*"')
-_TITLES = re.compile(r"<title\b.*", re.DOTALL)
-_UID = re.compile(r"\btr-[0-9a-f]{12}\b")
-_WIDTH = re.compile(r"width:100%;max-width:[^;\"]*;")
 
 _WRITERS: dict[str, Callable[[Diagram], str | bytes]] = {
     ".svg": lambda diagram: diagram.standalone_svg() + "\n",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -20,6 +20,8 @@ from torchrecorder.request import RecordingRequest, format_shapes, parse_shapes,
 Stage = Literal["recording", "drawing", "figure"]
 Depth = int | Literal["auto", "all"]
 
+MAX_DEPTHS = 5
+"""How many depths a reader may switch between."""
 TIMEOUT_S = 120.0
 
 
@@ -53,6 +55,8 @@ class DrawingOptions:
     """What is said besides names and classes."""
     styler: str = ""
     """Dotted name of a user's own look."""
+    table: bool = False
+    """Whether the rows of the table of layers are made too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class FigureOptions:
     width: str = ""
     classes: tuple[str, ...] = ()
     links: bool = True
+    zoom: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,14 @@ class DiagramRequest:
     drawing: DrawingOptions = field(default_factory=DrawingOptions)
     figure: FigureOptions = field(default_factory=FigureOptions)
     timeout_s: float = TIMEOUT_S
+    depths: tuple[int, ...] = ()
+    """The depths that readers can switch between; `drawing` has the first, which is shown to begin with."""
+
+    def singles(self) -> tuple[DiagramRequest, ...]:
+        """One request for each depth, or only itself."""
+        if not self.depths:
+            return (self,)
+        return tuple(replace(self, drawing=replace(self.drawing, depth=depth), depths=()) for depth in self.depths)
 
 
 def read_request(
@@ -99,26 +112,34 @@ def read_request(
     if problems:
         raise OptionError(tuple(problems))
     recording = {key: values[key] for key in ("shape", "inputs", "mode", "run", "seed", "recorder", "depends")}
-    figure = {key: values[key] for key in ("caption", "alt", "name", "align", "width", "links")}
+    figure = {key: values[key] for key in ("caption", "alt", "name", "align", "width", "links", "zoom")}
     return DiagramRequest(
         RecordingRequest(name, **recording),
         _drawing(values),
         FigureOptions(**figure, classes=values["class"]),
         values["timeout"],
+        _depths(values),
     )
 
 
 def read_drawing(written: Mapping[str, str]) -> DrawingOptions:
-    """The drawing options alone.
+    """The drawing options alone, of one picture.
 
     Raises:
         OptionError: With every problem there is.
     """
     problems: list[str] = []
     values = read_options(written, problems)
+    if depths := _depths(values):
+        problems.append(one_depth(depths))
     if problems:
         raise OptionError(tuple(problems))
     return _drawing(values)
+
+
+def one_depth(depths: tuple[int, ...]) -> str:
+    """What is wrong with a range of depths where one picture is made."""
+    return f"depth: {depths[0]}-{depths[-1]} lets readers of a page switch; one picture has one depth, as {depths[-1]}"
 
 
 def read_options(written: Mapping[str, str | None], problems: list[str]) -> dict[str, Any]:
@@ -167,8 +188,13 @@ def _as_text(value: object) -> str:
 
 def _drawing(values: Mapping[str, Any]) -> DrawingOptions:
     chosen = {option.name: values[option.name] for option in OPTIONS if option.stage == "drawing"}
+    chosen["depth"] = next(iter(_depths(values)), chosen["depth"])
     show = shown(chosen.pop("show"), chosen.pop("hide"))
     return DrawingOptions(**chosen, show=show)
+
+
+def _depths(values: Mapping[str, Any]) -> tuple[int, ...]:
+    return values["depth"] if isinstance(values["depth"], tuple) else ()
 
 
 def _read_target(target: str | None, problems: list[str]) -> str:
@@ -196,12 +222,40 @@ def _dotted(text: str) -> str:
     return str(parse_target(text))
 
 
-def _depth(text: str) -> Depth:
+def _depth(text: str) -> Depth | tuple[int, ...]:
     if text in ("auto", "all"):
         return "auto" if text == "auto" else "all"
-    if text.isascii() and text.isdigit():
+    if re.fullmatch("[0-9]{1,9}", text):
         return int(text)
-    raise ValueError(f"{text!r} is no depth: write 0 for the model as one box, 1 for its children, …, or auto or all")
+    if found := _RANGE.fullmatch(text):
+        return _range(text, int(found["first"]), int(found["last"]))
+    raise ValueError(
+        f"{text!r} is no depth{_near_depth(text)}: write 0 for the model as one box, 1 for its children, …,"
+        " auto or all, or 1-3 to let readers switch"
+    )
+
+
+_RANGE = re.compile(r"(?P<first>[0-9]{1,9}) ?- ?(?P<last>[0-9]{1,9})")
+
+
+def _range(text: str, first: int, last: int) -> int | tuple[int, ...]:
+    if first > last:
+        raise ValueError(f"{text!r} counts down: did you mean {last}-{first}?")
+    if last - first >= MAX_DEPTHS:
+        n, near = last - first + 1, f"{first}-{first + MAX_DEPTHS - 1}"
+        raise ValueError(f"{text!r} is {n} depths, and readers switch between at most {MAX_DEPTHS}: write {near}")
+    return first if first == last else tuple(range(first, last + 1))
+
+
+def _near_depth(text: str) -> str:
+    """A range that may have been meant, or a word."""
+    numbers = re.findall("[0-9]+", text)
+    if len(numbers) == 2 and re.fullmatch(r"[0-9]+[^0-9.]+[0-9]+|[0-9]+\.\.+[0-9]+", text):
+        return f", did you mean {numbers[0]}-{numbers[1]}?"
+    if len(numbers) == 1 and re.fullmatch("[0-9]{1,9} ?[-–]", text):
+        return f", did you mean {numbers[0]}-{int(numbers[0]) + 2}?"
+    near = get_close_matches(text.lower(), ("auto", "all"), 1)
+    return f", did you mean {near[0]}?" if near else ""
 
 
 def _one_of(*words: str) -> Callable[[str], str]:
@@ -313,7 +367,7 @@ OPTIONS: tuple[Option, ...] = (
         "drawing",
         _depth,
         "auto",
-        "0 the model as one box, 1 its children, …, `all`, or `auto`: what stays readable.",
+        "0 the model as one box, 1 its children, …, `all`, `1-3` for a switch, or `auto`: what stays readable.",
     ),
     Option(
         "fold",
@@ -355,6 +409,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("styler", "drawing", _dotted, "", "Dotted name of a class that chooses colours, lines and labels."),
     Option("hide", "drawing", _facts, (), "What not to say: `shapes`, `params`."),
+    Option("table", "drawing", _yes_no, False, "Whether a table of the layers stands under the picture."),
     Option("caption", "figure", _required, "", "Text under the diagram.", site=False),
     Option(
         "alt",
@@ -375,6 +430,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("width", "figure", _length, "", "Its width, as in CSS: `400px`, `80%`."),
     Option("class", "figure", _paths, (), "Further CSS classes of the figure."),
     Option("links", "figure", _yes_no, True, "Whether layers and boxes are links to the pages of their classes."),
+    Option("zoom", "figure", _yes_no, True, "Whether readers can zoom, and open layers that are closed."),
 )
 
 _BY_NAME = {option.name: option for option in OPTIONS}

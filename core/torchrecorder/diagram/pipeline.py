@@ -12,15 +12,16 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from torchrecorder.diagram import collecting
+from torchrecorder.diagram.drawing import Drawing, KeptDrawing
 from torchrecorder.diagram.drawings import Drawings, RenderKey
 from torchrecorder.diagram.layers import Layers
-from torchrecorder.diagram.model import Diagram, Drawing, KeptDrawing
+from torchrecorder.diagram.model import Diagram
 from torchrecorder.diagram.options import DiagramRequest
 from torchrecorder.diagram.recordings import Recording, Recordings
 from torchrecorder.diagram.settings import Settings
@@ -93,11 +94,24 @@ class Pipeline:
         self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = _silent
     ) -> dict[DiagramRequest, Outcome]:
         """The outcome of each request, in their order."""
-        wanted = list(dict.fromkeys(requests))
+        singles = {request: request.singles() for request in requests}
+        each = list(dict.fromkeys(one for ones in singles.values() for one in ones))
         if file := os.environ.get(collecting.VARIABLE):
-            collecting.note(file, self.settings, wanted)
-            return {request: Outcome(request, None, NotDrawn()) for request in wanted}
-        return _Batch(self, wanted, on_progress).outcomes()
+            collecting.note(file, self.settings, each)
+            return {request: Outcome(request, None, NotDrawn()) for request in singles}
+        outcomes = _Batch(self, each, on_progress).outcomes()
+        return {request: _joined(request, [outcomes[one] for one in ones]) for request, ones in singles.items()}
+
+
+def _joined(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
+    """What became of all depths of a request."""
+    if len(outcomes) == 1:
+        return replace(outcomes[0], request=request)
+    drawn = [(str(one.request.drawing.depth), one.diagram) for one in outcomes if one.diagram is not None]
+    error = next((one.error for one in outcomes if one.error is not None), None)
+    sources = tuple(dict.fromkeys(file for one in outcomes for file in one.sources))
+    info = next((one.info for one in outcomes if one.info), "")
+    return Outcome(request, Diagram.of_depths(drawn) if drawn else None, error, sources, info)
 
 
 class _Batch:

@@ -22,14 +22,27 @@ def main() -> None:
     """Answer one job."""
     job = json.load(sys.stdin)
     sys.path[:0] = job["path"]
+    pictures = [_picture(data) for data in job["pictures"]]
     try:
-        answer: dict[str, Any] = {"styles": ask(_styler(parse_target(job["styler"])), _picture(job["picture"]))}
-        text = json.dumps(answer, default=_no_json)
+        styler = _styler(parse_target(job["styler"]))
+        answers = [_answer(styler, picture) for picture in pictures]
     except StylerRaised as error:
-        text = json.dumps({"reason": error.reason, "trace": error.trace})
+        answers = [_reason(error)] * len(pictures)
+    Path(sys.argv[1]).write_text(f"[{','.join(answers)}]", encoding="utf-8", errors="surrogatepass")
+
+
+def _answer(styler: Any, picture: Picture) -> str:
+    """What is said of one picture, as JSON."""
+    try:
+        return json.dumps({"styles": ask(styler, picture)}, default=_no_json)
+    except StylerRaised as error:
+        return _reason(error)
     except (TypeError, ValueError, RecursionError) as error:  # an attribute that holds itself, a name that is no text
-        text = json.dumps({"reason": f"its answer is no plain data: {error}"})
-    Path(sys.argv[1]).write_text(text, encoding="utf-8", errors="surrogatepass")
+        return json.dumps({"reason": f"its answer is no plain data: {error}"})
+
+
+def _reason(error: StylerRaised) -> str:
+    return json.dumps({"reason": error.reason, "trace": error.trace})
 
 
 def _picture(data: Mapping[str, Any]) -> Picture:

@@ -58,25 +58,40 @@ def styles_by(styler: object, picture: Picture) -> Styles:
 
 
 def styles_by_name(
-    styler: str, picture: Picture, path: Sequence[str], python: str = "", timeout_s: float = TIMEOUT_S
-) -> Styles:
-    """What the styler of a dotted name says of a picture.
+    styler: str, pictures: Sequence[Picture], path: Sequence[str], python: str = "", timeout_s: float = TIMEOUT_S
+) -> list[Styles | StylerError]:
+    """What the styler of a dotted name says of each picture, or why it says nothing.
+
+    One process is asked about all of them, because importing a styler may import torch. An error says that the styler
+    is not there, raised, took too long, or said what cannot be drawn.
 
     Args:
         styler: The name, perhaps with literal arguments: `pkg.MyStyler(width=2)`.
-        picture: What it is asked about.
+        pictures: What it is asked about.
         path: Folders to import it from.
         python: The Python that imports it; this one, if empty.
         timeout_s: How long importing and asking it may take, in seconds.
-
-    Raises:
-        StylerError: It is not there, raised, took too long, or said what cannot be drawn.
     """
-    job = {"styler": styler, "path": list(path) if not python else foreign_path(path), "picture": asdict(picture)}
-    answer = _asked(styler, json.dumps(job), python, timeout_s)
+    job = {
+        "styler": styler,
+        "path": list(path) if not python else foreign_path(path),
+        "pictures": [asdict(picture) for picture in pictures],
+    }
+    try:
+        answers = _asked(styler, json.dumps(job), python, timeout_s)
+        return [_answered(styler, answer, picture) for answer, picture in zip(answers, pictures, strict=True)]
+    except StylerError as error:
+        return [error] * len(pictures)
+
+
+def _answered(styler: str, answer: Any, picture: Picture) -> Styles | StylerError:
+    answer = answer if isinstance(answer, dict) else {}
     if "reason" in answer:
-        raise StylerError(styler, (str(answer["reason"]),), str(answer.get("trace", "")))
-    return _checked(styler, answer.get("styles"), picture)
+        return StylerError(styler, (str(answer["reason"]),), str(answer.get("trace", "")))
+    try:
+        return _checked(styler, answer.get("styles"), picture)
+    except StylerError as error:
+        return error
 
 
 def _checked(name: str, answer: Any, picture: Picture) -> Styles:
@@ -86,7 +101,7 @@ def _checked(name: str, answer: Any, picture: Picture) -> Styles:
     return styles
 
 
-def _asked(styler: str, job: str, python: str, timeout_s: float) -> dict[str, Any]:
+def _asked(styler: str, job: str, python: str, timeout_s: float) -> list[Any]:
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as folder:
         answer, log = Path(folder, "answer.json"), Path(folder, "log")
         with log.open("wb") as printed:
@@ -94,7 +109,7 @@ def _asked(styler: str, job: str, python: str, timeout_s: float) -> dict[str, An
             ending = _run(command, environment(python, Path(folder)), job, printed, timeout_s)
         said = log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
         try:
-            return dict(json.loads(answer.read_bytes()))
+            return list(json.loads(answer.read_bytes()))
         except (OSError, ValueError) as error:
             raise StylerError(styler, (ending or "its process gave no answer",), said) from error
 

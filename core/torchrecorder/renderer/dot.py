@@ -132,13 +132,17 @@ class _Drawing:
         own = self.styles.nodes[node.id] if self.styles else _UNSTYLED
         label = Label(*own.label) if own.label else self.labels.node(node)
         kind = self.labels.kind(node)
-        words = kind + (" repeat" if node.repeat > 1 else "") + ("" if self._is_ok(node.calls) else " error")
-        cls = self.labels.cls(node.calls) if node.kind == "call" else ""
+        words = (
+            kind
+            + (" repeat" if node.kind == "call" and node.repeat > 1 else "")
+            + ("" if self._is_ok(node.calls) else " error")
+        )
+        about = self.labels.reference(node)
         style = _SIGN if label.is_sign else _SMALL if kind in ("data", "link") else ""
         if own is not _UNSTYLED:
             words += _is_styled(own)
             style = " ".join((style, f'style="{_line_style(own.stroke)}"', *_painted(own)))
-        return f"n{node.id} [label={_label(label.name, label.line)}{_facts(words, cls, style)}]"
+        return f"n{node.id} [label={_label(label.name, label.line)}{_facts(words, about, style)}]"
 
     def _edge(self, position: int, edge: Edge) -> str:
         shape = self.shapes.get((edge.tail, edge.head), "")
@@ -187,9 +191,9 @@ def _painted(style: NodeStyle | EdgeStyle) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
-def _facts(words: str, cls: str, style: str) -> str:
+def _facts(words: str, about: str, style: str) -> str:
     """What a node is besides its label; cached, because a few hundred classes come thousands of times."""
-    return f" class={_quoted(words)}{style}" + (f" comment={_quoted(cls)}" if cls else "")
+    return f" class={_quoted(words)}{style}" + (f" comment={_quoted(about)}" if about else "")
 
 
 def _label(name: str, line: str) -> str:

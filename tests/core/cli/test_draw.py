@@ -41,6 +41,11 @@ def run(*arguments: str) -> int:
     return main(["draw", *arguments])
 
 
+def test_a_file_shows_one_depth(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("cli_nets.Net", "--shape", "1,3", "--depth", "1-3", "-o", "never.svg") == 2
+    assert "depth: 1-3 lets readers of a page switch; one picture has one depth, as 3" in capsys.readouterr().err
+
+
 def test_writes_what_the_ending_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("net.svg", "net.txt", "net.json"):
         assert run("cli_nets.Net", "--shape", "1,3", "-o", name) == 0

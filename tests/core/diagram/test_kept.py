@@ -8,9 +8,10 @@ import pytest
 
 from tests.core.graph.building import mlp
 from torchrecorder.diagram.draw import Order, draw
+from torchrecorder.diagram.drawing import Drawing
 from torchrecorder.diagram.kept import KeptDrawings
 from torchrecorder.diagram.layers import Layers
-from torchrecorder.diagram.model import Diagram, Drawing
+from torchrecorder.diagram.model import Diagram
 from torchrecorder.diagram.options import DrawingOptions
 from torchrecorder.diagram.store import Store
 from torchrecorder.errors import FormatError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchrecorder.diagram import OPTIONS, read_request, site_options
+from torchrecorder.diagram import OPTIONS, read_drawing, read_request, site_options
 from torchrecorder.errors import OptionError
 
 
@@ -55,6 +55,10 @@ def test_all_problems_at_once() -> None:
         ("depth", "-1"),
         ("depth", ""),
         ("depth", "1.5"),
+        ("depth", "0-5"),
+        ("depth", "1-2-3"),
+        ("zoom", "a bit"),
+        ("table", "big"),
         ("seed", "x"),
         ("timeout", "0"),
         ("timeout", "nan"),
@@ -71,6 +75,43 @@ def test_all_problems_at_once() -> None:
 def test_a_bad_value_is_named(name: str, text: str) -> None:
     (problem,) = problems_of("pkg.Net", **{name: text})
     assert problem.startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("3-1", "did you mean 1-3?"),
+        ("1-", "did you mean 1-3?"),
+        ("1–3", "did you mean 1-3?"),
+        ("1..3", "did you mean 1-3?"),
+        ("1:3", "did you mean 1-3?"),
+        ("1 to 3", "did you mean 1-3?"),
+        ("0-9", "10 depths, and readers switch between at most 5: write 0-4"),
+        ("atuo", "did you mean auto?"),
+        ("a-b", "1-3 to let readers switch"),
+        ("9999999999", "is no depth"),
+    ],
+)
+def test_a_bad_range_of_depths_is_told_with_what_may_be_meant(text: str, near: str) -> None:
+    (problem,) = problems_of("pkg.Net", depth=text)
+    assert problem.startswith(f"depth: '{text}'")
+    assert near in problem
+
+
+def test_a_range_of_depths() -> None:
+    request = read_request("pkg.Net", {"depth": "1-3"})
+    assert (request.depths, request.drawing.depth) == ((1, 2, 3), 1)
+    assert [one.drawing.depth for one in request.singles()] == [1, 2, 3]
+    assert {one.recording for one in request.singles()} == {request.recording}
+    assert not any(one.depths for one in request.singles())
+    same = read_request("pkg.Net", {"depth": "2-2"})
+    assert (same.depths, same.singles()) == ((), (same,))
+    assert read_request("pkg.Net", {}, {"depth": "0 - 4"}).depths == (0, 1, 2, 3, 4)
+
+
+def test_one_picture_has_one_depth() -> None:
+    with pytest.raises(OptionError, match="1-3 lets readers of a page switch"):
+        read_drawing({"depth": "1-3"})
 
 
 def test_no_target() -> None:

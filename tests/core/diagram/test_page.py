@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from torchrecorder.diagram import Diagram, Outcome, concerns_build, message, read_request, remarks
-from torchrecorder.diagram.model import Drawing
+from torchrecorder.diagram.drawing import Drawing
 from torchrecorder.errors import EngineNotFound, ForwardError, TargetNotFound, TorchMissing, WorkerCrashed
 from torchrecorder.graph import Graph
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.core.graph.building import mlp
 from torchrecorder.diagram.draw import Order, draw
+from torchrecorder.diagram.drawing import Drawing
 from torchrecorder.diagram.drawings import RenderKey
-from torchrecorder.diagram.model import Drawing
 from torchrecorder.diagram.options import DrawingOptions, read_drawing
 from torchrecorder.diagram.styling import source_of, styles_by_name
 from torchrecorder.errors import OptionError, StylerError
@@ -84,9 +84,9 @@ def one(styler: str, folder: Path) -> Drawing:
 
 
 def failing(styler: str, folder: Path, timeout_s: float = 60) -> StylerError:
-    with pytest.raises(StylerError) as caught:
-        styles_by_name(styler, asked(), [str(folder)], timeout_s=timeout_s)
-    return caught.value
+    (error,) = styles_by_name(styler, [asked()], [str(folder)], timeout_s=timeout_s)
+    assert isinstance(error, StylerError), error
+    return error
 
 
 def test_a_styler_by_name(folder: Path) -> None:
@@ -161,7 +161,7 @@ def test_asking_imports_nothing_here(folder: Path) -> None:
 import sys
 from tests.core.diagram.test_styling import asked
 from torchrecorder.diagram.styling import styles_by_name
-styles_by_name("looks.mine.Red", asked(), [{str(folder)!r}])
+styles_by_name("looks.mine.Red", [asked()], [{str(folder)!r}])
 assert "looks" not in sys.modules and "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

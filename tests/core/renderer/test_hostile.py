@@ -12,7 +12,7 @@ from tests.core.graph.building import Net, chain
 from tests.core.renderer.engines import NASTY, parsed
 from tests.core.renderer.test_svg import check
 from torchrecorder.diagram.draw import Order, draw
-from torchrecorder.diagram.model import Drawing
+from torchrecorder.diagram.drawing import Drawing
 from torchrecorder.diagram.options import DrawingOptions
 from torchrecorder.errors import EngineError, OptionError, TorchRecorderError
 from torchrecorder.graph import Graph, make_view

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 from tests.core.graph.building import Net, chain, mlp, residual_block, transformer
 from tests.core.graph.drawn import graphs
 from tests.core.renderer.engines import NASTY, laid_out
+from torchrecorder.diagram.draw import Order, draw
+from torchrecorder.diagram.drawing import Drawing
+from torchrecorder.diagram.options import DrawingOptions
 from torchrecorder.graph import Graph, make_view
 from torchrecorder.renderer.dot import to_dot
+from torchrecorder.renderer.layout import find_engine
+from torchrecorder.renderer.styles import StyledNode
 from torchrecorder.renderer.svg import finish, is_safe
 
 UID = "tr-0123456789ab"
@@ -48,6 +53,31 @@ PICTURE = drawn(linked(), depth="all")
 def test_what_we_write_passes(graph: Graph, theme: Literal["modern", "classic"]) -> None:
     assert is_safe(drawn(graph, theme=theme))
     assert is_safe(drawn(graph, theme=theme, depth="all", weights=True))
+
+
+class Loud:
+    """A styler that changes all that can be changed."""
+
+    def style_node(self, node: StyledNode) -> dict[str, str]:
+        paint = {"fillcolor": "pink", "color": "#ABC", "fontcolor": "navy", "penwidth": "2.5", "style": "dashed"}
+        return {**paint, "label": f"<{node.label}> url(x) & expression()"}
+
+    def style_edge(self, tail: StyledNode, head: StyledNode) -> dict[str, str]:
+        return {"color": "red", "penwidth": "3", "style": "dotted"}
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_what_stylers_do_passes(graph: Graph) -> None:
+    (drawing,) = draw([Order(graph, "a" * 64, DrawingOptions(depth=1), Loud())], find_engine())
+    assert isinstance(drawing, Drawing), drawing
+    assert all(map(is_safe, drawing.svgs))
+
+
+def test_insides_pass() -> None:
+    (drawing,) = draw([Order(transformer(3), "a" * 64, DrawingOptions(depth=1))], find_engine())
+    assert isinstance(drawing, Drawing)
+    assert len(drawing.svgs) > 1
+    assert all(map(is_safe, drawing.svgs))
 
 
 def test_references_are_among_it() -> None:

@@ -35,7 +35,7 @@ def check(svg: str) -> None:
         assert element.tag in ELEMENTS
         assert set(element.attrib) <= ATTRIBUTES
         assert not any("url(" in value or "script" in value for value in element.attrib.values())
-        assert re.fullmatch(r"torchrecorder:[\w.]+", element.get("href", "torchrecorder:a"))
+        assert re.fullmatch(r"torchrecorder:[\w.]*(#\d+)?", element.get("href", "torchrecorder:a"))
     ids = [element.get("id") for element in root.iter() if element.get("id")]
     assert ids == ["p1-t", "p1-d"]
 

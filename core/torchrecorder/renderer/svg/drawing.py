@@ -47,10 +47,12 @@ class Figure(NamedTuple):
     rect: Rect
     is_round: bool
     words: tuple[Word, ...]
-    cls: str = ""
-    """The class of what it shows, if it shows a layer."""
+    reference: str = ""
+    """What it refers to, if it shows a layer: its class, with the call of a closed one behind `#`."""
     style: NodeStyle = NodeStyle()
     """What a styler changed."""
+    before: int = 0
+    """Of a box, the position of the first node in it; it is read before that one."""
 
 
 class Line(NamedTuple):
@@ -86,7 +88,9 @@ def read_drawing(layout: str) -> Drawing:
         left, bottom, right, top = _numbers(data["bb"], 4)
         reader = _Reader(PAD - left, PAD + top)
         drawing = Drawing(right - left + 2 * PAD, top - bottom + 2 * PAD)
-        for row in sorted(data.get("objects", ()), key=_turn):
+        rows = sorted(data.get("objects", ()), key=_turn)
+        reader.order = {row.get("_gvid"): i for i, row in enumerate(row for row in rows if "pos" in row)}
+        for row in rows:
             reader.figure(row, drawing)
         drawing.lines.extend(reader.line(row) for row in data.get("edges", ()))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -105,6 +109,8 @@ class _Reader:
 
     def __init__(self, dx: float, dy: float) -> None:
         self.dx, self.dy = dx, dy
+        self.order: dict[object, int] = {}
+        """The positions of the nodes by the engine's numbers."""
 
     def figure(self, row: Mapping[str, Any], drawing: Drawing) -> None:
         """Adds a node or a box; other groups have no place of their own."""
@@ -139,8 +145,9 @@ class _Reader:
         rect = Rect(left + self.dx, self.dy - top, right + self.dx, self.dy - bottom)
         text = _plain(row.get("label", ""))
         ((x, y),) = self._points(row["lp"]) if text else ((0.0, 0.0),)
-        flags = _flags(row)
-        return Figure(flags, rect, False, _at(x, y, _USUAL_SIZE, [text]), _about(row), _style(row, flags))
+        first = min((self.order[node] for node in row.get("nodes", ()) if node in self.order), default=0)
+        words, flags = _at(x, y, _USUAL_SIZE, [text]), _flags(row)
+        return Figure(flags, rect, False, words, _about(row), _style(row, flags), first)
 
     def _points(self, text: str) -> list[Point]:
         numbers = _numbers(text.replace(" ", ","))

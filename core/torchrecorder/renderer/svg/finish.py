@@ -29,7 +29,8 @@ from torchrecorder.renderer.svg.titles import PARTS, Title, place_titles
 
 _PX = 4 / 3
 """CSS pixels in a point."""
-_MUTED = ".8"
+_MUTED = ".9"
+"""Enough for a contrast of 4.5:1 in every theme that is tested, also where text is dark grey."""
 _STACK = 3.0
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 
@@ -75,7 +76,7 @@ def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "
     look = THEMES[theme]
     gaps = Rects([*taken, *map(_inner, drawing.nodes)])
     lines = (*_edges(drawing, gaps, look), *_shapes(words))
-    parts = [head, *_boxes(drawing, look), *lines, *_titles(titles), *_nodes(drawing, look)]
+    parts = [head, *_boxes(drawing, look), *lines, *_nodes(drawing, titles, look)]
     return Picture("".join((*parts, "</svg>")), round(width, 1), round(height, 1))
 
 
@@ -88,13 +89,12 @@ def _boxes(drawing: Drawing, look: Theme) -> Iterator[str]:
 
 
 def _titles(titles: Sequence[Title]) -> Iterator[str]:
-    if titles:
-        yield f'<g class="titles" text-anchor="start" fill-opacity="{_MUTED}">'
-        for title in titles:
-            ink = f' fill="{title.ink}"' if title.ink else ""
-            text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}"{ink}>{_first_bold(title.word.text)}</text>'
-            yield opened(text, title.cls)
-        yield "</g>"
+    yield f'<g class="titles" text-anchor="start" fill-opacity="{_MUTED}">'
+    for title in titles:
+        ink = f' fill="{title.ink}"' if title.ink else ""
+        text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}"{ink}>{_first_bold(title.word.text)}</text>'
+        yield opened(text, title.reference)
+    yield "</g>"
 
 
 def _first_bold(text: str) -> str:
@@ -143,15 +143,22 @@ def _shapes(words: Sequence[Word]) -> Iterator[str]:
         yield "</g>"
 
 
-def _nodes(drawing: Drawing, look: Theme) -> Iterator[str]:
+def _nodes(drawing: Drawing, titles: Sequence[Title], look: Theme) -> Iterator[str]:
+    """The nodes, and before the first of a box its title: the Tab key and screen readers visit links in this order."""
+    opening: dict[int, list[Title]] = {}
+    for title in titles:
+        opening.setdefault(title.before, []).append(title)
     yield '<g class="nodes" stroke-width="1.2">'
-    for node in drawing.nodes:
-        yield opened(_node(node, look), node.cls)
+    for i, node in enumerate(drawing.nodes):
+        if i in opening:
+            yield from _titles(opening.pop(i))
+        yield opened(_node(node, look), node.reference)
     yield "</g>"
+    yield from _titles([title for rest in opening.values() for title in rest]) if opening else ()
 
 
 def _node(node: Figure, look: Theme) -> str:
-    head, outline, stroke, ink, radius = _look(node.flags, bool(node.cls), look)
+    head, outline, stroke, ink, radius = _look(node.flags, bool(node.reference), look)
     if "styled" in node.flags:
         outline, ink = node_paint(node.style, outline, ink)
     if "repeat" in node.flags:

@@ -1,63 +1,104 @@
-"""References to classes in a picture, and the addresses that a page has for them.
+"""References in a picture, and the addresses that a page has for them.
 
 A picture is drawn long before anybody knows where the pages of an API are. It says `torchrecorder:pkg.Class` at each
-layer; a front end puts an address in its place, or nothing.
+layer, `torchrecorder:pkg.Class#12` at one that is closed and was the call 12; a front end puts an address in its place,
+or nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from xml.sax.saxutils import quoteattr
 
-_NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"
-_CLASS = re.compile(_NAME)
-REFERENCE = f"torchrecorder:{_NAME}"
+_CLASS = r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"
+_CALL = "#[0-9]+"
+_WHOLE = re.compile(f"{_CLASS}(?:{_CALL})?|{_CALL}")
+REFERENCE = f"torchrecorder:(?:{_WHOLE.pattern})"
 """What stands in `href` of a kept picture: never an address."""
-_OPEN = re.compile(r'<a href="torchrecorder:([\w.]+)"[^>]*>|</a>')
+_OPEN = re.compile(r'<a href="torchrecorder:(?P<cls>[\w.]*)(?:#(?P<call>[0-9]+))?">|</a>')
+_DOOR = re.compile(
+    r'<a xlink:href="#[\w-]+-in-\d+"[^>]*>(?:<g[^>]*>)?(?:<path[^>]*>)?'
+    r'<rect x="(?P<x>[\d.]+)" y="(?P<y>[\d.]+)" width="(?P<width>[\d.]+)"[^>]*>'
+)
+_XLINK = "http://www.w3.org/1999/xlink"
 _UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\u2028-\u202e\ufeff]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _SAFE = frozenset(("http", "https", "mailto"))
 
 
-def opened(element: str, cls: str) -> str:
-    """The element as a reference to a class; itself if that is no dotted name."""
-    return f'<a href="torchrecorder:{cls}">{element}</a>' if _is_class(cls) else element
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """The closed layers of a picture that can be opened in its page."""
+
+    calls: Collection[int] = ()
+    """By the numbers of their calls."""
+    prefix: str = ""
+    """Begins the ids: `<prefix>-in-12` is what the call 12 opens, `<prefix>-at-12` where it does."""
+
+
+_NO_DOORS = Doors()
+
+
+def opened(element: str, reference: str) -> str:
+    """The element as a reference; itself if that is neither a dotted name nor a call, nor a name with a call."""
+    known = _known(reference)
+    return f'<a href="torchrecorder:{known}">{element}</a>' if known else element
 
 
 @lru_cache(maxsize=4096)
-def _is_class(cls: str) -> bool:
-    return _CLASS.fullmatch(cls) is not None
+def _known(reference: str) -> str:
+    """What of the reference can be followed."""
+    _, sign, call = reference.partition("#")
+    return next((text for text in (reference, sign + call) if _WHOLE.fullmatch(text)), "")
 
 
 def classes(svg: str) -> tuple[str, ...]:
     """The classes that a picture refers to, each once, in order."""
-    return tuple(dict.fromkeys(match[1] for match in _OPEN.finditer(svg) if match[1]))
+    return tuple(dict.fromkeys(match["cls"] for match in _OPEN.finditer(svg) if match["cls"]))
 
 
-def link(svg: str, urls: Mapping[str, str]) -> str:
+def link(svg: str, urls: Mapping[str, str], doors: Doors = _NO_DOORS) -> str:
     """The picture with addresses in place of references; a reference without one is removed.
 
     Links take the colour of the text around the picture, not that of the page's links: colours tell kinds. A picture
     with links is a group for those who do not see it, one without is an image, whose inside is not read out.
 
+    They are written as `xlink:href`, which browsers read as well: scripts of pages, such as the instant navigation of
+    Material for MkDocs, take everything with `href` for a link of HTML, and fail at those of SVG.
+
     Args:
         svg: A finished picture.
         urls: Addresses by class: relative ones, `#…`, `http:`, `https:` and `mailto:`; others are left out.
+        doors: The closed layers that lead to their own insides instead.
     """
     safe = {cls: url for cls, url in urls.items() if is_safe(url)}
     closing: list[str] = []
 
     def put(match: re.Match[str]) -> str:
-        if match[1] is None:
+        if match["cls"] is None:
             return closing.pop() if closing else ""
-        url = safe.get(match[1])
+        if match["call"] and int(match["call"]) in doors.calls:
+            closing.append("</a>")
+            there, here = (f"{doors.prefix}-{word}-{match['call']}" for word in ("in", "at"))
+            return f'<a xlink:href="#{there}" id="{here}" style="color:inherit">'
+        url = safe.get(match["cls"])
         closing.append("" if url is None else "</a>")
-        return "" if url is None else f'<a href={quoteattr(url)} style="color:inherit">'
+        return "" if url is None else f'<a xlink:href={quoteattr(url)} style="color:inherit">'
 
-    linked = _OPEN.sub(put, svg)
-    return linked if "<a " in linked else linked.replace(' role="group"', ' role="img"', 1)
+    linked = _DOOR.sub(_with_sign, _OPEN.sub(put, svg))
+    if "<a " not in linked:
+        return linked.replace(' role="group"', ' role="img"', 1)
+    return linked.replace("<svg ", f'<svg xmlns:xlink="{_XLINK}" ', 1)
+
+
+def _with_sign(door: re.Match[str]) -> str:
+    """A plus in the upper right corner of a layer that can be opened."""
+    right, top = float(door["x"]) + float(door["width"]), float(door["y"])
+    cross = f"M{right - 8.5:.4g} {top + 5.5:.4g}h5m-2.5-2.5v5"
+    return f'{door[0]}<path fill="none" stroke="currentColor" d="{cross}"/>'
 
 
 def is_safe(url: str) -> bool:

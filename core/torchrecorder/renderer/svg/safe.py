@@ -22,7 +22,7 @@ _TAG = re.compile(r'</[a-z]+>|<[a-z]+(?: [A-Za-z-]+="[^"<>&]*")*/?>', re.ASCII)
 _CLASSES = frozenset(("torchrecorder", "boxes", "titles", "edges", "skips", "shapes", "nodes", *COLOURS))
 _NUMBER = r"-?(?:\d+\.?\d*|\.\d+)"
 _PAINT = rf"none|currentColor|#[0-9a-f]{{6}}|var\(--torchrecorder-(?:{'|'.join(COLOURS)}),#[0-9a-f]{{6}}\)"
-_ID = "tr-[0-9a-f]{12}"
+_ID = r"tr-[0-9a-f]{12}(?:-i\d+)?"
 _VALUES = {
     **dict.fromkeys(("x", "y", "cx", "cy", "r", "rx", "ry", "width", "height", "font-size", "stroke-width"), _NUMBER),
     **dict.fromkeys(("fill-opacity", "stroke-opacity"), _NUMBER),

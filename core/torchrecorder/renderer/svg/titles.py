@@ -26,7 +26,9 @@ class Title:
     left: float
     word: Word
     rect: Rect
-    cls: str
+    reference: str
+    before: int
+    """Position of the node that is read next."""
     ink: str = ""
     """Colour of the words; that of the page if empty."""
 
@@ -52,4 +54,5 @@ def _length(word: Word) -> float:
 
 def _at(box: Figure, left: float, length: float, word: Word) -> Title:
     top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
-    return Title(left, word, Rect(left - 3, top, left + length + 3, bottom), box.cls, box.style.ink)
+    rect = Rect(left - 3, top, left + length + 3, bottom)
+    return Title(left, word, rect, box.reference, box.before, box.style.ink)

@@ -81,6 +81,14 @@ class Labels:
         module = self._module(calls[0])
         return "" if module is None else clean(module.cls, MAX_CLASS)
 
+    def reference(self, node: Node) -> str:
+        """What a layer refers to: its class, and behind `#` its call if there may be something to see inside."""
+        if node.kind != "call":
+            return ""
+        module, call = self._module(node.calls[0]), node.calls[0]
+        has_inside = module is not None and (call in self.kinds.calling or not module.native)
+        return self.cls(node.calls) + (f"#{call}" if has_inside else "")
+
     def _call(self, node: Node) -> Label:
         call = self.graph.calls[node.calls[0]]
         module = self._module(call.id)

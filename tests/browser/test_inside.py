@@ -1,0 +1,115 @@
+"""The switch between depths, and the insides of closed layers: by mouse and keyboard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Open
+from tests.browser.sites import THEMES
+
+
+def seen(page: Any, figure: str) -> list[str]:
+    """The titles of the pictures of a figure that are seen."""
+    found: list[str] = page.evaluate(
+        "(at) => [...document.querySelectorAll(at + ' svg.torchrecorder')].filter((it) => it.getClientRects().length)"
+        ".map((it) => it.querySelector('title').textContent + ' ' + it.querySelectorAll('.nodes g').length)",
+        figure,
+    )
+    return found
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_switch_by_mouse_and_keyboard(open_page: Open, theme: str) -> None:
+    page = open_page(theme)
+    figure = "#fig-switch"
+    (first,) = seen(page, figure)
+    page.locator(f"{figure} label", has_text="3").click()
+    (third,) = seen(page, figure)
+    assert third != first
+    page.keyboard.press("ArrowLeft")
+    (second,) = seen(page, figure)
+    assert second not in (first, third)
+    assert page.evaluate("document.activeElement.value") == "2"
+    assert page.evaluate("getComputedStyle(document.activeElement.parentElement).outlineStyle") == "solid"
+
+
+def test_the_switch_is_a_labelled_group(open_page: Open) -> None:
+    page = open_page("furo")
+    group = page.get_by_role("group", name="Depth", exact=True)
+    assert group.get_by_role("radio").count() == 3
+    assert group.get_by_role("radio", name="1", exact=True).is_checked()
+
+
+def test_only_the_chosen_depth_is_printed(open_page: Open) -> None:
+    page = open_page("furo")
+    page.locator("#fig-switch label", has_text="2").click()
+    before = seen(page, "#fig-switch")
+    page.emulate_media(media="print")
+    assert seen(page, "#fig-switch") == before
+    assert not page.locator("#fig-switch label").first.is_visible()
+    assert not page.locator("#fig-all .torchrecorder-tools").is_visible()
+
+
+def door(page: Any, text: str) -> Any:
+    return page.locator("#fig-closed .torchrecorder-picture a[id]", has_text=text).first
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_closed_layer_opens_and_closes(open_page: Open, theme: str) -> None:
+    page = open_page(theme)
+    (whole,) = seen(page, "#fig-closed")
+    door(page, "layer2").click()
+    page.wait_for_function("location.hash")
+    (inside,) = seen(page, "#fig-closed")
+    assert inside.startswith("layer2")
+    # A header that stays in place does not cover it.
+    assert page.evaluate("document.querySelector(':target').getBoundingClientRect().top") > 30
+    page.locator("#fig-closed .torchrecorder-path a:visible", has_text="ResNet").click()
+    page.wait_for_function("location.hash.includes('-at-')")
+    assert seen(page, "#fig-closed") == [whole]
+    page.go_back()
+    page.wait_for_function("location.hash.includes('-in-')")
+    assert seen(page, "#fig-closed") == [inside]
+
+
+@pytest.mark.parametrize("theme", ["furo", "material", "mkdocs"])
+def test_a_closed_layer_by_keyboard(open_page: Open, theme: str) -> None:
+    page = open_page(theme)
+    page.wait_for_load_state("networkidle")  # themes take the address into their hands when they start
+    (whole,) = seen(page, "#fig-closed")
+    door(page, "layer3").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.activeElement.matches('.torchrecorder-inside')")
+    (inside,) = seen(page, "#fig-closed")
+    assert inside.startswith("layer3")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "ResNet"
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.activeElement.id.includes('-at-')")
+    assert seen(page, "#fig-closed") == [whole]
+    assert "layer3" in page.evaluate("document.activeElement.textContent")
+
+
+def test_insides_are_not_printed(open_page: Open) -> None:
+    page = open_page("furo")
+    page.emulate_media(media="print")
+    assert len(seen(page, "#fig-closed")) == 1
+
+
+def test_tab_visits_layers_as_they_are_read(open_page: Open) -> None:
+    """In the classes that this site documents: a box comes before the layers in it, which come from top to bottom."""
+    page = open_page("furo")
+    middles = page.evaluate(
+        "[...document.querySelectorAll('#fig-all .nodes > a, #fig-all .nodes .titles > a')].map((it) => it.getBBox().y)"
+    )
+    assert len(middles) > 5
+    ways = page.evaluate(
+        """() => [...document.querySelectorAll('#fig-all .titles')].map((titles) => {
+            const y = titles.lastElementChild.getBBox().y, next = titles.nextElementSibling.getBBox();
+            return next.y - y;
+        })"""
+    )
+    assert ways
+    assert all(0 < way < 90 for way in ways)
