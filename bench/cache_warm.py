@@ -59,11 +59,9 @@ def rows() -> Iterator[str]:
 
 
 def _many_diagrams(root: Path) -> Iterator[str]:
-    """100 diagrams of one package, from the cache of this machine and from a committed one."""
+    """100 models of one package, from the cache of this machine and from a committed one."""
     _write(root / "nets", {"__init__": "", "layer": _LAYER, "net": _NET.format(package="nets")})
-    requests = [
-        read_request(f"nets.net.Net({2 + i % 50})", {"shape": "1,8", "depth": str(1 + i // 50)}) for i in range(100)
-    ]
+    requests = [read_request(f"nets.net.Net({2 + i})", {"shape": "1,8"}) for i in range(100)]
     local = Settings.for_project(root, path=["."])
     committed = replace(local, cache=root / "local", committed=root / "diagrams")
     for name, settings in (("own", local), ("committed", committed)):

@@ -119,7 +119,8 @@ class _Batch:
         return {request: self._outcome(request) for request in self.wanted}
 
     def _find_recordings(self) -> None:
-        kept = {request.recording: self.recordings.kept(request.recording) for request in self.wanted}
+        asked = dict.fromkeys(request.recording for request in self.wanted)
+        kept = {request: self.recordings.kept(request) for request in asked}
         self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
         self._record([request for request in self.wanted if kept[request.recording] is None])
 
