@@ -64,8 +64,8 @@ def draw(pages: Sequence[Page], settings: Settings) -> Batch:
     ]
     report.doubts(outcome.info for outcome in outcomes.values())
     _report(pages, results, report)
-    if pipeline.store.problem:
-        report.warn(pipeline.store.problem)
+    for text in pipeline.problems().values():
+        report.warn(text)
     errors = [outcome.error for outcome in outcomes.values()]
     stale = [message(error) for error in errors if isinstance(error, OutOfDate) and error.is_fatal]
     return Batch(results, report.warnings, stale)
