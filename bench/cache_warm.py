@@ -133,7 +133,7 @@ import sys
 from pathlib import Path
 from torchrecorder.diagram import Pipeline, Settings, read_request
 root = Path(sys.argv[1])
-request = read_request("nets.net.Net(2)", {"shape": "1,8", "depth": "1"})
+request = read_request("nets.net.Net(2)", {"shape": "1,8"})
 outcome = Pipeline(Settings.for_project(root, path=["."])).run([request])[request]
 assert outcome.diagram and outcome.diagram.inline_svg()
 print(*sorted({"torch", "graphviz", "nets", "numpy", "subprocess"} & set(sys.modules)))
