@@ -59,11 +59,9 @@ def rows() -> Iterator[str]:
 
 
 def _many_diagrams(root: Path) -> Iterator[str]:
-    """100 diagrams of one package, from the cache of this machine and from a committed one."""
+    """100 models of one package, from the cache of this machine and from a committed one."""
     _write(root / "nets", {"__init__": "", "layer": _LAYER, "net": _NET.format(package="nets")})
-    requests = [
-        read_request(f"nets.net.Net({2 + i % 50})", {"shape": "1,8", "depth": str(1 + i // 50)}) for i in range(100)
-    ]
+    requests = [read_request(f"nets.net.Net({2 + i})", {"shape": "1,8"}) for i in range(100)]
     local = Settings.for_project(root, path=["."])
     committed = replace(local, cache=root / "local", committed=root / "diagrams")
     for name, settings in (("own", local), ("committed", committed)):
@@ -135,7 +133,7 @@ import sys
 from pathlib import Path
 from torchrecorder.diagram import Pipeline, Settings, read_request
 root = Path(sys.argv[1])
-request = read_request("nets.net.Net(2)", {"shape": "1,8", "depth": "1"})
+request = read_request("nets.net.Net(2)", {"shape": "1,8"})
 outcome = Pipeline(Settings.for_project(root, path=["."])).run([request])[request]
 assert outcome.diagram and outcome.diagram.inline_svg()
 print(*sorted({"torch", "graphviz", "nets", "numpy", "subprocess"} & set(sys.modules)))

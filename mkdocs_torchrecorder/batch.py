@@ -20,7 +20,16 @@ from mkdocs_torchrecorder.links import Find, nowhere
 from mkdocs_torchrecorder.marker import marked_fences, marker, replace_markers
 from mkdocs_torchrecorder.page import KEY, Page
 from mkdocs_torchrecorder.report import Report, show_progress
-from torchrecorder.diagram import DiagramRequest, Outcome, Pipeline, Settings, concerns_build, message, site_options
+from torchrecorder.diagram import (
+    DiagramRequest,
+    LastingWorker,
+    Outcome,
+    Pipeline,
+    Settings,
+    concerns_build,
+    message,
+    site_options,
+)
 from torchrecorder.errors import NotDrawn, OptionError, OutOfDate, TorchRecorderError
 
 Result: TypeAlias = Outcome | OptionError
@@ -52,11 +61,17 @@ class Batch:
         return {file for outcome in outcomes if isinstance(outcome, Outcome) for file in outcome.sources}
 
 
-def draw(pages: Sequence[Page], settings: Settings) -> Batch:
-    """Draw what the markers of the pages ask for, and warn of what cannot be drawn."""
+def draw(pages: Sequence[Page], settings: Settings, lasting: LastingWorker | None = None) -> Batch:
+    """Draw what the markers of the pages ask for, and warn of what cannot be drawn.
+
+    Args:
+        pages: All that are to be drawn at once.
+        settings: Of the build.
+        lasting: Records for one build after the other.
+    """
     report = Report()
     wanted = [_requests(page, settings.options, report) for page in pages]
-    pipeline = Pipeline(settings)
+    pipeline = Pipeline(settings, None if lasting is None else lambda _: lasting.open(settings))
     requests = [request for asked in wanted for request in asked.values() if isinstance(request, DiagramRequest)]
     outcomes = pipeline.run(requests, show_progress)
     results = [
@@ -65,8 +80,8 @@ def draw(pages: Sequence[Page], settings: Settings) -> Batch:
     ]
     report.doubts(outcome.info for outcome in outcomes.values())
     _report(pages, results, report)
-    if pipeline.store.problem:
-        report.warn(pipeline.store.problem)
+    for text in pipeline.problems().values():
+        report.warn(text)
     errors = [outcome.error for outcome in outcomes.values()]
     stale = [message(error) for error in errors if isinstance(error, OutOfDate) and error.is_fatal]
     return Batch(results, report.warnings, stale)

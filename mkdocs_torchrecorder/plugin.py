@@ -23,7 +23,7 @@ from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.marker import marked_fences
 from mkdocs_torchrecorder.page import page_of_file
 from mkdocs_torchrecorder.report import Report
-from torchrecorder.diagram import ASSETS, SCRIPT, STYLE, Outcome, Settings
+from torchrecorder.diagram import ASSETS, SCRIPT, STYLE, LastingWorker, Outcome, Settings
 from torchrecorder.errors import OptionError
 
 if TYPE_CHECKING:
@@ -47,12 +47,19 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def __init__(self) -> None:
         super().__init__()
+        self._lasting: LastingWorker | None = None
         self._server: LiveReloadServer | None = None
         self._sources: set[Path] = set()
         self._watched: set[Path] = set()
 
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
-        """Nothing; but that it is here has MkDocs keep the object, and what it watches, between builds of a server."""
+        """Have a server's builds share a worker. That this is here has MkDocs keep the object between them."""
+        self._lasting = LastingWorker() if command == "serve" else None
+
+    def on_shutdown(self) -> None:
+        """End the worker that a server's builds shared."""
+        if self._lasting is not None:
+            self._lasting.close()
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig | None:
         """Have every Markdown of this build use the extension, that of docstrings too.
@@ -80,7 +87,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         if not self.config.enabled:
             return None
         pages = [page for file in files if (page := file.page) is not None and marked_fences(page.content or "")]
-        batch = draw([page_of_file(page.file, page.content or "") for page in pages], self._settings)
+        batch = draw([page_of_file(page.file, page.content or "") for page in pages], self._settings, self._lasting)
         self._results = {page.file.src_uri: results for page, results in zip(pages, batch.results, strict=True)}
         for page, results in zip(pages, batch.results, strict=True):
             _add_anchors(page, results)

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 _TYPE = "torchrecorder"
 
 
-def report(results: Mapping[Asked, Outcome | OptionError], store_problem: str = "") -> None:
+def report(results: Mapping[Asked, Outcome | OptionError], problems: Mapping[str, str]) -> None:
     """Warn of each diagram that failed, where it is asked for; and of what concerns the whole build, once.
 
     Raises:
@@ -37,8 +37,8 @@ def report(results: Mapping[Asked, Outcome | OptionError], store_problem: str = 
             _warn(error, message(error), asked.location)
     for errors in of_the_build.values():
         _warn(errors[0], message(errors[0], missing=len(errors)))
-    if store_problem:
-        logger.warning("%s", store_problem, type=_TYPE, subtype="cache")
+    for kind, text in problems.items():
+        logger.warning("%s", text, type=_TYPE, subtype=kind)
     _stop_if_stale(results)
 
 

@@ -51,6 +51,44 @@ def test_a_served_site_follows_its_models(tmp_path: Path, monkeypatch: pytest.Mo
     third = site.rebuild(site.config())
     assert third.progress == []
     assert pictures(third) == after
+    site.plugin.on_shutdown()
+
+
+def test_the_builds_of_a_server_share_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also a package that two diagrams share is imported anew by each build: it reads a file that nobody watches."""
+    folder = write_nets(tmp_path / "src")
+    code = folder / "nets" / "__init__.py"
+    width = folder / "nets" / "width.txt"
+    width.write_text("4")
+    text = code.read_text() + "\nWIDTH = int(open(__file__.replace('__init__.py', 'width.txt')).read())\n"
+    code.write_text(text.replace("width=8):", "width=None):").replace("(3, width)", "(3, width or WIDTH)"))
+    started = []
+
+    class Counted(subprocess.Popen[bytes]):
+        def __init__(self, command: list[str], **options: object) -> None:
+            super().__init__(command, **options)  # type: ignore[call-overload]
+            if "torchrecorder.recording.child" in command:
+                started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Counted)
+    site = Site(tmp_path / "site", folder, tmp_path / "cache")
+    site.write("index.md", FENCE + "\n" + FENCE.replace("nets.Net", "nets.other.Other"))
+    site.plugin.on_startup(command="serve", dirty=False)
+    assert "Linear 3→4" in site.rebuild(site.config()).page()
+    width.write_text("6")
+    assert "Linear 3→6" in site.rebuild(site.config()).page()
+    code.write_text(code.read_text().replace("(3, width or WIDTH)", "(3, 7)"))
+    assert "Linear 3→7" in site.rebuild(site.config()).page()
+    assert len(started) == 1
+    assert started[0].poll() is None
+
+    started[0].kill()
+    started[0].wait()
+    code.write_text(code.read_text().replace("(3, 7)", "(3, 9)"))
+    assert "Linear 3→9" in site.rebuild(site.config()).page()
+    assert len(started) == 2
+    site.plugin.on_shutdown()
+    assert started[1].poll() is not None
 
 
 def steps(built: Built) -> list[str]:

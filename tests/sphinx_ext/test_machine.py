@@ -55,6 +55,17 @@ def test_a_cache_that_cannot_be_written(pages: Project) -> None:
     assert len(built.svgs("index.html")) == 2
 
 
+def test_the_old_distribution_is_told_of_where_something_is_made(pages: Project) -> None:
+    facts = "Metadata-Version: 2.1\nName: torchrecorder\nVersion: 1.0.3\n"
+    pages.write("old/torchrecorder-1.0.3.dist-info/METADATA", facts)
+    built = pages.build("html", path="old")
+    assert built.warnings.count("WARNING") == 1
+    assert "the old distribution torchrecorder 1.0.3 is installed too" in built.warnings
+    assert "pip uninstall -y torchrecorder" in built.warnings
+    assert built.warnings.rstrip().endswith("[torchrecorder.install]")
+    assert pages.build("html", path="old").warnings == "", "and once is enough"
+
+
 def test_wrong_site_options_are_left_out(pages: Project) -> None:
     pages.configure('torchrecorder_options = {"depth": "deep", "dierction": "LR", "caption": "x", "fold": False}')
     built = pages.build("dummy")

@@ -12,16 +12,11 @@ from pathlib import Path
 from torchrecorder import __version__
 from torchrecorder.cli.shared import FAILED, Commands
 from torchrecorder.diagram import Settings
+from torchrecorder.diagram.old import old_distribution
 from torchrecorder.diagram.worker import Worker
 from torchrecorder.errors import EngineNotFound, TorchMissing
 from torchrecorder.renderer.layout import find_engine
 from torchrecorder.request import RecordingRequest
-
-_OLD = "torchrecorder"
-"""A distribution of another project that writes the same folder; pip does not notice."""
-_MEND = (
-    "python -m pip uninstall -y torchrecorder && python -m pip install --force-reinstall --no-deps torchrecorder-docs"
-)
 
 
 def add_to(commands: Commands) -> None:
@@ -51,8 +46,8 @@ def _versions() -> Iterator[tuple[bool, str]]:
     for name in ("sphinx", "mkdocs"):
         if (version := _version(name)) is not None:
             yield True, f"{name} {version}"
-    if (old := _version(_OLD)) is not None:
-        yield False, f"the old distribution {_OLD} {old} is installed over ours; mend it with: {_MEND}"
+    if old := old_distribution():
+        yield False, old
 
 
 def _engine() -> tuple[bool, str]:

@@ -28,5 +28,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"torchrecorder: {arguments.cache} is no cache")
         return USAGE
     swept = sweep(arguments.cache, days=arguments.days)
-    print(f"removed {swept.files} files, {swept.bytes / 1e6:.1f} MB; kept {swept.kept}")
+    young = f"; left {swept.young} that were written within the hour" if swept.young else ""
+    print(f"removed {swept.files} files, {swept.bytes / 1e6:.1f} MB; kept {swept.kept}{young}")
     return 0

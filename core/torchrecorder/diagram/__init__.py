@@ -6,6 +6,7 @@ Loads neither torch nor Graphviz: models are recorded in a process of their own,
 from torchrecorder.diagram.body import Body, read_body
 from torchrecorder.diagram.collecting import Collected, collect
 from torchrecorder.diagram.freshness import Finding, Verdict
+from torchrecorder.diagram.lasting import LastingWorker
 from torchrecorder.diagram.markup import ASSETS, SCRIPT, STYLE, contents
 from torchrecorder.diagram.model import Diagram
 from torchrecorder.diagram.names import names_of_class
@@ -37,6 +38,7 @@ __all__ = [
     "DrawingOptions",
     "FigureOptions",
     "Finding",
+    "LastingWorker",
     "Option",
     "Outcome",
     "Pipeline",

@@ -22,6 +22,7 @@ from torchrecorder.diagram.drawing import Drawing, KeptDrawing
 from torchrecorder.diagram.drawings import Drawings, RenderKey
 from torchrecorder.diagram.layers import Layers
 from torchrecorder.diagram.model import Diagram
+from torchrecorder.diagram.old import old_distribution
 from torchrecorder.diagram.options import DiagramRequest
 from torchrecorder.diagram.recordings import Recording, Recordings
 from torchrecorder.diagram.settings import Settings
@@ -77,6 +78,8 @@ class Pipeline:
     """Whether what is made goes into the committed cache, which alone is read then."""
     store: Store = field(init=False)
     layers: Layers = field(init=False)
+    has_worked: bool = field(init=False, default=False)
+    """Whether anything had to be recorded or drawn."""
 
     def __post_init__(self) -> None:
         if self.open_worker is None:
@@ -84,6 +87,15 @@ class Pipeline:
         self.store = Store(self.settings.cache)
         committed = [] if self.settings.committed is None else [Store(self.settings.committed, is_shared=True)]
         self.layers = Layers(committed[0]) if self.writes_committed and committed else Layers(self.store, committed)
+
+    def problems(self) -> dict[str, str]:
+        """What a build is to say once whatever its pages show, by the last part of the warning's name.
+
+        The old distribution is looked for only where there was something to do: a build without changes is not told
+        again, and does not wait for it.
+        """
+        found = {"cache": self.store.problem, "install": old_distribution() if self.has_worked else ""}
+        return {kind: text for kind, text in found.items() if text}
 
     def recordings(self) -> Recordings:
         """What finds and makes recordings for one build."""
@@ -99,7 +111,9 @@ class Pipeline:
         if file := os.environ.get(collecting.VARIABLE):
             collecting.note(file, self.settings, each)
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
-        outcomes = _Batch(self, each, on_progress).outcomes()
+        batch = _Batch(self, each, on_progress)
+        outcomes = batch.outcomes()
+        self.has_worked = self.has_worked or batch.has_worked
         return {request: _joined(request, [outcomes[one] for one in ones]) for request, ones in singles.items()}
 
 
@@ -121,6 +135,7 @@ class _Batch:
         self, pipeline: Pipeline, wanted: Sequence[DiagramRequest], on_progress: Callable[[Progress], None]
     ) -> None:
         self.wanted = wanted
+        self.has_worked = False
         self.on_progress = on_progress
         self.recordings = pipeline.recordings()
         self.drawings = Drawings(pipeline.layers, pipeline.store, pipeline.settings)
@@ -136,7 +151,8 @@ class _Batch:
         return {request: self._outcome(request) for request in self.wanted}
 
     def _find_recordings(self) -> None:
-        kept = {request.recording: self.recordings.kept(request.recording) for request in self.wanted}
+        asked = dict.fromkeys(request.recording for request in self.wanted)
+        kept = {request: self.recordings.kept(request) for request in asked}
         self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
         self._record([request for request in self.wanted if kept[request.recording] is None])
 
@@ -151,6 +167,7 @@ class _Batch:
             self._draw([request for request in missing if self.recorded[request.recording].digest])
 
     def _record(self, requests: Sequence[DiagramRequest]) -> None:
+        self.has_worked = self.has_worked or bool(requests)
         timeouts: dict[RecordingRequest, float] = {}
         for request in requests:
             timeouts[request.recording] = max(request.timeout_s, timeouts.get(request.recording, 0.0))
@@ -160,6 +177,7 @@ class _Batch:
         self.on_progress(Progress("recording", target, done, total))
 
     def _draw(self, requests: Sequence[DiagramRequest]) -> None:
+        self.has_worked = True
         keys = {self._key(request): self.recorded[request.recording] for request in requests}
         self.on_progress(Progress("drawing", "", 0, len(keys)))
         made = self.drawings.make(keys)

@@ -18,6 +18,7 @@ import os
 import re
 import secrets
 from collections.abc import Mapping
+from io import FileIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,10 +95,10 @@ class Store:
         self._write(self.folder / name, json.dumps(note, separators=(",", ":")).encode())
 
     def _entry_file(self, shelf: Shelf, key: str) -> str:
-        return os.path.join(self._place, shelf, key[:2], f"{key}.json")
+        return f"{self._place}/{shelf}/{key[:2]}/{key}.json"
 
     def _object_file(self, digest: str) -> str:
-        return os.path.join(self._place, "obj", digest[:2], digest)
+        return f"{self._place}/obj/{digest[:2]}/{digest}"
 
     def _write(self, file: str | Path, data: bytes) -> None:
         try:
@@ -135,5 +136,5 @@ class Store:
 
 
 def _read(file: str) -> bytes:
-    with open(file, "rb", buffering=0) as opened:
-        return opened.read()
+    with FileIO(file) as opened:
+        return opened.readall()

@@ -23,6 +23,8 @@ class Swept:
     files: int = 0
     bytes: int = 0
     kept: int = 0
+    young: int = 0
+    """Files that would have been removed, but may be part of a build that is still running."""
 
 
 def sweep(folder: Path, *, days: float | None = None, now: float | None = None) -> Swept:
@@ -82,8 +84,10 @@ class _Sweeper:
 
     def _remove(self, file: Path) -> None:
         with contextlib.suppress(OSError):
-            if self._age_s(file) > _YOUNG_S:
-                size = file.stat().st_size
-                file.unlink()
-                self.swept.files += 1
-                self.swept.bytes += size
+            if self._age_s(file) <= _YOUNG_S:
+                self.swept.young += 1
+                return
+            size = file.stat().st_size
+            file.unlink()
+            self.swept.files += 1
+            self.swept.bytes += size

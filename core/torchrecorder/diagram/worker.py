@@ -81,6 +81,7 @@ class Worker:
         self._memory_bytes = memory_bytes
         self._forks = forks
         self._shared: frozenset[str] = frozenset()
+        self._build = 0
         self._process: _Process | None = None
         self._absent: TorchMissing | None = None
         self._logs = tempfile.TemporaryDirectory(prefix="torchrecorder-")
@@ -94,11 +95,21 @@ class Worker:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process and remove its logs."""
         self._end_process()
         self._logs.cleanup()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process that a next job would find."""
+        return self._process is not None and self._process.is_running
+
     def expect(self, requests: Iterable[RecordingRequest]) -> None:
-        """Be told what will be asked, so that a package that several requests share is imported once."""
+        """Be told what a build will ask, so that a package that several of its requests share is imported once."""
+        self._build += 1
         counted = Counter(request.root_module() for request in requests)
         self._shared = frozenset(package for package, count in counted.items() if count > 1)
 
@@ -111,6 +122,7 @@ class Worker:
             "path": self._path if not self._python else foreign_path(self._path),
             "environment": {**os.environ, **FIXED_ENVIRONMENT},
             "package": request.root_module() if request.root_module() in self._shared else "",
+            "build": self._build,
             "memory_bytes": self._memory_bytes,
             "timeout_s": timeout_s,
             "log": str(log),
@@ -210,6 +222,11 @@ class _Process:
         except OSError as error:
             raise EOFError from error
         return self._next(timeout_s)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
 
     def end(self) -> str:
         """End the process, at the latest by force, and say how it ended."""

@@ -77,8 +77,8 @@ def signature(file: str) -> list[int] | None:
 
 
 def _key(job: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What the state after the import depends on, besides files."""
-    return job["package"], job["request"]["seed"], job["path"], job["environment"], job["memory_bytes"]
+    """What the state after the import depends on, besides its own files; what else it read may differ by build."""
+    return job["build"], job["package"], job["request"]["seed"], job["path"], job["environment"], job["memory_bytes"]
 
 
 def _serve(job: Mapping[str, Any], jobs: int, writer: int) -> None:

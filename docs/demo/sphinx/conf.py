@@ -10,4 +10,3 @@ extensions = ["sphinx_torchrecorder"]
 html_theme = "furo"
 html_title = "demo_nets, by Sphinx"
 numfig = True
-torchrecorder_cache = "../_build/cache"

@@ -111,6 +111,20 @@ def test_verify_records_again(docs: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "all fresh" in capsys.readouterr().out
 
 
+def test_a_project_without_a_cache(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(recorded, tmp_path / recorded.name)
+    monkeypatch.chdir(tmp_path / recorded.name)
+    for name in ("docs/conf.py", "mkdocs.yml"):
+        if (file := Path(name)).exists():
+            lines = file.read_text().splitlines()
+            file.write_text("\n".join(line for line in lines if "cache" not in line))
+    for command in ("update", "check"):
+        assert main([command, DOCS[recorded.name]]) == 2
+        assert "names no cache: write torchrecorder_cache" in capsys.readouterr().err
+
+
 def test_no_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path)]) == 1
     assert "there is none of conf.py, mkdocs.yml" in capsys.readouterr().err
@@ -133,7 +147,9 @@ def test_gc_removes_what_nothing_leads_to(docs: Path, capsys: pytest.CaptureFixt
     (cache / "rec" / "ff").mkdir(exist_ok=True)
     (cache / "rec" / "ff" / "ff.json").write_text("{")
     assert main(["gc", str(cache)]) == 0
-    assert "removed 0 files" in capsys.readouterr().out, "they may be part of a build that is running"
+    said = capsys.readouterr().out
+    assert "removed 0 files" in said, "they may be part of a build that is running"
+    assert "left 3 that were written within the hour" in said
     for file in cache.rglob("*"):
         os.utime(file, (1, 1))
     assert sweep(cache).files == 3
