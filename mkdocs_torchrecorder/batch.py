@@ -53,8 +53,10 @@ def draw(pages: Sequence[Page], settings: Settings) -> Batch:
         for asked in wanted
     ]
     _report(pages, results, report)
-    if pipeline.store.problem:
-        report.warn(pipeline.store.problem)
+    if pipeline.layers.problem:
+        report.warn(pipeline.layers.problem)
+    if pipeline.layers.notice:
+        report.say(pipeline.layers.notice)
     return Batch(results, report.warnings)
 
 

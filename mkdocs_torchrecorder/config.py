@@ -18,6 +18,9 @@ class TorchRecorderConfig(Config):  # type: ignore[no-untyped-call] # of MkDocs
     cache = c.Type(str, default="")
     """Folder for recordings and drawings; `.torchrecorder` if not given. Not inside of the documentation's folder."""
 
+    remote = c.Type(str, default="")
+    """A cache that a team shares: a URL that fsspec understands, or a folder."""
+
     engine = c.Type(str, default="auto")
     """`auto`, `pure`, `dot`, or the path of a Graphviz program."""
 

@@ -32,6 +32,7 @@ class TorchRecorderExtension(Extension):
         self.config = {
             "path": [[], "Folders to import models from, relative to the current one."],
             "cache": ["", "Folder for recordings and drawings; `.torchrecorder` if not given."],
+            "remote": ["", "A cache that a team shares: a URL that fsspec understands, or a folder."],
             "engine": ["auto", "`auto`, `pure`, `dot`, or the path of a Graphviz program."],
             "options": [{}, "Options for every diagram that does not set them itself."],
             "on_error": ["warn", "`warn` and show a box, or `raise`, for a builder that counts no warnings."],
@@ -76,6 +77,7 @@ def settings(root: Path, written: Mapping[str, Any]) -> Settings:
         root,
         cache=written["cache"],
         path=[path] if isinstance(path, str) else path,
+        remote=written["remote"],
         engine=written["engine"],
         options=good,
     )

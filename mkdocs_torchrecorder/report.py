@@ -36,6 +36,10 @@ class Report:
         if details:
             logger.debug("%s", details)
 
+    def say(self, text: str) -> None:
+        """Log what nobody needs to mend."""
+        logger.info("torchrecorder: %s", text)
+
 
 def show_progress(progress: Progress) -> None:
     """Log a step. A build in which nothing is recorded or drawn says nothing."""

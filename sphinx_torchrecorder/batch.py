@@ -36,7 +36,7 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     wanted = _read(asked, settings)
     pipeline = Pipeline(settings)
     build.results = _draw(wanted, pipeline, app.verbosity) if build.form != "nothing" else _problems(wanted)
-    report(build.results, pipeline.store.problem)
+    report(build.results, pipeline.layers.problem, pipeline.layers.notice)
     return _changed(app, build)
 
 

@@ -22,6 +22,13 @@ def setup(app: Sphinx) -> None:
     add = app.add_config_value
     add("torchrecorder_path", [], "", (list, tuple), "Folders to import models from, relative to conf.py.")
     add("torchrecorder_cache", "", "", (str,), "Folder for recordings and drawings, relative to conf.py.")
+    add(
+        "torchrecorder_remote",
+        "",
+        "",
+        (str,),
+        "A cache that a team shares: a URL for fsspec, or a folder.",
+    )
     add("torchrecorder_engine", "auto", "", (str,), "auto, pure, dot, or the path of a Graphviz program.")
     add("torchrecorder_options", {}, "", (dict,), "Options for every diagram that does not set them itself.")
 
@@ -40,6 +47,7 @@ def settings_of(app: Sphinx) -> Settings:
         cache=app.config.torchrecorder_cache or str(Path(app.doctreedir, "torchrecorder")),
         path=[str(folder) for folder in folders] if isinstance(folders, list | tuple) else [],
         engine=app.config.torchrecorder_engine,
+        remote=str(app.config.torchrecorder_remote or ""),
         options=_site_options(app.config.torchrecorder_options),
     )
 

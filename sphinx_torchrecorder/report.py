@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 _TYPE = "torchrecorder"
 
 
-def report(results: Mapping[Asked, Outcome | OptionError], store_problem: str = "") -> None:
+def report(results: Mapping[Asked, Outcome | OptionError], store_problem: str = "", notice: str = "") -> None:
     """Warn of each diagram that failed, where it is asked for; and of what concerns the whole build, once."""
     of_the_build: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
     for asked, result in results.items():
@@ -33,6 +33,8 @@ def report(results: Mapping[Asked, Outcome | OptionError], store_problem: str = 
         _warn(errors[0], message(errors[0], missing=len(errors)))
     if store_problem:
         logger.warning("%s", store_problem, type=_TYPE, subtype="cache")
+    if notice:
+        logger.info("torchrecorder: %s", notice)
 
 
 def _warn(error: TorchRecorderError, text: str, location: str | None = None) -> None:

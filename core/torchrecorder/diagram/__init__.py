@@ -20,7 +20,7 @@ from torchrecorder.diagram.options import (
 )
 from torchrecorder.diagram.page import concerns_build, message, remarks
 from torchrecorder.diagram.pipeline import Outcome, Pipeline, Progress
-from torchrecorder.diagram.settings import Settings
+from torchrecorder.diagram.settings import Settings, place
 
 __all__ = [
     "OPTIONS",
@@ -41,6 +41,7 @@ __all__ = [
     "concerns_build",
     "message",
     "names_of_class",
+    "place",
     "read_body",
     "read_drawing",
     "read_request",

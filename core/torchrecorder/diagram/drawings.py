@@ -50,6 +50,7 @@ class Drawings:
                 continue
             drawing = _read(self._store.object(str(entry.get("drawing"))))
             if drawing is not None and (is_local or is_safe(drawing.svg)):
+                self._store.keep("ren", key.digest(), entry)
                 return drawing
         return None
 

@@ -24,12 +24,16 @@ from torchrecorder.diagram.layers import Layers
 from torchrecorder.diagram.model import Diagram, Drawing
 from torchrecorder.diagram.options import DiagramRequest
 from torchrecorder.diagram.recordings import Recording, Recordings
+from torchrecorder.diagram.remote import Remote
 from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
 from torchrecorder.diagram.worker import Worker
 from torchrecorder.errors import NotDrawn, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.request import RecordingRequest
+
+COPIES = "remote"
+"""The part of this machine's cache that holds copies from the remote one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +84,7 @@ class Pipeline:
         if self.open_worker is None:
             self.open_worker = partial(Worker, python=self.settings.python, memory_bytes=self.settings.memory_bytes)
         self.store = Store(self.settings.cache)
-        committed = [] if self.settings.committed is None else [Store(self.settings.committed, is_shared=True)]
-        self.layers = Layers(committed[0]) if self.writes_committed and committed else Layers(self.store, committed)
+        self.layers = self._layers()
 
     def recordings(self) -> Recordings:
         """What finds and makes recordings for one build."""
@@ -96,7 +99,19 @@ class Pipeline:
         if file := os.environ.get(collecting.VARIABLE):
             collecting.note(file, self.settings, wanted)
             return {request: Outcome(request, None, NotDrawn()) for request in wanted}
-        return _Batch(self, wanted, on_progress).outcomes()
+        try:
+            return _Batch(self, wanted, on_progress).outcomes()
+        finally:
+            self.layers.close()
+
+    def _layers(self) -> Layers:
+        settings = self.settings
+        committed = [] if settings.committed is None else [Store(settings.committed, is_committed=True)]
+        remote = Remote(settings.remote) if settings.remote else None
+        if self.writes_committed and committed:
+            return Layers(committed[0], remote=remote)
+        copies = [Store(settings.cache / COPIES, is_shared=True)] if remote else []
+        return Layers(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
 
 
 class _Batch:

@@ -7,14 +7,10 @@ A forward of torch before a fork hangs the child, and Sphinx forks its readers a
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import queue
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,14 +20,9 @@ from typing import Any
 
 from torchrecorder.diagram.evidence import FIXED_ENVIRONMENT
 from torchrecorder.diagram.interpreter import foreign_path
+from torchrecorder.diagram.process import LineProcess
 from torchrecorder.diagram.settings import MEMORY_BYTES
-from torchrecorder.errors import (
-    FormatError,
-    TorchMissing,
-    TorchRecorderError,
-    WorkerCrashed,
-    WorkerTimeout,
-)
+from torchrecorder.errors import TorchMissing, TorchRecorderError, WorkerCrashed, WorkerTimeout
 from torchrecorder.request import RecordingRequest
 
 START_TIMEOUT_S = 180.0
@@ -81,7 +72,7 @@ class Worker:
         self._memory_bytes = memory_bytes
         self._forks = forks
         self._shared: frozenset[str] = frozenset()
-        self._process: _Process | None = None
+        self._process: LineProcess | None = None
         self._logs = tempfile.TemporaryDirectory(prefix="torchrecorder-")
 
     def __enter__(self) -> Worker:
@@ -129,13 +120,13 @@ class Worker:
             self._end_process()
         return _answer(request, message, _tail(log))
 
-    def _started(self, request: RecordingRequest) -> _Process:
+    def _started(self, request: RecordingRequest) -> LineProcess:
         if self._process is None:
             log = Path(self._logs.name, "worker.log")
             if self._python and shutil.which(self._python) is None:
                 raise TorchMissing(request.target, self._python, "there is no such program")
-            self._process = _Process(self._command(), self._environment(), log)
-            greeting = self._process.greeting()
+            self._process = LineProcess(self._command(), self._environment(), log)
+            greeting = _greeting(self._process)
             if "ready" not in greeting:
                 self._end_process()
                 cause = str(greeting.get("no_torch", "")) or _tail(log).rpartition("\n")[2]
@@ -186,76 +177,14 @@ def _answer(request: RecordingRequest, message: Mapping[str, Any], log: str) -> 
     )
 
 
-class _Process:
-    """The running worker: JSON lines out, JSON lines back, each wait with a limit."""
-
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-        with log.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env=environment,
-                start_new_session=True,  # Ctrl-C is for the builder, which then ends this process
-            )
-        self._lines: queue.Queue[bytes] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def greeting(self) -> dict[str, Any]:
-        """The first message: it is ready, or it has no torch; empty if the process ended without one."""
-        try:
-            return self._next(START_TIMEOUT_S)
-        except TimeoutError:
-            return {"no_torch": f"importing it took longer than {START_TIMEOUT_S:g} s"}
-        except EOFError:
-            return {}
-
-    def ask(self, job: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Send a job and wait for its answer.
-
-        Raises:
-            TimeoutError: None came in time.
-            EOFError: The process ended.
-        """
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(job).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError as error:
-            raise EOFError from error
-        return self._next(timeout_s)
-
-    def end(self) -> str:
-        """End the process, at the latest by force, and say how it ended."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-        try:
-            code = self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
-        return f"signal {-code}" if code < 0 else f"exit status {code}"
-
-    def _next(self, timeout_s: float) -> dict[str, Any]:
-        try:
-            line = self._lines.get(timeout=timeout_s)
-        except queue.Empty:
-            raise TimeoutError from None
-        if not line:
-            raise EOFError
-        try:
-            return dict(json.loads(line))
-        except ValueError as error:
-            raise FormatError("the worker's answer", str(error)) from error
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as stdout:
-            for line in stdout:
-                self._lines.put(line)
-        self._lines.put(b"")
+def _greeting(process: LineProcess) -> dict[str, Any]:
+    """The first message: it is ready, or it has no torch; empty if the process ended without one."""
+    try:
+        return process.next(START_TIMEOUT_S)
+    except TimeoutError:
+        return {"no_torch": f"importing it took longer than {START_TIMEOUT_S:g} s"}
+    except EOFError:
+        return {}
 
 
 def _tail(log: Path) -> str:
