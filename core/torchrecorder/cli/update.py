@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from torchrecorder.cli.lanes import open_lane
 from torchrecorder.cli.shared import FAILED, USAGE, Commands, add_docs, add_remote, pipeline_of, read_docs, remarks_of
@@ -132,7 +133,7 @@ def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
     except ImportError as error:
         raise ClusterFailed(address, f"{error}", 'pip install "torchrecorder-docs[dask]"') from error
     try:
-        client = Client(address, timeout=10, set_as_default=False)
+        client: Any = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise ClusterFailed(address, f"{error}", "is its scheduler running there?") from error
     with client:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 _HASH = re.compile(r"[0-9a-f]{64}")
+_CHECK = re.compile(rb'\{\n "check": "([0-9a-f]{64})",\n ')
 _LARGEST = 1 << 30
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -70,7 +71,7 @@ class Store:
 
     def note(self, name: str) -> dict[str, Any]:
         """A note that only saves time; empty if there is none."""
-        return entry_of(_read(self.folder / name)) or {}
+        return _object(_read(self.folder / name)) or {}
 
     def put_note(self, name: str, note: Mapping[str, Any]) -> None:
         """Keep a note in place of what was there."""
@@ -105,8 +106,9 @@ class Store:
         if (self.folder / "README").exists():  # it is written last
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        hides = [(".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)] if self._is_hidden else []
-        for name, text in (*hides, ("README", _README)):
+        hides = [(".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)]
+        keeps = [(".gitattributes", "* -text\n")]  # other line ends would not hash to the names
+        for name, text in (*(hides if self._is_hidden else keeps), ("README", _README)):
             (self.folder / name).write_text(text, encoding="utf-8")
 
 
@@ -116,17 +118,22 @@ def entry_name(shelf: Shelf, key: str) -> str:
 
 
 def entry_text(entry: Mapping[str, Any]) -> bytes:
-    """An entry as it is written: one fact a line and sorted, so that git shows what changed."""
-    return (json.dumps(entry, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+    """An entry as it is written: one fact a line and sorted, so that git shows what changed, under a digest of itself.
+
+    Without the digest, a flipped bit in the name of a file would be a dependency that is never looked at again.
+    """
+    text = json.dumps(entry, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+    facts = text.removeprefix(b"{").lstrip()
+    return b'{\n "check": "%s",\n %s' % (hashlib.sha256(facts).hexdigest().encode(), facts)
 
 
 def entry_of(data: bytes | None) -> dict[str, Any] | None:
     """The entry that was written; None for anything else."""
-    try:
-        found = json.loads(data or b"")
-    except (ValueError, RecursionError):
+    found = _CHECK.match(data or b"")
+    if data is None or found is None or hashlib.sha256(data[found.end() :]).hexdigest().encode() != found[1]:
         return None
-    return found if isinstance(found, dict) else None
+    entry = _object(data)
+    return entry and {name: fact for name, fact in entry.items() if name != "check"}
 
 
 def object_name(digest: str) -> str | None:
@@ -137,6 +144,14 @@ def object_name(digest: str) -> str | None:
 def object_of(data: bytes | None, digest: str) -> bytes | None:
     """The data, if it is what its hash says."""
     return data if data is not None and hashlib.sha256(data).hexdigest() == digest else None
+
+
+def _object(data: bytes | None) -> dict[str, Any] | None:
+    try:
+        found = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _read(file: Path) -> bytes | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchrecorder.diagram.store import POINTERS, Shelf, Store
+from torchrecorder.diagram.store import POINTERS, Shelf, Store, entry_of
 
 _YOUNG_S = 3600.0
 """What was written within the hour may be part of a build that is still running."""
@@ -71,9 +70,9 @@ class _Sweeper:
 
     def _wanted(self, file: Path, shelf: Shelf) -> list[str] | None:
         try:
-            entry = json.loads(file.read_bytes())
-            return [entry[name] for name in POINTERS[shelf]]
-        except (OSError, ValueError, KeyError, TypeError):
+            entry = entry_of(file.read_bytes()) or {}
+            return [str(entry[name]) for name in POINTERS[shelf]]
+        except (OSError, KeyError):
             return None
 
     def _age_s(self, file: Path) -> float:

@@ -73,7 +73,7 @@ class Worker:
         self._forks = forks
         self._shared: frozenset[str] = frozenset()
         self._process: LineProcess | None = None
-        self._logs = tempfile.TemporaryDirectory(prefix="torchrecorder-")
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Worker:
         return self
@@ -85,7 +85,9 @@ class Worker:
         trace: TracebackType | None,
     ) -> None:
         self._end_process()
-        self._logs.cleanup()
+        if self._scratch is not None:
+            self._scratch.cleanup()
+            self._scratch = None
 
     def expect(self, requests: Iterable[RecordingRequest]) -> None:
         """Be told what will be asked, so that a package that several requests share is imported once."""
@@ -94,8 +96,15 @@ class Worker:
 
     def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
         """Record one request; whatever happens to the process becomes the answer's error."""
-        log = Path(self._logs.name, "job.log")
-        log.unlink(missing_ok=True)
+        try:
+            log = self._folder() / "job.log"
+            log.unlink(missing_ok=True)
+            return self._record(request, timeout_s, log)
+        except OSError as error:  # of this machine: a full disk, no more processes
+            self._end_process()
+            return Answer(request, None, WorkerCrashed(request.target, f"it could not be started: {error}"))
+
+    def _record(self, request: RecordingRequest, timeout_s: float, log: Path) -> Answer:
         job = {
             "request": request.to_json(),
             "path": self._path if not self._python else foreign_path(self._path),
@@ -120,9 +129,15 @@ class Worker:
             self._end_process()
         return _answer(request, message, _tail(log))
 
+    def _folder(self) -> Path:
+        """For logs; it goes with this object."""
+        if self._scratch is None:
+            self._scratch = tempfile.TemporaryDirectory(prefix="torchrecorder-")
+        return Path(self._scratch.name)
+
     def _started(self, request: RecordingRequest) -> LineProcess:
         if self._process is None:
-            log = Path(self._logs.name, "worker.log")
+            log = self._folder() / "worker.log"
             if self._python and shutil.which(self._python) is None:
                 raise TorchMissing(request.target, self._python, "there is no such program")
             self._process = LineProcess(self._command(), self._environment(), log)
@@ -147,7 +162,7 @@ class Worker:
         package = Path(__file__).resolve().parents[1]
         if not self._python:
             return str(package.parent)
-        own = Path(self._logs.name, "own")
+        own = self._folder() / "own"
         own.mkdir(exist_ok=True)
         with contextlib.suppress(FileExistsError):
             try:

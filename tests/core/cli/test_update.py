@@ -182,6 +182,8 @@ def test_remote(docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     shutil.rmtree(docs / "diagrams")
     shutil.rmtree(docs / ".torchrecorder", ignore_errors=True)
     capsys.readouterr()
-    assert main(["update", str(docs), "--remote", str(tmp_path / "team")]) == 0
+    with (docs / "conf.py").open("a") as conf:
+        conf.write("torchrecorder_remote = 'team'\n")
+    assert main(["update", str(docs)]) == 0
     assert ", 0 to be recorded" in capsys.readouterr().err
     assert main(["check", str(docs)]) == 0, "what came from the team is in the committed cache"

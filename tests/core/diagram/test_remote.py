@@ -18,7 +18,7 @@ import pytest
 
 from torchrecorder.diagram import Outcome, Pipeline, Settings, read_request
 from torchrecorder.diagram.remote import Remote
-from torchrecorder.diagram.store import Store
+from torchrecorder.diagram.store import Store, entry_text
 from torchrecorder.diagram.worker import Answer, Worker
 from torchrecorder.errors import TorchMissing
 from torchrecorder.request import RecordingRequest
@@ -53,6 +53,8 @@ def project(root: Path) -> Path:
 class SharedWorker(Worker):
     """Records for all tests of this file."""
 
+    one: SharedWorker
+
     def open(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
         self._path = list(path)
         return nullcontext(self)
@@ -60,19 +62,16 @@ class SharedWorker(Worker):
 
 @pytest.fixture(scope="module", autouse=True)
 def worker() -> Iterator[Worker]:
-    global _worker
-    with SharedWorker([]) as _worker:
-        yield _worker
-
-
-_worker: SharedWorker
+    SharedWorker.one = SharedWorker([])
+    with SharedWorker.one as opened:
+        yield opened
 
 
 def pipeline(root: Path, remote: str, *, has_torch: bool = False, **more: Any) -> Pipeline:
     settings = Settings.for_project(
         root, path=["."], remote=remote, engine="auto" if has_torch else "no-such-engine", **more
     )
-    return Pipeline(settings, _worker.open) if has_torch else Pipeline(settings, NoTorch)
+    return Pipeline(settings, SharedWorker.one.open) if has_torch else Pipeline(settings, NoTorch)
 
 
 def build(root: Path, remote: str, **more: Any) -> tuple[Outcome, Pipeline]:
@@ -285,6 +284,7 @@ def test_an_evil_picture_is_not_shown(team: Path, here: Path) -> None:
     """With a hash that is right, and again from the copy."""
     (entry,) = (team / "ren").glob("*/*")
     facts = json.loads(entry.read_text())
+    del facts["check"]
     file = team / "obj" / facts["drawing"][:2] / facts["drawing"]
     drawing = json.loads(file.read_text())
     evil = json.dumps({**drawing, "svg": drawing["svg"].replace("</svg>", "<script>alert(1)</script></svg>")})
@@ -299,9 +299,10 @@ def test_an_evil_picture_is_not_shown(team: Path, here: Path) -> None:
 def test_paths_that_leave_the_cache_are_never_asked_for(team: Path, here: Path, tmp_path: Path) -> None:
     (entry,) = (team / "rec").glob("*/*")
     facts = json.loads(entry.read_text())
+    del facts["check"]
     (tmp_path / "secret").write_text("{}")
     for path in ("../secret", "../../secret", str(tmp_path / "secret"), "%2e%2e/secret", "file:///etc/passwd", 3, None):
-        entry.write_text(json.dumps({**facts, "modules": path, "graph": path}))
+        entry.write_bytes(entry_text({**facts, "modules": path, "graph": path}))
         assert isinstance(build(here, str(team))[0].error, TorchMissing)
     assert Remote(str(team)).object("../../secret") is None
 
