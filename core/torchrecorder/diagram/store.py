@@ -85,10 +85,10 @@ class Store:
 
     def _replace(self, file: Path, data: bytes) -> None:
         self._make_folder()
+        for part in file.relative_to(self.folder).parents:
+            if str(part) != "." and (self.folder / part).is_symlink():
+                raise OSError(f"{part} in it is a link, which may lead anywhere")
         file.parent.mkdir(parents=True, exist_ok=True)
-        for part in (file.parent, file.parent.parent):
-            if part != self.folder and part.is_symlink() and self.folder in part.parents:
-                raise OSError(f"{part} is a link, which may lead out of it")
         name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile would let nobody else read it
         try:
             with name.open("xb") as new:
