@@ -72,8 +72,8 @@ def corpus(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure; `-- record` the recorder, in ratios to the plain forward of the same run."""
-    install(session, "-e", ".", "transformers", "numpy")
+    """Measure; `-- record` the recorder, in ratios to the plain forward of the same run; `-- cache` the cache."""
+    install(session, "-e", ".[test]", "transformers", "numpy")
     session.install("--no-deps", "torchvision==0.28.0", "pillow")
     for name in session.posargs or ["record"]:
         session.run("python", f"bench/{name}.py")

@@ -74,6 +74,7 @@ class _Server:
             return b""
         line, ending = self._layer.ask(job)
         if ending == "builder gone":
+            self._layer.dismiss()
             os._exit(1)
         if ending != "line":
             self._layer.is_usable = False

@@ -15,12 +15,14 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torchrecorder.diagram import DiagramRequest, Pipeline, Settings, read_request
+from torchrecorder.cli.update import update
+from torchrecorder.diagram import Collected, DiagramRequest, Pipeline, Settings, read_request
 from torchrecorder.diagram.recordings import Recordings
 from torchrecorder.diagram.worker import Answer, Worker
 from torchrecorder.errors import OutOfDate, TorchMissing
@@ -219,6 +221,9 @@ def main(root: Path, task: str, *more: str) -> None:
         print("begun", flush=True)
         for request in soak.requests(int(more[0]), int(more[1])):
             soak.pipeline().run([request])
+    elif task == "update":
+        with ThreadPoolExecutor(1) as executor:
+            update(Collected(soak.settings(), (EDITED, KEPT)), executor, jobs=1)
     elif task == "limited":  # no file may become larger than this
         import resource
 
