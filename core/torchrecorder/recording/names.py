@@ -100,7 +100,7 @@ def op_name(func: Callable[..., Any]) -> OpName | None:
         return _property(name, getattr(owner, "__name__", ""))
     if name in _QUESTIONS or name in EXITS:
         return None
-    home = _public_functions().get(func)
+    home = public_functions().get(func)
     if home is not None:
         return home
     if isinstance(func, (MethodDescriptorType, WrapperDescriptorType)) or vars(Tensor).get(name) is func:
@@ -122,7 +122,8 @@ def _property(accessor: str, name: str) -> OpName | None:
 
 
 @functools.cache
-def _public_functions() -> dict[Any, OpName]:
+def public_functions() -> dict[Any, OpName]:
+    """The functions of torch's API with their names; slow, so the worker asks once before it forks."""
     found: dict[Any, OpName] = {}
     for namespace in _NAMESPACES:
         for name, item in vars(namespace).items():
