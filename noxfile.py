@@ -83,11 +83,13 @@ def corpus(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure; `-- record` the recorder, in ratios to the plain forward of the same run, `-- seeds` the four ports."""
+    """Measure; `-- record` the recorder, in ratios to the plain forward of the same run, `-- cache` the cache,
+    `-- seeds` the four ports.
+    """
     if "seeds" in session.posargs:
         session.notify("bench_seeds", posargs=[])
         return
-    install(session, "-e", ".", "transformers", "numpy")
+    install(session, "-e", ".[test]", "transformers", "numpy")
     session.install("--no-deps", "torchvision==0.28.0", "pillow")
     for name in session.posargs or ["record"]:
         session.run("python", f"bench/{name}.py")

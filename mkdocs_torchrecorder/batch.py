@@ -82,6 +82,8 @@ def draw(pages: Sequence[Page], settings: Settings, lasting: LastingWorker | Non
     _report(pages, results, report)
     for text in pipeline.problems().values():
         report.warn(text)
+    if pipeline.layers.notice:
+        report.say(pipeline.layers.notice)
     errors = [outcome.error for outcome in outcomes.values()]
     stale = [message(error) for error in errors if isinstance(error, OutOfDate) and error.is_fatal]
     return Batch(results, report.warnings, stale)

@@ -27,6 +27,9 @@ class TorchRecorderConfig(Config):  # type: ignore[no-untyped-call] # of MkDocs
     memory = c.Type(str, default="")
     """Address space that a recording may take, as in `32G`; `0` for no limit."""
 
+    remote = c.Type(str, default="")
+    """A cache that a team shares: a URL that fsspec understands, or a folder."""
+
     engine = c.Type(str, default="auto")
     """`auto`, `pure`, `dot`, or the path of a Graphviz program."""
 

@@ -40,7 +40,11 @@ class Report:
     def doubts(self, infos: Iterable[str]) -> None:
         """Log why diagrams may be out of date, though they most likely are not; the empty ones say nothing."""
         for info in dict.fromkeys(filter(None, infos)):
-            logger.info("torchrecorder: %s", info)
+            self.say(info)
+
+    def say(self, text: str) -> None:
+        """Log what nobody needs to mend."""
+        logger.info("torchrecorder: %s", text)
 
 
 def show_progress(progress: Progress) -> None:

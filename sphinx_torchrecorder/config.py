@@ -27,6 +27,7 @@ def setup(app: Sphinx) -> None:
     add("torchrecorder_on_stale", "warn", "", (str,), "warn, error or placeholder: what cannot be recorded again here.")
     add("torchrecorder_python", "", "", (str,), "The Python that records models; that of the build, if empty.")
     add("torchrecorder_memory", "", "", (str,), "Address space a recording may take, as in 32G; 0 for no limit.")
+    add("torchrecorder_remote", "", "", (str,), "A cache that a team shares: a URL for fsspec, or a folder.")
     add("torchrecorder_engine", "auto", "", (str,), "auto, pure, dot, or the path of a Graphviz program.")
     add("torchrecorder_options", {}, "", (dict,), "Options for every diagram that does not set them itself.")
 
@@ -47,6 +48,7 @@ def settings_of(app: Sphinx) -> Settings:
         committed=str(app.config.torchrecorder_cache),
         path=[str(folder) for folder in folders] if isinstance(folders, list | tuple) else [],
         engine=app.config.torchrecorder_engine,
+        remote=str(app.config.torchrecorder_remote or ""),
         options=_site_options(app.config.torchrecorder_options),
         python=str(app.config.torchrecorder_python),
     )

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 _TYPE = "torchrecorder"
 
 
-def report(results: Mapping[Asked, Outcome | OptionError], problems: Mapping[str, str]) -> None:
+def report(results: Mapping[Asked, Outcome | OptionError], problems: Mapping[str, str], notice: str) -> None:
     """Warn of each diagram that failed, where it is asked for; and of what concerns the whole build, once.
 
     Raises:
@@ -39,6 +39,8 @@ def report(results: Mapping[Asked, Outcome | OptionError], problems: Mapping[str
         _warn(errors[0], message(errors[0], missing=len(errors)))
     for kind, text in problems.items():
         logger.warning("%s", text, type=_TYPE, subtype=kind)
+    if notice:
+        logger.info("torchrecorder: %s", notice)
     _stop_if_stale(results)
 
 

@@ -16,6 +16,7 @@
     │   └── EngineNotFound               there is none
     ├── OutOfDate(RuntimeError)          the model changed, and it cannot be recorded here
     ├── CollectFailed(RuntimeError)      the requests of a documentation project cannot be had
+    ├── ClusterFailed(RuntimeError)      a cluster that was to record cannot be used
     ├── NotDrawn                         requests are only collected, so nothing is drawn
     ├── StylerError(RuntimeError)        a user's styler cannot be used
     ├── FormatError(ValueError)          a stored Graph cannot be read
@@ -361,6 +362,24 @@ class CollectFailed(TorchRecorderError, RuntimeError):
     def summary(self) -> str:
         """Which project, and what its tool said."""
         return f"cannot find the diagrams of {self.docs}: {self.reason}"
+
+
+@dataclass(eq=False)
+class ClusterFailed(TorchRecorderError, RuntimeError):
+    """A cluster that was to record cannot be used."""
+
+    kind: ClassVar[str] = "cluster"
+    address: str
+    reason: str
+    advice: str
+
+    def summary(self) -> str:
+        """Which cluster, and why."""
+        return f"cannot record on the dask cluster {self.address}: {self.reason}"
+
+    def hint(self) -> str:
+        """What to do about it."""
+        return self.advice
 
 
 @dataclass(eq=False)

@@ -28,6 +28,7 @@ EXAMPLES = [
     errors.BadInputs("'abc' is no shape and no list of shapes", "give one"),
     errors.OutOfDate("pkg.Net", ("pkg/net.py: Net.forward changed", "$WIDTH appeared"), is_fatal=True),
     errors.CollectFailed("docs", "there is none of conf.py, mkdocs.yml"),
+    errors.ClusterFailed("tcp://host:8786", "no answer", "is its scheduler running there?"),
     errors.NotDrawn(),
     errors.StylerError("pkg.Mine", ("style_node for 'fc' raised ValueError: no",), "Traceback …"),
 ]

@@ -156,3 +156,21 @@ def test_a_cache_that_cannot_be_written_is_one_warning(site: Site, cache: Path, 
     (warning,) = built.warnings
     assert warning.startswith("torchrecorder: cannot write to the cache")
     assert len(see(built.page()).figures) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "said", "warnings"),
+    [
+        ("http://127.0.0.1:9/team", "is left aside", 0),
+        ("nosuch://team", "cannot use the remote cache nosuch://team", 1),
+    ],
+)
+def test_a_remote_cache_that_is_none_stops_nothing(
+    site: Site, tmp_path: Path, url: str, said: str, warnings: int
+) -> None:
+    site.settings |= {"cache": str(tmp_path / "cache"), "remote": url}
+    site.write("index.md", FENCE)
+    built = site.build()
+    assert len(built.warnings) == warnings
+    assert said in "\n".join(record.getMessage() for record in built.records)
+    assert "<svg" in built.page()

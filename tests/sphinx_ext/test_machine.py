@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,23 @@ def test_wrong_site_options_are_left_out(pages: Project) -> None:
     assert "depth: 'deep' is no depth" in built.warnings
     assert "unknown option 'dierction', did you mean direction?" in built.warnings
     assert "caption: cannot be set for a whole site" in built.warnings
+
+
+def test_a_remote_cache(pages: Project) -> None:
+    """It is shared by folder here; one that does not answer is a line in the log, one that cannot be is a warning."""
+    pages.configure('torchrecorder_cache = "../one"\ntorchrecorder_remote = "../team"')
+    pages.build("html", "-W").ok()
+    assert list(Path(pages.root, "team/rec").glob("*/*.json"))
+
+    pages.configure('torchrecorder_cache = "../two"\ntorchrecorder_remote = "http://127.0.0.1:9/team"')
+    shutil.rmtree(pages.root / "out")
+    silent = pages.build("html", "-W").ok()
+    assert "the remote cache http://127.0.0.1:9/team is left aside" in silent.output
+    assert len(silent.svgs("index.html")) == 2
+
+    pages.configure('torchrecorder_cache = "../three"\ntorchrecorder_remote = "nosuch://team"')
+    shutil.rmtree(pages.root / "out")
+    wrong = pages.build("html")
+    assert wrong.warnings.count("WARNING") == 1
+    assert "cannot use the remote cache nosuch://team" in wrong.warnings
+    assert len(wrong.svgs("index.html")) == 2

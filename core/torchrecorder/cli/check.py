@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from torchrecorder.cli.shared import FAILED, Commands, add_docs, pipeline_of, read_docs
+from torchrecorder.cli.shared import FAILED, Commands, add_docs, pipeline_of, read_docs, remarks_of
 from torchrecorder.diagram import Collected, Pipeline, Verdict
 from torchrecorder.request import RecordingRequest
 
@@ -29,6 +30,8 @@ def add_to(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check, and give the exit status."""
     found = read_docs(arguments)
+    if found.settings.committed is not None:  # what others have is not in there yet
+        found = replace(found, settings=replace(found.settings, remote=""))
     wanted = list(dict.fromkeys(request.recording for request in found.requests))
     wrong = _check(pipeline_of(found), wanted) + (_verify(found, wanted) if arguments.verify else 0)
     print(f"{len(wanted)} recordings, {wrong} to be made again" if wrong else f"{len(wanted)} recordings, all fresh")
@@ -46,6 +49,9 @@ def _check(pipeline: Pipeline, wanted: Sequence[RecordingRequest]) -> int:
         elif manifest is not None and manifest.untracked:
             print(f"{'not provable':12} {request.target}: its code {', '.join(manifest.untracked)}")
     recordings.save()
+    pipeline.layers.close()
+    for remark in remarks_of(pipeline):
+        print(f"torchrecorder: {remark}", file=sys.stderr)
     return wrong
 
 
@@ -53,7 +59,7 @@ def _verify(found: Collected, wanted: Sequence[RecordingRequest]) -> int:
     """How many recordings that are fresh by their manifests come out otherwise when made again."""
     kept, wrong = pipeline_of(found).recordings(), 0
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
-        settings = replace(found.settings, cache=Path(scratch), committed=None, project=found.settings.root)
+        settings = replace(found.settings, cache=Path(scratch), committed=None, remote="", project=found.settings.root)
         requests = {request.recording: request.timeout_s for request in found.requests}
         again = Pipeline(settings).recordings().make(requests, lambda *_: None)
     for request in wanted:

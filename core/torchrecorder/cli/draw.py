@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from torchrecorder.cli.shared import FAILED, Commands
+from torchrecorder.cli.shared import FAILED, Commands, add_remote, remarks_of
 from torchrecorder.diagram import OPTIONS, Diagram, Pipeline, Progress, Settings, read_request
 from torchrecorder.diagram.options import one_depth
 from torchrecorder.errors import OptionError
@@ -41,6 +41,7 @@ def add_to(commands: Commands) -> None:
         metavar="FOLDER",
         help="where recordings are kept (default: .torchrecorder)",
     )
+    add_remote(draw)
     draw.add_argument("--engine", default="auto", help="auto, pure, dot, or the path of a Graphviz program")
     for option in OPTIONS:
         if option.stage != "figure":
@@ -55,8 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
     if request.depths:
         raise OptionError((one_depth(request.depths),))
     path = [".", *arguments.path]
-    settings = Settings.for_project(Path.cwd(), cache=arguments.cache, path=path, engine=arguments.engine)
-    outcome = Pipeline(settings).run([request], _show_progress)[request]
+    settings = Settings.for_project(
+        Path.cwd(), cache=arguments.cache, path=path, engine=arguments.engine, remote=arguments.remote
+    )
+    pipeline = Pipeline(settings)
+    outcome = pipeline.run([request], _show_progress)[request]
+    for remark in remarks_of(pipeline):
+        print(f"torchrecorder: {remark}", file=sys.stderr)
     if outcome.error is not None:
         print(f"torchrecorder: error: {outcome.error}", file=sys.stderr)
         if details := outcome.error.details():

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeAlias
 
 from torchrecorder.diagram import Collected, Pipeline, collect
+from torchrecorder.diagram.worker import Worker
 from torchrecorder.errors import OptionError
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -25,9 +28,23 @@ def add_docs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def pipeline_of(found: Collected) -> Pipeline:
-    """What looks after the cache that the project commits."""
-    return Pipeline(found.settings, writes_committed=True)
+def add_remote(parser: argparse.ArgumentParser) -> None:
+    """Add the option for a cache that a team shares."""
+    parser.add_argument(
+        "--remote", default="", metavar="URL", help="a cache that a team shares: a URL for fsspec, or a folder"
+    )
+
+
+def pipeline_of(
+    found: Collected, open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
+) -> Pipeline:
+    """What looks after the cache that the project shares, or if it has none, the one of this machine."""
+    return Pipeline(found.settings, open_worker, writes_committed=True)
+
+
+def remarks_of(pipeline: Pipeline) -> list[str]:
+    """What is to be said of the caches."""
+    return [text for text in (pipeline.layers.problem, pipeline.layers.notice) if text]
 
 
 def read_docs(arguments: argparse.Namespace) -> Collected:

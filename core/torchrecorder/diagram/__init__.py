@@ -22,7 +22,7 @@ from torchrecorder.diagram.options import (
 )
 from torchrecorder.diagram.page import concerns_build, message, remarks
 from torchrecorder.diagram.pipeline import Outcome, Pipeline, Progress
-from torchrecorder.diagram.settings import Settings
+from torchrecorder.diagram.settings import Settings, place
 from torchrecorder.diagram.table import HEAD, cells
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "contents",
     "message",
     "names_of_class",
+    "place",
     "read_body",
     "read_drawing",
     "read_request",

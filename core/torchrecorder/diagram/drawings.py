@@ -61,6 +61,7 @@ class Drawings:
             if is_local and not self._is_by_the_engine_of_now(entry):
                 continue
             if (drawing := self._kept.find(str(entry.get("drawing")), is_trusted=is_local)) is not None:
+                self._store.keep("ren", key.digest(), entry)
                 return drawing
         return None
 

@@ -41,6 +41,8 @@ class KeptDrawings:
     def find(self, digest: str, *, is_trusted: bool) -> KeptDrawing | None:
         """The drawing of a hash; None if there is none, it is damaged, or the whitelist refuses what nobody trusts."""
         stamp = self._store.stamp(digest)
+        if stamp is None and self._store.object(digest) is not None:  # from far away; now there may be a copy
+            stamp = self._store.stamp(digest)
         if stamp is None:
             return None
         row = self._row(digest)

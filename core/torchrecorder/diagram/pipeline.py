@@ -25,6 +25,7 @@ from torchrecorder.diagram.model import Diagram
 from torchrecorder.diagram.old import old_distribution
 from torchrecorder.diagram.options import DiagramRequest
 from torchrecorder.diagram.recordings import Recording, Recordings
+from torchrecorder.diagram.remote import Remote
 from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
 from torchrecorder.diagram.styling import source_of
@@ -33,6 +34,9 @@ from torchrecorder.errors import NotDrawn, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.request import RecordingRequest
 from torchrecorder.sources import ModuleFinder
+
+COPIES = "remote"
+"""The part of this machine's cache that holds copies from the remote one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +89,7 @@ class Pipeline:
         if self.open_worker is None:
             self.open_worker = partial(Worker, python=self.settings.python, memory_bytes=self.settings.memory_bytes)
         self.store = Store(self.settings.cache)
-        committed = [] if self.settings.committed is None else [Store(self.settings.committed, is_shared=True)]
-        self.layers = Layers(committed[0]) if self.writes_committed and committed else Layers(self.store, committed)
+        self.layers = self._layers()
 
     def problems(self) -> dict[str, str]:
         """What a build is to say once whatever its pages show, by the last part of the warning's name.
@@ -94,7 +97,7 @@ class Pipeline:
         The old distribution is looked for only where there was something to do: a build without changes is not told
         again, and does not wait for it.
         """
-        found = {"cache": self.store.problem, "install": old_distribution() if self.has_worked else ""}
+        found = {"cache": self.layers.problem, "install": old_distribution() if self.has_worked else ""}
         return {kind: text for kind, text in found.items() if text}
 
     def recordings(self) -> Recordings:
@@ -112,9 +115,21 @@ class Pipeline:
             collecting.note(file, self.settings, each)
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
         batch = _Batch(self, each, on_progress)
-        outcomes = batch.outcomes()
+        try:
+            outcomes = batch.outcomes()
+        finally:
+            self.layers.close()
         self.has_worked = self.has_worked or batch.has_worked
         return {request: _joined(request, [outcomes[one] for one in ones]) for request, ones in singles.items()}
+
+    def _layers(self) -> Layers:
+        settings = self.settings
+        committed = [] if settings.committed is None else [Store(settings.committed, is_committed=True)]
+        remote = Remote(settings.remote) if settings.remote else None
+        if self.writes_committed and committed:
+            return Layers(committed[0], remote=remote)
+        copies = [Store(settings.cache / COPIES, is_shared=True)] if remote else []
+        return Layers(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
 
 
 def _joined(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:

@@ -83,6 +83,7 @@ class Recordings:
                 continue
             finding = self._freshness.of(manifest, is_local=is_local)
             if finding.verdict is Verdict.FRESH:
+                self._store.keep("rec", request.key(), entry)
                 return manifest, finding
             if best[0] is None or finding.verdict is Verdict.IMPORT_ONLY:
                 best = manifest, finding

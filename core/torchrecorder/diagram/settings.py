@@ -40,6 +40,8 @@ class Settings:
     """A cache that is part of the project; it is read where `cache` has nothing, and never written by a build."""
     on_stale: OnStale = "warn"
     """What is done where a picture is out of date and cannot be made again."""
+    remote: str = ""
+    """A cache that a team shares: a URL that fsspec understands, or a folder; empty for none."""
     project: Path | None = None
     """The folder that files are named from in the cache; where the cache lies, if it is not given."""
 
@@ -60,6 +62,7 @@ class Settings:
         memory: str = "",
         committed: str = "",
         on_stale: OnStale = "warn",
+        remote: str = "",
     ) -> Settings:
         """Settings with paths relative to the project's folder; this process's own import path comes behind `path`.
 
@@ -73,6 +76,7 @@ class Settings:
             memory: Address space that a recording may take, as in `32G`; `0` for no limit.
             committed: A cache that is part of the project.
             on_stale: What is done where a picture is out of date and cannot be made again.
+            remote: A cache that a team shares: a URL that fsspec understands, or a folder.
 
         Raises:
             OptionError: `memory` or `on_stale` cannot be read, or both.
@@ -90,6 +94,7 @@ class Settings:
             memory_bytes=read_memory(memory) if memory else MEMORY_BYTES,
             committed=root / committed if committed else None,
             on_stale=on_stale,
+            remote=place(root, remote),
             project=root,
         )
 
@@ -113,6 +118,11 @@ def read_memory(text: str) -> int | None:
     if found is None:
         raise ValueError(f"memory: {text!r} is no amount: write 16G, 800M, or 0 for no limit")
     return int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " ")) or None
+
+
+def place(root: Path, url: str) -> str:
+    """A URL as it is; a folder, relative to another one, as its whole path."""
+    return os.path.abspath(root / url) if url and "://" not in url else url
 
 
 def _program(root: Path, python: str) -> str:

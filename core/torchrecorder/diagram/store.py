@@ -17,14 +17,20 @@ import json
 import os
 import re
 import secrets
+import stat
 from collections.abc import Mapping
 from io import FileIO
 from pathlib import Path
 from typing import Any, Literal
 
 _HASH = re.compile(r"[0-9a-f]{64}")
+_CHECK = re.compile(rb'\{\n "check": "([0-9a-f]{64})",\n ')
+_LARGEST = 1 << 30
+_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 Shelf = Literal["rec", "ren"]
+POINTERS: Mapping[Shelf, tuple[str, ...]] = {"rec": ("graph", "modules"), "ren": ("drawing",)}
+"""The fields of an entry that name objects."""
 
 _README = "Written by torchrecorder. Safe to delete: what is needed is made again.\n"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache directory tag by torchrecorder, see https://bford.info/cachedir/\n"
@@ -33,44 +39,36 @@ _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache directory tag by 
 class Store:
     """A cache folder; it is made when the first thing is put into it.
 
-    A shared one, which is committed with the project or comes from elsewhere, holds nothing of this machine, is not
-    hidden from git, and is not trusted.
+    A shared one, which is committed with the project or comes from elsewhere, holds nothing of this machine and is not
+    trusted. Only a committed one is not hidden from git.
     """
 
-    def __init__(self, folder: Path, *, is_shared: bool = False) -> None:
+    def __init__(self, folder: Path, *, is_shared: bool = False, is_committed: bool = False) -> None:
         self.folder = folder
         self._place = os.fspath(folder)  # paths as objects cost more than the files that a build reads
-        self.is_shared = is_shared
+        self.is_shared = is_shared or is_committed
+        self._is_hidden = not is_committed
         self.problem = ""
         """Why something could not be written; a build goes on without, and says so once."""
 
     def entry(self, shelf: Shelf, key: str) -> dict[str, Any] | None:
         """The entry of that key; None if there is none or it cannot be read."""
-        try:
-            found = json.loads(_read(self._entry_file(shelf, key)).decode())
-        except (OSError, ValueError, RecursionError):
-            return None
-        return found if isinstance(found, dict) else None
+        return entry_of(_read(f"{self._place}/{entry_name(shelf, key)}"))
 
     def put_entry(self, shelf: Shelf, key: str, entry: Mapping[str, Any]) -> None:
         """Keep an entry under a key, in place of what was there."""
-        text = json.dumps(entry, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
-        self._write(self._entry_file(shelf, key), text.encode())
+        self._write(self.folder / entry_name(shelf, key), entry_text(entry))
 
     def object(self, digest: str) -> bytes | None:
         """The object of that hash; None if there is none or it is damaged."""
-        if not _HASH.fullmatch(digest):
-            return None  # an entry that is not ours may name a path
-        try:
-            data = _read(self._object_file(digest))
-        except OSError:
-            return None
-        return data if hashlib.sha256(data).hexdigest() == digest else None
+        name = object_name(digest)
+        return None if name is None else object_of(_read(f"{self._place}/{name}"), digest)
 
     def stamp(self, digest: str) -> list[int] | None:
         """Changes when the file of an object does; None if there is none."""
         try:
-            found = os.stat(self._object_file(digest)) if _HASH.fullmatch(digest) else None
+            name = object_name(digest)
+            found = None if name is None else os.lstat(f"{self._place}/{name}")
         except OSError:
             return None
         return found and [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]
@@ -79,35 +77,28 @@ class Store:
         """Keep an object and give its hash."""
         digest = hashlib.sha256(data).hexdigest()
         if self.object(digest) is None:
-            self._write(self._object_file(digest), data)
+            self._write(self.folder / "obj" / digest[:2] / digest, data)
         return digest
 
     def note(self, name: str) -> dict[str, Any]:
         """A note that only saves time; empty if there is none."""
-        try:
-            found = json.loads((self.folder / name).read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return _object(_read(self.folder / name)) or {}
 
     def put_note(self, name: str, note: Mapping[str, Any]) -> None:
         """Keep a note in place of what was there."""
         self._write(self.folder / name, json.dumps(note, separators=(",", ":")).encode())
 
-    def _entry_file(self, shelf: Shelf, key: str) -> str:
-        return f"{self._place}/{shelf}/{key[:2]}/{key}.json"
-
-    def _object_file(self, digest: str) -> str:
-        return f"{self._place}/obj/{digest[:2]}/{digest}"
-
-    def _write(self, file: str | Path, data: bytes) -> None:
+    def _write(self, file: Path, data: bytes) -> None:
         try:
-            self._replace(Path(file), data)
+            self._replace(file, data)
         except OSError as error:
             self.problem = self.problem or f"cannot write to the cache {self.folder}: {error.strerror or error}"
 
     def _replace(self, file: Path, data: bytes) -> None:
         self._make_folder()
+        for part in file.relative_to(self.folder).parents:
+            if str(part) != "." and (self.folder / part).is_symlink():
+                raise OSError(f"{part} in it is a link, which may lead anywhere")
         file.parent.mkdir(parents=True, exist_ok=True)
         name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile would let nobody else read it
         try:
@@ -123,18 +114,66 @@ class Store:
 
     def _make_folder(self) -> None:
         """The folder, told apart from the user's own work for people, git and backup programs."""
-        if self.folder.is_dir():
+        if (self.folder / "README").exists():  # it is written last
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        ours = (
-            [("README", _README)]
-            if self.is_shared
-            else [(".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG), ("README", _README)]
-        )
-        for name, text in ours:
+        hides = [(".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)]
+        keeps = [(".gitattributes", "* -text\n")]  # other line ends would not hash to the names
+        for name, text in (*(hides if self._is_hidden else keeps), ("README", _README)):
             (self.folder / name).write_text(text, encoding="utf-8")
 
 
-def _read(file: str) -> bytes:
-    with FileIO(file) as opened:
-        return opened.readall()
+def entry_name(shelf: Shelf, key: str) -> str:
+    """Where an entry lies in a cache."""
+    return f"{shelf}/{key[:2]}/{key}.json"
+
+
+def entry_text(entry: Mapping[str, Any]) -> bytes:
+    """An entry as it is written: one fact a line and sorted, so that git shows what changed, under a digest of itself.
+
+    Without the digest, a flipped bit in the name of a file would be a dependency that is never looked at again.
+    """
+    text = json.dumps(entry, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+    facts = text.removeprefix(b"{").lstrip()
+    return b'{\n "check": "%s",\n %s' % (hashlib.sha256(facts).hexdigest().encode(), facts)
+
+
+def entry_of(data: bytes | None) -> dict[str, Any] | None:
+    """The entry that was written; None for anything else."""
+    found = _CHECK.match(data or b"")
+    if data is None or found is None or hashlib.sha256(data[found.end() :]).hexdigest().encode() != found[1]:
+        return None
+    entry = _object(data)
+    return entry and {name: fact for name, fact in entry.items() if name != "check"}
+
+
+def object_name(digest: str) -> str | None:
+    """Where an object lies in a cache; None for what is no hash, since an entry that is not ours may name a path."""
+    return f"obj/{digest[:2]}/{digest}" if _HASH.fullmatch(digest) else None
+
+
+def object_of(data: bytes | None, digest: str) -> bytes | None:
+    """The data, if it is what its hash says."""
+    return data if data is not None and hashlib.sha256(data).hexdigest() == digest else None
+
+
+def _object(data: bytes | None) -> dict[str, Any] | None:
+    try:
+        found = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _read(file: str | Path) -> bytes | None:
+    """The content of a regular file; a shared cache may hold a link to a device, which would never end."""
+    try:
+        handle = os.open(file, _OPEN)
+    except (OSError, ValueError):
+        return None
+    try:
+        with FileIO(handle) as opened:
+            found = os.fstat(handle)
+            return opened.readall() if stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST else None
+    except OSError:
+        return None

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchrecorder.diagram.store import Store
+from torchrecorder.diagram.store import POINTERS, Shelf, Store, entry_of
 
 _YOUNG_S = 3600.0
 """What was written within the hour may be part of a build that is still running."""
-_POINTERS = {"rec": ("graph", "modules"), "ren": ("drawing",)}
 
 
 @dataclass(slots=True)
@@ -36,7 +34,7 @@ def sweep(folder: Path, *, days: float | None = None, now: float | None = None) 
         now: Seconds since the epoch; taken from the clock if not given.
     """
     sweeper = _Sweeper(folder, time.time() if now is None else now, days)
-    needed = {digest for shelf in _POINTERS for digest in sweeper.entries(shelf)}
+    needed = {digest for shelf in POINTERS for digest in sweeper.entries(shelf)}
     sweeper.objects(needed)
     return sweeper.swept
 
@@ -49,7 +47,7 @@ class _Sweeper:
         self._now = now
         self._days = days
 
-    def entries(self, shelf: str) -> Iterator[str]:
+    def entries(self, shelf: Shelf) -> Iterator[str]:
         """The objects that good entries of a shelf lead to; the others are removed."""
         for file in self._files(shelf):
             wanted = self._wanted(file, shelf)
@@ -72,11 +70,11 @@ class _Sweeper:
     def _is_forgotten(self, file: Path) -> bool:
         return self._days is not None and self._age_s(file) > self._days * 86400
 
-    def _wanted(self, file: Path, shelf: str) -> list[str] | None:
+    def _wanted(self, file: Path, shelf: Shelf) -> list[str] | None:
         try:
-            entry = json.loads(file.read_bytes())
-            return [entry[name] for name in _POINTERS[shelf]]
-        except (OSError, ValueError, KeyError, TypeError):
+            entry = entry_of(file.read_bytes()) or {}
+            return [str(entry[name]) for name in POINTERS[shelf]]
+        except (OSError, KeyError):
             return None
 
     def _age_s(self, file: Path) -> float:

@@ -6,15 +6,10 @@ A forward of torch before a fork hangs the child, and Sphinx forks its readers a
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import queue
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,14 +19,9 @@ from typing import Any
 
 from torchrecorder.diagram.evidence import FIXED_ENVIRONMENT
 from torchrecorder.diagram.interpreter import environment, foreign_path
+from torchrecorder.diagram.process import LineProcess
 from torchrecorder.diagram.settings import MEMORY_BYTES
-from torchrecorder.errors import (
-    FormatError,
-    TorchMissing,
-    TorchRecorderError,
-    WorkerCrashed,
-    WorkerTimeout,
-)
+from torchrecorder.errors import TorchMissing, TorchRecorderError, WorkerCrashed, WorkerTimeout
 from torchrecorder.request import RecordingRequest
 
 START_TIMEOUT_S = 180.0
@@ -82,9 +72,9 @@ class Worker:
         self._forks = forks
         self._shared: frozenset[str] = frozenset()
         self._build = 0
-        self._process: _Process | None = None
+        self._process: LineProcess | None = None
         self._absent: TorchMissing | None = None
-        self._logs = tempfile.TemporaryDirectory(prefix="torchrecorder-")
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Worker:
         return self
@@ -100,7 +90,9 @@ class Worker:
     def close(self) -> None:
         """End the process and remove its logs."""
         self._end_process()
-        self._logs.cleanup()
+        if self._scratch is not None:
+            self._scratch.cleanup()
+            self._scratch = None
 
     @property
     def is_running(self) -> bool:
@@ -115,8 +107,15 @@ class Worker:
 
     def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
         """Record one request; whatever happens to the process becomes the answer's error."""
-        log = Path(self._logs.name, "job.log")
-        log.unlink(missing_ok=True)
+        try:
+            log = self._folder() / "job.log"
+            log.unlink(missing_ok=True)
+            return self._record(request, timeout_s, log)
+        except OSError as error:  # of this machine: a full disk, no more processes
+            self._end_process()
+            return Answer(request, None, WorkerCrashed(request.target, f"it could not be started: {error}"))
+
+    def _record(self, request: RecordingRequest, timeout_s: float, log: Path) -> Answer:
         job = {
             "request": request.to_json(),
             "path": self._path if not self._python else foreign_path(self._path),
@@ -143,15 +142,21 @@ class Worker:
             self._end_process()
         return _answer(request, message, _tail(log))
 
-    def _started(self, request: RecordingRequest) -> _Process:
+    def _folder(self) -> Path:
+        """For logs; it goes with this object."""
+        if self._scratch is None:
+            self._scratch = tempfile.TemporaryDirectory(prefix="torchrecorder-")
+        return Path(self._scratch.name)
+
+    def _started(self, request: RecordingRequest) -> LineProcess:
         if self._absent is not None:  # starting a Python for each of a hundred diagrams takes a minute
             raise TorchMissing(request.target, self._absent.python, self._absent.cause)
         if self._process is None:
-            log = Path(self._logs.name, "worker.log")
+            log = self._folder() / "worker.log"
             if self._python and shutil.which(self._python) is None:
                 raise TorchMissing(request.target, self._python, "there is no such program")
-            self._process = _Process(self._command(), environment(self._python, Path(self._logs.name)), log)
-            greeting = self._process.greeting()
+            self._process = LineProcess(self._command(), environment(self._python, self._folder()), log)
+            greeting = _greeting(self._process)
             if "ready" not in greeting:
                 self._end_process()
                 cause = str(greeting.get("no_torch", "")) or _tail(log).rpartition("\n")[2]
@@ -183,81 +188,14 @@ def _answer(request: RecordingRequest, message: Mapping[str, Any], log: str) -> 
     )
 
 
-class _Process:
-    """The running worker: JSON lines out, JSON lines back, each wait with a limit."""
-
-    def __init__(self, command: Sequence[str], variables: Mapping[str, str], log: Path) -> None:
-        with log.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                env=variables,
-                start_new_session=True,  # Ctrl-C is for the builder, which then ends this process
-            )
-        self._lines: queue.Queue[bytes] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def greeting(self) -> dict[str, Any]:
-        """The first message: it is ready, or it has no torch; empty if the process ended without one."""
-        try:
-            return self._next(START_TIMEOUT_S)
-        except TimeoutError:
-            return {"no_torch": f"importing it took longer than {START_TIMEOUT_S:g} s"}
-        except EOFError:
-            return {}
-
-    def ask(self, job: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Send a job and wait for its answer.
-
-        Raises:
-            TimeoutError: None came in time.
-            EOFError: The process ended.
-        """
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(job).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError as error:
-            raise EOFError from error
-        return self._next(timeout_s)
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the process has not ended."""
-        return self._process.poll() is None
-
-    def end(self) -> str:
-        """End the process, at the latest by force, and say how it ended."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-        try:
-            code = self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
-        return f"signal {-code}" if code < 0 else f"exit status {code}"
-
-    def _next(self, timeout_s: float) -> dict[str, Any]:
-        try:
-            line = self._lines.get(timeout=timeout_s)
-        except queue.Empty:
-            raise TimeoutError from None
-        if not line:
-            raise EOFError
-        try:
-            return dict(json.loads(line))
-        except ValueError as error:
-            raise FormatError("the worker's answer", str(error)) from error
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as stdout:
-            for line in stdout:
-                self._lines.put(line)
-        self._lines.put(b"")
+def _greeting(process: LineProcess) -> dict[str, Any]:
+    """The first message: it is ready, or it has no torch; empty if the process ended without one."""
+    try:
+        return process.next(START_TIMEOUT_S)
+    except TimeoutError:
+        return {"no_torch": f"importing it took longer than {START_TIMEOUT_S:g} s"}
+    except EOFError:
+        return {}
 
 
 def _tail(log: Path) -> str:

@@ -31,9 +31,12 @@ def main() -> None:
         _send(answers, _line({"no_torch": f"{type(error).__name__}: {error}"}))
         return
     from torchrecorder.recording.job import answer_line
+    from torchrecorder.recording.names import public_functions
     from torchrecorder.tracing.installed import distribution_names
 
     distribution_names()
+    public_functions()
+    torch.manual_seed(0)  # the first one reads sources of torch, for a traceback that CUDA might want
     gc.collect()
     gc.freeze()
     _send(answers, _line({"ready": {"torch": torch.__version__, "python": sys.version.partition(" ")[0]}}))
@@ -74,6 +77,7 @@ class _Server:
             return b""
         line, ending = self._layer.ask(job)
         if ending == "builder gone":
+            self._layer.dismiss()
             os._exit(1)
         if ending != "line":
             self._layer.is_usable = False

@@ -81,7 +81,7 @@ def end(pid: int, *, by_itself: bool = False) -> str:
         pid: Its process id.
         by_itself: Whether its pipe has come to an end, so that it is ending and only what it started must be killed.
     """
-    status = _wait_a_moment(pid) if by_itself else None
+    status = wait_a_moment(pid) if by_itself else None
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
     if status is None:
@@ -92,7 +92,7 @@ def end(pid: int, *, by_itself: bool = False) -> str:
     return "its code closed the descriptors of the process" if code == MUTE else f"exit status {code}"
 
 
-def _wait_a_moment(pid: int) -> int | None:
+def wait_a_moment(pid: int) -> int | None:
     """The status of a child that is about to end; None if it does not, having closed its pipe for another reason."""
     deadline = time.monotonic() + 1.0
     while time.monotonic() < deadline:

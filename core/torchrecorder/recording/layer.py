@@ -60,6 +60,14 @@ class Layer:
         """Those that lead to the process."""
         return self._writer, self._reader
 
+    def dismiss(self) -> None:
+        """Have the process end by itself, with the job that it waits for and all that the job started.
+
+        If this process just ended, the kernel would kill the layer and its job, but not what the job started.
+        """
+        os.close(self._writer)
+        forking.wait_a_moment(self._pid)
+
     def end(self) -> None:
         """End the process."""
         for descriptor in self.descriptors():

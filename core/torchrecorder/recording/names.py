@@ -100,7 +100,7 @@ def op_name(func: Callable[..., Any]) -> OpName | None:
         return _property(name, getattr(owner, "__name__", ""))
     if name in _QUESTIONS or name in EXITS:
         return None
-    home = _public_functions().get((name, func))
+    home = public_functions().get((name, func))
     if home is not None:
         return home
     if isinstance(func, (MethodDescriptorType, WrapperDescriptorType)) or vars(Tensor).get(name) is func:
@@ -122,8 +122,11 @@ def _property(accessor: str, name: str) -> OpName | None:
 
 
 @functools.cache
-def _public_functions() -> dict[tuple[str, Any], OpName]:
-    """By the function and its own name, since `torch.mm` equals `torch.dsmm`."""
+def public_functions() -> dict[tuple[str, Any], OpName]:
+    """The functions of torch's API with their names; slow, so the worker asks once before it forks.
+
+    By the function and its own name, since `torch.mm` equals `torch.dsmm`.
+    """
     found: dict[tuple[str, Any], OpName] = {}
     for namespace in _NAMESPACES:
         for name, item in vars(namespace).items():

@@ -101,7 +101,7 @@ def test_update_makes_only_what_is_missing(docs: Path, capsys: pytest.CaptureFix
 def test_update_takes_any_executor_and_tells_errors(docs: Path) -> None:
     Path("src/zoo_nets.py").write_text(NETS.replace("super()", "raise ValueError('too wide'); super()"))
     with ThreadPoolExecutor(1) as executor:
-        errors = update(collect(docs), executor, jobs=1)
+        errors = update(collect(docs), executor, jobs=1).errors
     assert set(errors) == {"zoo_nets.Net", "zoo_nets.Net(5)"}
     assert all("too wide" in error for error in errors.values())
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from torchrecorder.diagram import Outcome, Pipeline, Settings, read_request
+from torchrecorder.diagram.store import entry_text
 from torchrecorder.diagram.worker import Answer, Worker
 from torchrecorder.errors import OutOfDate, TorchMissing
 from torchrecorder.renderer.svg import is_safe
@@ -73,7 +74,13 @@ def test_it_is_enough(project: Path) -> None:
 
 def test_it_holds_nothing_of_this_machine(recorded: Path) -> None:
     files = [file for file in (recorded / "diagrams").rglob("*") if file.is_file()]
-    assert {file.relative_to(recorded / "diagrams").parts[0] for file in files} == {"rec", "ren", "obj", "README"}
+    assert {file.relative_to(recorded / "diagrams").parts[0] for file in files} == {
+        "rec",
+        "ren",
+        "obj",
+        "README",
+        ".gitattributes",
+    }
     assert not [file for file in files if str(recorded).encode() in file.read_bytes()]
 
 
@@ -161,7 +168,8 @@ def forge(project: Path, evil: str) -> None:
     digest = hashlib.sha256(data).hexdigest()
     file_of(project, digest).parent.mkdir(exist_ok=True)
     file_of(project, digest).write_bytes(data)
-    entry.write_text(json.dumps({**facts, "drawing": digest}))
+    del facts["check"]
+    entry.write_bytes(entry_text({**facts, "drawing": digest}))
 
 
 def file_of(project: Path, digest: str) -> Path:
@@ -177,11 +185,20 @@ ODD: list[dict[str, Any]] = [
     {"odd": 1},
 ]
 OURS = {"torchrecorder_manifest": 2, "graph": "../../../etc/passwd"}
-ENTRIES = ["{", "[]", '{"torchrecorder_manifest": 99}', '{"torchrecorder_manifest": 2, "graph": 3}', "[" * 100_000]
+ENTRIES: list[dict[str, Any]] = [{"torchrecorder_manifest": 99}, {"torchrecorder_manifest": 2, "graph": 3}]
 
 
-@pytest.mark.parametrize("text", ENTRIES + [json.dumps({**OURS, **odd}) for odd in ODD])
-def test_an_entry_that_is_none_of_ours_is_a_miss(project: Path, text: str) -> None:
+@pytest.mark.parametrize("facts", ENTRIES + [{**OURS, **odd} for odd in ODD])
+def test_an_entry_that_is_none_of_ours_is_a_miss(project: Path, facts: dict[str, Any]) -> None:
+    (entry,) = (project / "diagrams" / "rec").rglob("*.json")
+    entry.write_bytes(entry_text(facts))
+    assert isinstance(build(project).error, TorchMissing)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "[" * 100_000, "\x00", '{"graph": 3}', '{\n "check": "' + "0" * 64 + '",\n }']
+)
+def test_what_is_no_entry_is_a_miss(project: Path, text: str) -> None:
     (entry,) = (project / "diagrams" / "rec").rglob("*.json")
     entry.write_text(text)
     assert isinstance(build(project).error, TorchMissing)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import tempfile
+import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from torchrecorder.errors import ForwardError, TargetImportFailed, TorchMissing,
 from torchrecorder.request import RecordingRequest
 
 NETS = """
-import os, re, sys
+import ctypes, os, re, subprocess, sys, threading, time
 import torch
 from torch import nn
 
@@ -50,6 +53,37 @@ class Unsaid(Net):
 
 class Stops(Net):
     def forward(self, x): raise SystemExit
+
+class Falls(Net):
+    def forward(self, x): ctypes.string_at(0)
+
+class Exits(Net):
+    def forward(self, x): os._exit(3)
+
+class Interrupts(Net):
+    def forward(self, x): raise KeyboardInterrupt
+
+class Loops(Net):
+    def forward(self, x):
+        while True: pass
+
+class Recurses(Net):
+    def forward(self, x): return self.forward(x)
+
+class Leaves(Net):
+    def forward(self, x):
+        threading.Thread(target=time.sleep, args=(1000,)).start()
+        if os.fork() == 0: time.sleep(1000)
+        subprocess.Popen(["sleep", "1000"])
+        os.chdir("/"); sys.path.clear(); os.environ.clear()
+        print("{not json"); os.write(1, b"raw\\n"); os.system("echo shell")
+        return super().forward(x)
+
+class LeavesAndLoops(Net):
+    def forward(self, x):
+        if os.fork() == 0: time.sleep(1000)
+        open(os.environ["LIM_COUNT"], "w").write("running")
+        while True: pass
 """
 
 
@@ -160,6 +194,89 @@ def test_a_death_in_a_layer_harms_nobody(worker: Worker, folder: Path) -> None:
     assert isinstance(ask(worker, "lim_nets.Closes").error, WorkerCrashed)
     assert isinstance(ask(worker, "lim_nets.Native", timeout_s=2).error, WorkerTimeout)
     assert ask(worker, "lim_nets.Net").error is None
+
+
+BAD = {
+    "Exits": "exit status 3",
+    "Stops": "sys.exit(None)",
+    "Falls": "signal SIGSEGV",
+    "Loops": "longer than 2 s",
+    "Native": "longer than 2 s",
+    "Hoards": "MemoryError",
+    "Interrupts": "KeyboardInterrupt",
+    "Recurses": "RecursionError",
+    "Closes": "closed the descriptors",
+}
+GOOD = ("Net", "Leaves", "Unserialisable")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no fork")
+@pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "in a layer"])
+def test_one_after_the_other(worker: Worker, is_shared: bool) -> None:
+    """Every kind of bad manners in one build, with a good job after each."""
+    requests = [RecordingRequest(f"lim_nets.{name}") for name in (*BAD, *GOOD)]
+    worker.expect(requests if is_shared else [])
+    for name, words in BAD.items():
+        error = ask(worker, f"lim_nets.{name}", timeout_s=2 if "longer" in words else 60).error
+        assert error is not None, name
+        assert words in str(error) + error.details()
+        assert ask(worker, "lim_nets.Net").error is None, name
+    for name in GOOD:
+        assert ask(worker, f"lim_nets.{name}").error is None
+    assert ask(worker, "lim_nets.Net").error is None
+
+
+KILLED = """
+import sys
+from torchrecorder.diagram.worker import Worker
+from torchrecorder.request import RecordingRequest
+worker = Worker([sys.argv[1]])
+requests = [RecordingRequest(f"lim_nets.{name}", "1,3", run="real") for name in ("Net", "LeavesAndLoops")]
+worker.expect(requests)
+for request in requests:
+    worker.record(request, timeout_s=600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_no_orphan_of_a_layer_stays_when_the_builder_is_killed(folder: Path, tmp_path: Path) -> None:
+    """Neither the worker, nor the layer, nor the job, nor what the job forked."""
+    mark = tmp_path / "running"
+    path = os.pathsep.join(filter(None, sys.path))
+    environment = {**os.environ, "PYTHONPATH": path, "LIM_COUNT": str(mark)}
+    builder = subprocess.Popen([sys.executable, "-c", KILLED, str(folder)], env=environment)
+    assert _comes(mark.exists)
+    assert len(_marked(mark)) >= 4
+    builder.kill()
+    builder.wait()
+    assert _comes(lambda: not _marked(mark)), _marked(mark)
+
+
+def _comes(what: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 60
+    while not what() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return what()
+
+
+def _marked(mark: Path) -> list[str]:
+    """The processes that have our mark in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(mark).encode() in (process / "environ").read_bytes():
+                found.append(process.name)
+        except OSError:
+            continue
+    return found
+
+
+def test_no_place_for_temporary_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(folder / "no such folder"))
+    with Worker([str(folder)]) as worker:
+        error = ask(worker, "lim_nets.Net").error
+    assert isinstance(error, WorkerCrashed)
+    assert "it could not be started: " in str(error)
 
 
 def test_another_python(folder: Path, tmp_path: Path) -> None:

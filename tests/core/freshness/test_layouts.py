@@ -6,12 +6,14 @@ import importlib.util
 import os
 import subprocess
 import sys
+import venv
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 NET = """from pathlib import Path
 from torch import nn
@@ -93,6 +95,56 @@ def test_a_pth_file(make_project: Callable[..., Any], tmp_path: Path, monkeypatc
     assert project.draw("pkg.net.Net")[1] == 0
     project.edit("src/pkg/net.py", "self.fc(x)", "self.fc(x).relu()")
     assert project.draw("pkg.net.Net")[1] == 1
+
+
+BUILD = """
+import hashlib, sys; from pathlib import Path
+from torchrecorder.diagram import Pipeline, Settings, read_request
+settings = Settings.for_project(Path(sys.argv[1]))
+request = read_request("pkg.net.Net", {"shape": "1,3"})
+print(Pipeline(settings).recordings().look(request.recording)[1])
+outcome = Pipeline(settings).run([request])[request]
+print(outcome.error or hashlib.sha256(outcome.diagram.svg.encode()).hexdigest())
+"""
+HOOK = """
+import importlib.util, sys
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "pkg":
+            return importlib.util.spec_from_file_location(
+                name, {folder!r} + "/pkg/__init__.py", submodule_search_locations=[{folder!r} + "/pkg"]
+            )
+sys.meta_path.append(Finder)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="its environments lie otherwise")
+@pytest.mark.parametrize("kind", ["pth", "hook"])
+def test_a_real_editable_install(make_project: Callable[..., Any], tmp_path: Path, kind: str) -> None:
+    """In an environment of its own, where nothing but the install knows the package, neither here nor in the worker."""
+    project = make_project(files("src/") | {"src/pkg/__init__.py": ""})
+    venv.create(tmp_path / "venv", symlinks=True)
+    site = next((tmp_path / "venv" / "lib").glob("python*/site-packages"))
+    (site / "torch.pth").write_text(str(Path(torch.__file__).parents[1]))
+    source = str(project.root / "src")
+    (site / "__editable___pkg_finder.py").write_text(HOOK.format(folder=source))
+    (site / "pkg.pth").write_text(source if kind == "pth" else "import __editable___pkg_finder")
+
+    def build() -> list[str]:
+        command = [str(tmp_path / "venv" / "bin" / "python"), "-P", "-c", BUILD, str(project.root)]
+        env = {**os.environ, "PYTHONPATH": CORE}
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    found, picture = build()
+    assert found == "it was never recorded"
+    assert build() == ["fresh", picture]
+    project.edit("src/pkg/net.py", "self.fc(x)", "self.fc(x).relu()")
+    found, other = build()
+    assert found == "pkg/net.py: Net.forward changed"
+    assert other != picture
+    assert len(other) == len(picture) == 64
+    assert build() == ["fresh", other]
 
 
 def python(version: str) -> Path | None:

@@ -121,18 +121,21 @@ class _Run:
 
 
 def _run(program: Path, sources: list[str], timeout_s: float) -> _Run | OSError:
-    with tempfile.TemporaryDirectory(prefix="torchrecorder-") as name:
-        folder = Path(name)
-        files = [f"p{i}.dot" for i in range(len(sources))]
-        for file, source in zip(files, sources, strict=True):
-            (folder / file).write_text(source, encoding="utf-8", errors="replace")
-        try:
-            status, killed = _wait(_start(program, folder, files), timeout_s)
-        except OSError as error:
-            return error
-        stderr = (folder / "stderr").read_bytes()[: 8 * MAX_STDERR].decode("utf-8", "replace")
-        pictures = [folder / f"{file}.json0" for file in files]
-        return _Run(status, killed, [*map(_finished, pictures)], [path.exists() for path in pictures], stderr)
+    try:
+        with tempfile.TemporaryDirectory(prefix="torchrecorder-") as name:
+            return _run_in(Path(name), program, sources, timeout_s)
+    except OSError as error:  # the program is gone, or a disk is full
+        return error
+
+
+def _run_in(folder: Path, program: Path, sources: list[str], timeout_s: float) -> _Run:
+    files = [f"p{i}.dot" for i in range(len(sources))]
+    for file, source in zip(files, sources, strict=True):
+        (folder / file).write_text(source, encoding="utf-8", errors="replace")
+    status, killed = _wait(_start(program, folder, files), timeout_s)
+    stderr = (folder / "stderr").read_bytes()[: 8 * MAX_STDERR].decode("utf-8", "replace")
+    pictures = [folder / f"{file}.json0" for file in files]
+    return _Run(status, killed, [*map(_finished, pictures)], [path.exists() for path in pictures], stderr)
 
 
 def _start(program: Path, folder: Path, files: list[str]) -> subprocess.Popen[bytes]:

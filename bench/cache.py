@@ -1,0 +1,197 @@
+"""What the cache and the worker cost, and what they survive: `nox -s bench -- cache`.
+
+Prints goal and reading. Times are those of the processor where one process works, and of the clock where the gain is
+that several do.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.core.diagram.soaking import EDITED, KEPT, WIDTHS, Soak, fresh
+from torchrecorder.cli.update import update
+from torchrecorder.diagram import Collected, Pipeline, Settings, Verdict, read_request
+from torchrecorder.diagram.worker import Worker
+
+MODELS = 50
+KILLS = 200
+REAL_KILLS = 20
+DAMAGES = 400
+NETS = "from torch import nn\n" + "".join(
+    f"class Net{n}(nn.Module):\n"
+    f"    def __init__(self):\n        super().__init__()\n        self.a, self.b = nn.Linear(8, {n + 1}), nn.ReLU()\n"
+    "    def forward(self, x): return self.b(self.a(x))\n"
+    for n in range(MODELS)
+)
+NAMES = [f"zoo_small.Net{n}" for n in range(MODELS)]
+REQUESTS = tuple(read_request(name, {"shape": "1,8"}) for name in NAMES)
+
+
+def main() -> None:
+    """Measure one part after another, each in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="torchrecorder-bench-") as name:
+        scratch = Path(name)
+        for part in (recording, jobs, kills, real_kills, together, damage, full_disk):
+            folder = scratch / part.__name__
+            folder.mkdir()
+            for goal, reached in part(folder):
+                print(f"{goal:86} {reached}", flush=True)
+
+
+def recording(folder: Path) -> Iterator[tuple[str, str]]:
+    """Small models, one after another in one worker; the processor's time of all its processes."""
+    (folder / "zoo_small.py").write_text(NETS)
+    with Worker([str(folder)]) as worker:
+        worker.expect([request.recording for request in REQUESTS])
+        first, _ = _timed(lambda: worker.record(REQUESTS[0].recording, timeout_s=60))
+        each = [_timed(lambda r=r: worker.record(r.recording, timeout_s=60))[0] for r in REQUESTS[1:]]
+        errors = [worker.record(REQUESTS[0].recording, timeout_s=60).error]
+    assert errors == [None]
+    middle = statistics.median(each) * 1e3
+    yield "first of 50 small models, with the one import of torch: no goal, by the clock", f"{first:.1f} s"
+    yield (
+        "each further of 50 small models: <= 80 ms, by the clock, median (all)",
+        (f"{middle:.0f} ms ({min(each) * 1e3:.0f} to {max(each) * 1e3:.0f} ms)"),
+    )
+    few, many = _spent(folder, 1), _spent(folder, MODELS)
+    yield (
+        "each further of them: <= 80 ms of the processor, each importing its module",
+        (f"{(many - few) / (MODELS - 1) * 1e3:.0f} ms; torch and the first: {few:.1f} s"),
+    )
+
+
+def _timed(do: Callable[[], object]) -> tuple[float, object]:
+    start = time.perf_counter()
+    found = do()
+    return time.perf_counter() - start, found
+
+
+def _spent(folder: Path, count: int) -> float:
+    """The processor's time of a worker and all its jobs; without a layer, which nobody waits for when it ends."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with Worker([str(folder)]) as worker:
+        for request in REQUESTS[:count]:
+            worker.record(request.recording, timeout_s=60)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def jobs(folder: Path) -> Iterator[tuple[str, str]]:
+    """A larger zoo by one process and by two."""
+    slow = NETS.replace("super().__init__()", "super().__init__(); sum(range(20_000_000))")
+    times = {}
+    for count in (1, 2):
+        root = folder / str(count)
+        root.mkdir()
+        (root / "zoo_small.py").write_text(slow)
+        found = Collected(Settings.for_project(root, path=["."], committed="diagrams"), REQUESTS)
+        with ThreadPoolExecutor(count) as executor:
+            times[count], done = _timed(lambda f=found, e=executor, c=count: update(f, e, jobs=c))
+        assert not done.errors  # type: ignore[attr-defined]
+        recordings = Pipeline(found.settings).recordings()
+        assert all(recordings.look(r.recording)[1].verdict is Verdict.FRESH for r in REQUESTS)
+    yield (
+        f"update of {MODELS} models that take about 0.5 s: --jobs 2 faster than 1, by the clock",
+        (f"{times[1]:.1f} s -> {times[2]:.1f} s, {times[1] / times[2]:.2f} times ({os.cpu_count()} processors)"),
+    )
+
+
+def kills(folder: Path) -> Iterator[tuple[str, str]]:
+    """Builds that replay recordings, so that most of their time is the cache's."""
+    soak, chance, seen = Soak.make(folder / "project"), random.Random(3), Counter[str]()
+    for _ in range(KILLS):
+        seen += soak.kill_one(chance)
+    soak.heal()
+    yield f"{KILLS} builds killed at any instant: nothing wrong, lost or damaged, no traceback", _said(seen)
+
+
+def real_kills(folder: Path) -> Iterator[tuple[str, str]]:
+    """`update` as users start it, with torch, killed anywhere between its start and its end."""
+    soak, chance, seen = Soak.make(folder / "project"), random.Random(4), Counter[str]()
+    for number in range(REAL_KILLS):
+        soak.edit("soak_edited", WIDTHS[number % 2])
+        process = soak.start("update")
+        try:
+            process.wait(chance.uniform(0.2, 8))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        said = process.communicate()[1]
+        seen += Counter(
+            {
+                "killed" if process.returncode < 0 else "had ended": 1,
+                f"edited model: {soak.check(EDITED)}": 1,
+                f"other model: {soak.check(KEPT)}": 1,
+                "tracebacks": said.count("Traceback"),
+                "damaged files": len(soak.damaged()),
+            }
+        )
+    soak.heal()
+    yield f"{REAL_KILLS} updates with torch killed at any instant: the same", _said(seen)
+
+
+def together(folder: Path) -> Iterator[tuple[str, str]]:
+    """Two builds on one cache, which share half of their work."""
+    soak = Soak.make(folder / "project")
+    processes = [soak.start("many", *map(str, span)) for span in ((1, 201), (101, 301))]
+    said = [process.communicate()[1] for process in processes]
+    found = fresh(soak, soak.requests(1, 301))
+    yield (
+        "two builds at once, 200 recordings each, 100 of them the same: 300 whole, 0 damaged",
+        (f"{found} whole, {len(soak.damaged())} damaged, {sum(map(len, said))} characters of errors"),
+    )
+
+
+def damage(folder: Path) -> Iterator[tuple[str, str]]:
+    """Bits flipped and ends cut off, in every kind of file."""
+    soak, chance, seen = Soak.make(folder / "project"), random.Random(5), Counter[str]()
+    while seen["damages"] < DAMAGES:
+        for file in soak.files():
+            if file.exists() and file.stat().st_size and seen["damages"] < DAMAGES:
+                seen += soak.damage_one(file, chance)
+    yield f"{DAMAGES} flipped or truncated files: no wrong picture", _said(seen)
+
+
+def full_disk(folder: Path) -> Iterator[tuple[str, str]]:
+    """No file may become larger than a limit, in steps of 200 bytes."""
+    soak, seen = Soak.make(folder / "project"), Counter[str]()
+    for largest in range(0, 8000, 200):
+        soak.edit("soak_edited", WIDTHS[largest // 200 % 2])
+        shutil.rmtree(soak.cache)
+        process = soak.start("limited", str(largest))
+        _, said = process.communicate()
+        seen += Counter(
+            {
+                "builds": 1,
+                f"model: {soak.check(EDITED)}": 1,
+                f"model: {soak.check(KEPT)}": 1,
+                "tracebacks": said.count("Traceback"),
+                "damaged files": len(soak.damaged()),
+            }
+        )
+        soak.heal()
+    yield "40 builds on a disk that is full sooner or later: the same", _said(seen)
+
+
+def _said(seen: Counter[str]) -> str:
+    counts = {"tracebacks": 0, "damaged files": 0} | dict(seen)
+    wrong = sum(count for name, count in seen.items() if name.endswith("wrong"))
+    return ", ".join([f"{count} {name}" for name, count in sorted(counts.items())] + [f"{wrong} wrong"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""A process that answers JSON lines with JSON lines, each wait with a limit."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torchrecorder.errors import FormatError
+
+
+class LineProcess:
+    """A running process. Not thread-safe: one question at a time."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        """Start it.
+
+        Args:
+            command: The program and its arguments.
+            environment: All of its variables.
+            log: Where its standard error output goes.
+        """
+        with log.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for the builder, which then ends this process
+            )
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def ask(self, job: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Send a line and wait for its answer.
+
+        Raises:
+            TimeoutError: None came in time.
+            EOFError: The process ended.
+            FormatError: The answer is no JSON object.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(job).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise EOFError from error
+        return self.next(timeout_s)
+
+    def next(self, timeout_s: float) -> dict[str, Any]:
+        """The next line, asked for or not.
+
+        Raises:
+            TimeoutError: None came in time.
+            EOFError: The process ended.
+            FormatError: It is no JSON object.
+        """
+        try:
+            line = self._lines.get(timeout=timeout_s)
+        except queue.Empty:
+            raise TimeoutError from None
+        if not line:
+            raise EOFError
+        try:
+            return dict(json.loads(line))
+        except ValueError as error:
+            raise FormatError("the worker's answer", str(error)) from error
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.poll() is None
+
+    def end(self, *, grace_s: float = 5) -> str:
+        """End the process, at the latest by force, and say how it ended.
+
+        Args:
+            grace_s: How long it may take to end by itself.
+        """
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            code = self._process.wait(timeout=grace_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        return f"signal {-code}" if code < 0 else f"exit status {code}"
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stdout:
+            for line in stdout:
+                self._lines.put(line)
+        self._lines.put(b"")

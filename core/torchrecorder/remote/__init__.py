@@ -1,0 +1,1 @@
+"""The process that speaks to a shared cache; the one room that imports fsspec."""
