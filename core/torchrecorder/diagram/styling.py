@@ -6,10 +6,7 @@ that hangs or prints must not harm the build either. The answer is plain data an
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +17,7 @@ from typing import Any
 
 from torchrecorder.diagram.interpreter import environment, foreign_path
 from torchrecorder.errors import StylerError
+from torchrecorder.renderer.layout.process import kill_group
 from torchrecorder.renderer.styles import Picture, StylerRaised, Styles, ask, read_styles
 from torchrecorder.request import parse_target
 from torchrecorder.sources import ModuleFinder, source_digest
@@ -135,15 +133,5 @@ def _run(command: list[str], variables: dict[str, str], job: str, printed: Any, 
     except subprocess.TimeoutExpired:
         return f"it took longer than {timeout_s:g} s"
     finally:
-        _kill(process)
+        kill_group(process)
     return f"its process ended with status {process.returncode}" if process.returncode else ""
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Ends the process and what it may have started."""
-    if os.name == "posix":
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
-    process.wait()

@@ -169,11 +169,11 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[int, bool
     except subprocess.TimeoutExpired:
         killed = True
     finally:
-        _kill(process)
+        kill_group(process)
     return process.returncode, killed
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def kill_group(process: subprocess.Popen[bytes]) -> None:
     """Ends the process and what it may have started."""
     if os.name == "posix":
         with contextlib.suppress(ProcessLookupError, PermissionError):
