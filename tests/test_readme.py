@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -17,8 +18,7 @@ TEXTS = re.compile(r"<text[^>]*>(.*?)</text>")
 @pytest.mark.parametrize("name", ["encoder.svg", "encoder-dark.svg"])
 def test_the_picture_says_what_the_model_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(ROOT / "docs" / "demo"), *sys.path])
-    from demo_nets.encoder import TransformerEncoder
-
-    diagram = torchrecorder.draw(TransformerEncoder(), collapse=["blocks.*.attn"])
+    encoder = importlib.import_module("demo_nets.encoder")
+    diagram = torchrecorder.draw(encoder.TransformerEncoder(), collapse=["blocks.*.attn"])
     shown = (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8")
     assert sorted(TEXTS.findall(shown)) == sorted(TEXTS.findall(diagram.svg))
