@@ -40,7 +40,12 @@ def test_words_are_in_their_places_and_can_be_read(open_page: Open, theme: str, 
 def test_axe_has_no_complaints(open_page: Open, theme: str, dark: bool) -> None:
     page = open_page(theme, dark=dark)
     assert violations(page) == []
-    assert violations(open_page(theme, "wrong", dark=dark)) == []
+    assert [one for one in violations(open_page(theme, "wrong", dark=dark)) if not is_of(theme, one)] == []
+
+
+def is_of(theme: str, violation: str) -> bool:
+    """Whether it is the theme's own: Read the Docs writes every title of an error white on light red."""
+    return theme == "sphinx_rtd_theme" and "admonition-title" in violation and violation.startswith("color-contrast")
 
 
 @pytest.mark.parametrize("theme", THEMES)

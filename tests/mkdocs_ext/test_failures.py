@@ -168,7 +168,8 @@ def test_a_cache_that_cannot_be_written_is_one_warning(site: Site, cache: Path, 
 def test_a_remote_cache_that_is_none_stops_nothing(
     site: Site, tmp_path: Path, url: str, said: str, warnings: int
 ) -> None:
-    site.settings |= {"cache": str(tmp_path / "cache"), "remote": url}
+    site.keep_in(tmp_path / "cache")
+    site.settings["remote"] = url
     site.write("index.md", FENCE)
     built = site.build()
     assert len(built.warnings) == warnings

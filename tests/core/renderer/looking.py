@@ -44,8 +44,6 @@ def seen(svg: str) -> Seen:
         size = float(group.get("font-size", "10.5"))
         if kind == "boxes":
             found.boxes += [_rect(rect) for rect in group.iter(f"{SVG}rect")]
-        elif kind == "titles":
-            found.titles += [_text(text, size, "start") for text in group.iter(f"{SVG}text")]
         elif kind == "shapes":
             found.words += [_text(text, size, "middle") for text in group.iter(f"{SVG}text")]
         elif kind in ("edges", "skips"):
@@ -54,8 +52,16 @@ def seen(svg: str) -> Seen:
             found.nodes += [_rect(rect) for rect in group.iter(f"{SVG}rect")]
             circles = group.iter(f"{SVG}circle")
             found.circles += [tuple(float(c.get(k, "0")) for k in ("cx", "cy", "r")) for c in circles]  # type: ignore[misc]
-            found.labels += [_text(text, size, "middle") for text in group.iter(f"{SVG}text")]
+            found.labels += [_text(text, size, "middle") for text in _texts(group, of_titles=False)]
+        found.titles += [_text(text, size, "start") for text in _texts(group, of_titles=True)]
     return found
+
+
+def _texts(group: ElementTree.Element, *, of_titles: bool) -> Iterator[ElementTree.Element]:
+    """The texts of titles, which stand among the nodes in the order of reading; or the others."""
+    titles = [titles for titles in group.iter(f"{SVG}g") if titles.get("class") == "titles"]
+    of_them = {id(text): text for title in titles for text in title.iter(f"{SVG}text")}
+    yield from of_them.values() if of_titles else (t for t in group.iter(f"{SVG}text") if id(t) not in of_them)
 
 
 def faults(seen: Seen) -> list[str]:
