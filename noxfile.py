@@ -57,9 +57,9 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests; arguments go to pytest."""
+    """Run the tests, on up to four cores at once; arguments go to pytest."""
     install(session, "-e", ".[test,browser]", "transformers")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile", *session.posargs)
 
 
 @nox.session
