@@ -9,8 +9,10 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from tests.core.recording.nets import Net, drawn, edges, op_names, record
+from torchrecorder.recording import capture
 
 X = torch.ones(2, 3)
 
@@ -170,3 +172,34 @@ def test_properties_that_compute_are_ops() -> None:
         return x.T @ x.mT.mT
 
     assert op_names(record(Net(body), X)) == ["T", "mT", "mT", "matmul"]
+
+
+class Pins(StorageWeakRef):
+    """Counts those that are alive."""
+
+    alive = 0
+
+    def __init__(self, storage: torch.UntypedStorage) -> None:
+        super().__init__(storage)  # type: ignore[no-untyped-call]
+        Pins.alive += 1
+
+    def __del__(self) -> None:
+        Pins.alive -= 1
+        super().__del__()  # type: ignore[no-untyped-call]
+
+
+def test_memory_that_is_gone_is_forgotten_while_the_forward_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    class Chain(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            for _ in range(500):
+                x = x + 1
+            seen.append(Pins.alive)
+            return x
+
+    monkeypatch.setattr("torchrecorder.recording.values.StorageWeakRef", Pins)
+    with torch.no_grad():
+        graph = capture(Chain(), (torch.zeros(1, 3),))
+    assert len(graph.ops) == 500
+    assert 0 < seen[0] < 50
