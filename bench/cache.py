@@ -23,6 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import cache_warm
+
 from tests.core.diagram.soaking import EDITED, KEPT, WIDTHS, Soak, fresh
 from torchrecorder.cli.update import update
 from torchrecorder.diagram import Collected, Pipeline, Settings, Verdict, read_request
@@ -44,6 +46,8 @@ REQUESTS = tuple(read_request(name, {"shape": "1,8"}) for name in NAMES)
 
 def main() -> None:
     """Measure one part after another, each in a folder of its own."""
+    for row in cache_warm.rows():
+        print(row, flush=True)
     with tempfile.TemporaryDirectory(prefix="torchrecorder-bench-") as name:
         scratch = Path(name)
         for part in (recording, jobs, kills, real_kills, together, damage, full_disk):
