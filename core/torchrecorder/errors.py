@@ -222,6 +222,7 @@ class ForwardError(TorchRecorderError, RuntimeError):
     """The shapes that layer was called with."""
     origin: str = ""
     """`file:line` of the innermost frame outside torch."""
+    advice: str = ""
     traceback: str = ""
 
     graph: Graph | None = field(default=None, init=False, repr=False)
@@ -233,6 +234,10 @@ class ForwardError(TorchRecorderError, RuntimeError):
         shapes = f" called with {self.shapes}" if self.shapes else ""
         where = f" ({self.origin})" if self.origin else ""
         return f"the forward of {self.model} failed{layer}{shapes}: {self.cause}{where}"
+
+    def hint(self) -> str:
+        """Another way to run it, if there is one."""
+        return self.advice
 
     def details(self) -> str:
         """The traceback."""

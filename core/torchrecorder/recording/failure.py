@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import traceback
-from types import TracebackType
-
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Call, Graph
-from torchrecorder.recording.origin import innermost_origin, is_users
+from torchrecorder.recording.origin import innermost_origin, users_traceback
+
+_BY_SHAPE = "it was followed by shapes only, without numbers; `run: real` computes it"
 
 
 def forward_error(error: Exception, graph: Graph) -> ForwardError:
@@ -15,14 +14,14 @@ def forward_error(error: Exception, graph: Graph) -> ForwardError:
     model = _class(graph, "")
     failure = graph.info.failure
     call = graph.calls[failure.call] if failure is not None and failure.call is not None else graph.calls[0]
-    start = _first_of_user(error.__traceback__)
     found = ForwardError(
         model=model,
         cause=f"{type(error).__name__}: {error}",
         layer=_layer(graph, call),
         shapes=_shapes(graph, call),
         origin=innermost_origin(error),
-        traceback="".join(traceback.format_exception(type(error), error, start)),
+        advice=_BY_SHAPE if graph.info.executed != "real" else "",
+        traceback=users_traceback(error),
     )
     found.graph = graph
     return found
@@ -34,7 +33,7 @@ def unseen_error(model: str, error: Exception) -> ForwardError:
         model=model,
         cause=f"before it began, looking for its modules and tensors raised {type(error).__name__}: {error}",
         origin=innermost_origin(error),
-        traceback="".join(traceback.format_exception(error)),
+        traceback=users_traceback(error),
     )
 
 
@@ -51,11 +50,3 @@ def _shapes(graph: Graph, call: Call) -> str:
     metas = [(path, graph.values[value].meta) for path, value in call.inputs.items()]
     shapes = [(path, "(" + ", ".join(map(str, m.shape)) + ("," * (len(m.shape) == 1)) + ")") for path, m in metas if m]
     return shapes[0][1] if len(shapes) == 1 else ", ".join(f"{path} {shape}" for path, shape in shapes)
-
-
-def _first_of_user(tb: TracebackType | None) -> TracebackType | None:
-    """The traceback without the frames of the recorder and of torch at its top; whole, if there are no others."""
-    start = tb
-    while start is not None and not is_users(start.tb_frame.f_code.co_filename):
-        start = start.tb_next
-    return start or tb

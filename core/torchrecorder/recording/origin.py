@@ -28,6 +28,20 @@ def innermost_origin(error: BaseException) -> str:
     return ""
 
 
+def users_traceback(error: BaseException) -> str:
+    """The traceback as the user's code sees it, without frames of torch and of ours; empty if no other code ran."""
+    found = traceback.TracebackException.from_exception(error)
+    pending: list[traceback.TracebackException | None] = [found]
+    ran = False
+    for one in pending:
+        if one is not None:
+            kept = [frame for frame in one.stack if is_users(frame.filename)]
+            one.stack = traceback.StackSummary.from_list(kept)
+            pending += [one.__cause__, one.__context__]
+            ran = ran or bool(kept)
+    return "".join(found.format()) if ran else ""
+
+
 def is_users(filename: str) -> bool:
     """Whether the file is neither torch's nor ours nor part of the import machinery."""
     return not filename.startswith((_TORCH, _OURS, *_MACHINERY))

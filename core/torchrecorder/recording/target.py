@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-import traceback
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
@@ -15,7 +14,7 @@ import torch
 from torch import nn
 
 from torchrecorder.errors import TargetBuildFailed, TargetImportFailed, TargetNotFound
-from torchrecorder.recording.origin import innermost_origin
+from torchrecorder.recording.origin import innermost_origin, users_traceback
 from torchrecorder.request import Target, parse_target
 
 _OPERATOR_MISSING = "does not exist"
@@ -100,7 +99,7 @@ def _import(text: str, name: str) -> ModuleType | None:
 
 def _import_failed(text: str, name: str, error: BaseException) -> TargetImportFailed:
     cause = f"{type(error).__name__}: {error}"
-    return TargetImportFailed(text, name, cause, innermost_origin(error), _advice(error), _trace(error))
+    return TargetImportFailed(text, name, cause, innermost_origin(error), _advice(error), users_traceback(error))
 
 
 def _advice(error: BaseException) -> str:
@@ -125,7 +124,7 @@ def _as_module(text: str, target: Target, found: Any) -> nn.Module:
     except Exception as error:
         advice = f"give the arguments in the target, as in {target.dotted}(width=64)" if _wants_arguments(error) else ""
         cause = f"{type(error).__name__}: {error}"
-        raise TargetBuildFailed(text, cause, innermost_origin(error), advice, _trace(error)) from error
+        raise TargetBuildFailed(text, cause, innermost_origin(error), advice, users_traceback(error)) from error
     if not isinstance(built, nn.Module):
         raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
     return built
@@ -153,7 +152,3 @@ def _near(parent: str, holder: object, name: str) -> tuple[str, ...]:
 def _near_modules(name: str) -> tuple[str, ...]:
     names = {entry.name for entry in pkgutil.iter_modules()} | set(sys.stdlib_module_names)
     return tuple(get_close_matches(name, sorted(names), 2, cutoff=0.75))
-
-
-def _trace(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error))

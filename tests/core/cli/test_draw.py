@@ -82,12 +82,27 @@ def test_failures(arguments: list[str], status: int, words: list[str], capsys: p
     assert said.startswith("torchrecorder: error: ")
 
 
-def test_wrong_flags_are_argparse_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["draw"], ["draw", "a.b", "--dept", "2"], ["paint"], []):
+def test_wrong_calls_are_argparse_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["draw"], ["paint"], []):
         with pytest.raises(SystemExit) as caught:
             main(arguments)
         assert caught.value.code == 2
     assert "usage: torchrecorder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--dept", "2"], "unknown option --dept, did you mean --depth?"),
+        (["--dept=2", "--zzz"], "did you mean --depth?\nunknown option --zzz, `torchrecorder draw --help` lists"),
+        (["more", "words"], "torchrecorder draw does not take 'more words'"),
+    ],
+)
+def test_unknown_flags_are_told_with_what_may_be_meant(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["draw", "a.b", *arguments]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_is_also_a_module() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,6 +75,25 @@ def test_a_failure_in_the_users_line_gives_that_line() -> None:
     )
     assert 'raise ValueError(f"bad {x.shape[0]}")' in error.traceback
     assert "torchrecorder/recording" not in error.traceback
+
+
+def test_the_traceback_is_of_the_users_code_alone() -> None:
+    with pytest.raises(ForwardError) as caught:
+        record(nn.Sequential(Net(lambda self, x: self.fc(x), fc=nn.Linear(4, 3))), X)
+    files = {line.split('"')[1] for line in caught.value.traceback.splitlines() if line.startswith("  File")}
+    assert {Path(file).name for file in files} == {"nets.py", "test_capture.py"}
+    with pytest.raises(ForwardError) as caught:
+        record(nn.Sequential(nn.Linear(4, 3)), X)
+    assert caught.value.traceback == ""
+
+
+def test_a_failure_by_shapes_alone_names_the_other_way() -> None:
+    with pytest.raises(ForwardError) as caught:
+        record(Net(lambda self, x: x if x.sum() > 0 else -x), X, run="fake")
+    assert "`run: real` computes it" in str(caught.value)
+    with pytest.raises(ForwardError) as caught:
+        record(Net(lambda self, x: self.nothing), X)
+    assert "run: real" not in str(caught.value)
 
 
 def test_a_caught_failure_is_not_blamed_for_a_later_one() -> None:
