@@ -57,11 +57,12 @@ class Drawings:
 
     def kept(self, key: RenderKey) -> KeptDrawing | None:
         """The kept drawing, if the engine of now made it; any engine's, if there is none now, or it is shared."""
-        for entry, is_local in self._store.entries("ren", key.digest()):
+        digest = key.digest()
+        for entry, is_local in self._store.entries("ren", digest):
             if is_local and not self._is_by_the_engine_of_now(entry):
                 continue
             if (drawing := self._kept.find(str(entry.get("drawing")), is_trusted=is_local)) is not None:
-                self._store.keep("ren", key.digest(), entry)
+                self._store.keep("ren", digest, entry)
                 return drawing
         return None
 

@@ -12,8 +12,8 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -135,7 +135,7 @@ class Pipeline:
 def _joined(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
     """What became of all depths of a request."""
     if len(outcomes) == 1:
-        return replace(outcomes[0], request=request)
+        return outcomes[0]
     drawn = [(str(one.request.drawing.depth), one.diagram) for one in outcomes if one.diagram is not None]
     error = next((one.error for one in outcomes if one.error is not None), None)
     sources = tuple(dict.fromkeys(file for one in outcomes for file in one.sources))
@@ -154,7 +154,7 @@ class _Batch:
         self.on_progress = on_progress
         self.recordings = pipeline.recordings()
         self.drawings = Drawings(pipeline.layers, pipeline.store, pipeline.settings)
-        self.finder = ModuleFinder(pipeline.settings.path)
+        self.styler_source = cache(partial(source_of, finder=ModuleFinder(pipeline.settings.path)))
         self.recorded: dict[RecordingRequest, Recording] = {}
         self.drawn: dict[DiagramRequest, Drawing | KeptDrawing | TorchRecorderError] = {}
 
@@ -193,14 +193,15 @@ class _Batch:
 
     def _draw(self, requests: Sequence[DiagramRequest]) -> None:
         self.has_worked = True
-        keys = {self._key(request): self.recorded[request.recording] for request in requests}
-        self.on_progress(Progress("drawing", "", 0, len(keys)))
-        made = self.drawings.make(keys)
-        self.drawn |= {request: made[self._key(request)] for request in requests}
+        keys = {request: self._key(request) for request in requests}
+        missing = {key: self.recorded[request.recording] for request, key in keys.items()}
+        self.on_progress(Progress("drawing", "", 0, len(missing)))
+        made = self.drawings.make(missing)
+        self.drawn |= {request: made[key] for request, key in keys.items()}
 
     def _key(self, request: DiagramRequest) -> RenderKey:
         styler = request.drawing.styler
-        source = source_of(styler, self.finder) if styler else ""
+        source = self.styler_source(styler) if styler else ""
         return RenderKey(self.recorded[request.recording].digest, request.drawing, source)
 
     def _outcome(self, request: DiagramRequest) -> Outcome:

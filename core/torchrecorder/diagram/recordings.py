@@ -77,13 +77,14 @@ class Recordings:
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
         """The best that is known of a request, fresh or not."""
         best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
-        for entry, is_local in self._store.entries("rec", request.key()):
+        key = request.key()
+        for entry, is_local in self._store.entries("rec", key):
             manifest = Manifest.from_json(entry)
             if manifest is None:
                 continue
             finding = self._freshness.of(manifest, is_local=is_local)
             if finding.verdict is Verdict.FRESH:
-                self._store.keep("rec", request.key(), entry)
+                self._store.keep("rec", key, entry)
                 return manifest, finding
             if best[0] is None or finding.verdict is Verdict.IMPORT_ONLY:
                 best = manifest, finding
