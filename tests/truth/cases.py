@@ -32,6 +32,11 @@ class OneLayer(nn.Module):
         self.fc = nn.Linear(3, 3)
 
 
+class ActiveLayer(OneLayer):
+    def forward(self, x: Tensor) -> Any:
+        return F.relu(self.fc(x))
+
+
 # Basics
 
 

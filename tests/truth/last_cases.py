@@ -10,7 +10,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from tests.truth.case import Cases
-from tests.truth.cases import OneLayer, numbers
+from tests.truth.cases import ActiveLayer, OneLayer, numbers
 
 CASES = Cases()
 case = CASES.case
@@ -54,13 +54,9 @@ class HalfOfTuplePassed(nn.Module):
 
 @case("in:x -> m:net.fc -> net/relu -> out", numbers(2, 4, 3))
 class CompiledPartOfModel(nn.Module):
-    class Inner(OneLayer):
-        def forward(self, x: Tensor) -> Any:
-            return F.relu(self.fc(x))
-
     def __init__(self) -> None:
         super().__init__()
-        self.net = self.Inner()
+        self.net = ActiveLayer()
         self.fast = [torch.compile(self.net, backend="eager")]
 
     def forward(self, x: Tensor) -> Any:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 from tests.truth.case import Cases
-from tests.truth.cases import OneLayer, numbers
+from tests.truth.cases import ActiveLayer, OneLayer, numbers
 
 CASES = Cases()
 case = CASES.case
@@ -108,13 +108,9 @@ class HookOnModel(OneLayer):
 
 @case("in:x -> m:net.module.fc -> net.module/relu -> out", numbers(2, 3))
 class Parallel(nn.Module):
-    class Inner(OneLayer):
-        def forward(self, x: Tensor) -> Any:
-            return F.relu(self.fc(x))
-
     def __init__(self) -> None:
         super().__init__()
-        self.net = nn.DataParallel(self.Inner())
+        self.net = nn.DataParallel(ActiveLayer())
 
     def forward(self, x: Tensor) -> Any:
         return self.net(x)
@@ -122,13 +118,9 @@ class Parallel(nn.Module):
 
 @case("in:x -> m:net.fc -> net/relu -> out", numbers(2, 3))
 class CompiledPart(nn.Module):
-    class Inner(OneLayer):
-        def forward(self, x: Tensor) -> Any:
-            return F.relu(self.fc(x))
-
     def __init__(self) -> None:
         super().__init__()
-        self.net = self.Inner()
+        self.net = ActiveLayer()
         self.net.compile(backend="eager")
 
     def forward(self, x: Tensor) -> Any:

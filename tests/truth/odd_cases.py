@@ -13,7 +13,7 @@ from torch.nn.utils import prune
 from torch.utils.checkpoint import checkpoint
 
 from tests.truth.case import Cases
-from tests.truth.cases import OneLayer, numbers
+from tests.truth.cases import ActiveLayer, OneLayer, numbers
 
 CASES = Cases()
 case = CASES.case
@@ -146,13 +146,9 @@ class Branches(nn.Module):
 
 @case("in:x -> m:net.fc -> net/relu -> out", numbers(2, 3))
 class CompiledModule(nn.Module):
-    class Inner(OneLayer):
-        def forward(self, x: Tensor) -> Any:
-            return F.relu(self.fc(x))
-
     def __init__(self) -> None:
         super().__init__()
-        self.net = self.Inner()
+        self.net = ActiveLayer()
         self.run = torch.compile(self.net.forward, backend="eager")
 
     def forward(self, x: Tensor) -> Any:
