@@ -107,9 +107,9 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
         if isinstance(result, OptionError):
             body = read_fence(fence)
             return error_box(body.target, "\n".join(result.problems), body.options.get("name") or "")
-        if result.diagram is not None:
-            copies[result.diagram.svg] += 1
-        return figure(result, copies[result.diagram.svg] if result.diagram else 1, find, can_hide=script is not None)
+        uid = result.diagram.drawing.uid if result.diagram else ""
+        copies[uid] += 1
+        return figure(result, copies[uid] if result.diagram else 1, find, can_hide=script is not None)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")

@@ -56,9 +56,9 @@ class ShowDiagrams(SphinxPostTransform):
             return figure.tree(result.diagram)
         if build.form == "image" and build.image_type:
             return figure.image(result.diagram, result.request.figure, self.env, asked.docname, build.image_type)
-        copies[result.diagram.svg] += 1
-        copy = copies[result.diagram.svg]
-        return figure.inline(frame, result.diagram, result.request.figure, asked.docname, copy)
+        uid = result.diagram.drawing.uid
+        copies[uid] += 1
+        return figure.inline(frame, result.diagram, result.request.figure, asked.docname, copies[uid])
 
 
 def setup(app: Sphinx) -> None:
