@@ -7,6 +7,7 @@ from torchrecorder.graph import Call, Graph
 from torchrecorder.recording.origin import innermost_origin, users_traceback
 
 _BY_SHAPE = "it was followed by shapes only, without numbers; `run: real` computes it"
+_TABLES = ("torch.nn.modules.sparse.Embedding", "torch.nn.modules.sparse.EmbeddingBag")
 
 
 def forward_error(error: Exception, graph: Graph) -> ForwardError:
@@ -20,7 +21,7 @@ def forward_error(error: Exception, graph: Graph) -> ForwardError:
         layer=_layer(graph, call),
         shapes=_shapes(graph, call),
         origin=innermost_origin(error),
-        advice=_BY_SHAPE if graph.info.executed != "real" else "",
+        advice=_advice(graph, call),
         traceback=users_traceback(error),
     )
     found.graph = graph
@@ -35,6 +36,16 @@ def unseen_error(model: str, error: Exception) -> ForwardError:
         origin=innermost_origin(error),
         traceback=users_traceback(error),
     )
+
+
+def _advice(graph: Graph, call: Call) -> str:
+    metas = [meta for value in call.inputs.values() if (meta := graph.values[value].meta)]
+    module = graph.modules.get(call.module)
+    if module and module.cls in _TABLES and metas and metas[0].dtype.startswith(("float", "bfloat")):
+        sizes, rows = ",".join(map(str, metas[0].shape)), module.extra_repr.partition(",")[0]
+        shape = f"int64[{sizes}]<{rows}"
+        return f"{call.module or 'it'} looks up whole numbers: say so in the shape of what it is given, `{shape}`"
+    return _BY_SHAPE if graph.info.executed != "real" else ""
 
 
 def _layer(graph: Graph, call: Call) -> str:

@@ -96,6 +96,20 @@ def test_a_failure_by_shapes_alone_names_the_other_way() -> None:
     assert "run: real" not in str(caught.value)
 
 
+@pytest.mark.parametrize("table", [nn.Embedding(9, 4), nn.EmbeddingBag(9, 4)])
+def test_numbers_given_to_a_table_are_answered_with_the_shape_to_write(table: nn.Module) -> None:
+    net = Net(lambda self, x: self.table(x), table=table)
+    with pytest.raises(ForwardError) as caught:
+        record(net, X)
+    sizes = ",".join(map(str, X.shape))
+    assert f"table looks up whole numbers: say so in the shape of what it is given, `int64[{sizes}]<9`" in str(
+        caught.value
+    )
+    with pytest.raises(ForwardError) as caught:
+        record(net, torch.ones(2, 3, dtype=torch.int64).bool())
+    assert "whole numbers" not in str(caught.value)
+
+
 def test_a_caught_failure_is_not_blamed_for_a_later_one() -> None:
     def body(self: Any, x: Any) -> Any:
         with contextlib.suppress(RuntimeError):
