@@ -16,7 +16,7 @@ from functools import lru_cache
 import graphviz
 
 from torchrecorder.graph import Box, Edge, Node, View
-from torchrecorder.renderer.ranks import same_rank
+from torchrecorder.renderer.hints import passed_inside, same_rank
 from torchrecorder.renderer.shapes import edge_shapes
 from torchrecorder.renderer.styles.answer import EdgeStyle, NodeStyle, Styles
 from torchrecorder.renderer.svg.metrics import BOLD, width
@@ -24,7 +24,7 @@ from torchrecorder.renderer.svg.titles import PARTS
 from torchrecorder.renderer.words.labels import Label, Labels
 from torchrecorder.renderer.words.shown import USUAL
 
-FONT_SIZE, LINE_SIZE, EDGE_SIZE = 10.5, 9.5, 9.0
+_FONT_SIZE, _SMALL_SIZE = 10.5, 9.0
 _MANY = 300
 """Above this many nodes layout is told to take less care, and edges carry no text."""
 _VERY_MANY = 1000
@@ -43,6 +43,10 @@ _GRAPH = {
 _NODE = {"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize": "10.5"}
 _NODE |= {"margin": "0.13,0.06", "height": "0.3", "width": "0.8"}
 _EDGE = {"fontname": "Helvetica", "fontsize": "9", "arrowsize": "0.6"}
+_MARGIN, _ROOMY = 10, 19
+"""Room between the border of a box and what is in it, in points; a skip passes in the middle of the larger."""
+_UNSEEN = 3.0
+"""Points by which a bold name may come closer to the border of its node."""
 _LOOSE = ("param", "buffer", "const", "from")
 _SIGN = " shape=circle width=0.26 height=0.26 fixedsize=true margin=0"
 _SMALL = ' width=0.3 height=0.24 margin="0.1,0.03" fontsize=9'
@@ -75,6 +79,7 @@ class _Drawing:
         care = "2" if len(view.nodes) <= _VERY_MANY else "0.5"
         self.effort = {"nslimit": care, "mclimit": "0.3"} if is_large else {}
         self.shapes = edge_shapes(view, show) if "shapes" in show and not is_large else {}
+        self.roomy = passed_inside(view)
         self.has_failed = view.graph.info.failure is not None
         self.nodes_in: dict[int | None, list[Node]] = {}
         self.boxes_in: dict[int | None, list[Box]] = {}
@@ -122,7 +127,7 @@ class _Drawing:
         text = PARTS.join(filter(None, style.label)) if style.label else self.labels.box(box)
         yield f"label={_quoted(text + _room_for_bold(text))}"
         yield f"class={_quoted(words + _is_styled(style))}"
-        yield "margin=10"
+        yield f"margin={_ROOMY if box.id in self.roomy else _MARGIN}"
         yield f'style="{_line_style(style.stroke)}"'
         yield from _painted(style)
         if cls := self.labels.cls(box.calls) if box.period == 1 else "":
@@ -138,7 +143,7 @@ class _Drawing:
             + ("" if self._is_ok(node.calls) else " error")
         )
         about = self.labels.reference(node)
-        style = _SIGN if label.is_sign else _SMALL if kind in ("data", "link") else ""
+        style = _SIGN if label.is_sign else _sized(label, is_small=kind in ("data", "link"))
         if own is not _UNSTYLED:
             words += _is_styled(own)
             style = " ".join((style, f'style="{_line_style(own.stroke)}"', *_painted(own)))
@@ -159,10 +164,18 @@ class _Drawing:
         return not self.has_failed or all(self.view.graph.calls[call].ok for call in calls)
 
 
+def _sized(label: Label, *, is_small: bool) -> str:
+    """The size of a node: layout's own, unless a bold name would touch its border; layout measures the regular face."""
+    style, size, margin = (_SMALL, _SMALL_SIZE, 7.2) if is_small else ("", _FONT_SIZE, 9.4)
+    bold = width(label.name, size, bold=True)
+    grows = bold - max(width(label.name, size), width(label.line, size))
+    return f"{style} width={(bold + 2 * margin) / 72:.2f}" if grows > _UNSEEN else style
+
+
 def _room_for_bold(title: str) -> str:
     """Spaces as wide as a title grows when its name is bold: layout measures it in the regular face."""
     name = title.partition(PARTS)[0]
-    return " " * math.ceil((BOLD - 1) * width(name, FONT_SIZE) / width(" ", FONT_SIZE))
+    return " " * math.ceil((BOLD - 1) * width(name, _FONT_SIZE) / width(" ", _FONT_SIZE))
 
 
 _UNSTYLED = NodeStyle()

@@ -16,6 +16,8 @@ Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 _HAIR = 1.2
 """Things may touch by this much: lines have a width, and numbers one decimal."""
+_AIR = 4.0
+"""What is left at least between a word and the border of its node."""
 _TOKEN = re.compile(r"[Mlc]|-?\d*\.?\d+")
 
 
@@ -49,7 +51,13 @@ def seen(svg: str) -> Seen:
         elif kind in ("edges", "skips"):
             found.edges += _curves(next(path for path in group if path.get("fill") == "none").get("d", ""))
         elif kind == "nodes":
-            found.nodes += [_rect(rect) for rect in group.iter(f"{SVG}rect")]
+            for rect in group.iter(f"{SVG}rect"):
+                left, top, right, bottom = box = _rect(rect)
+                is_round = abs(2 * float(rect.get("rx", "0")) - (right - left)) < 0.2
+                if is_round:
+                    found.circles.append(((left + right) / 2, (top + bottom) / 2, (right - left) / 2))
+                else:
+                    found.nodes.append(box)
             circles = group.iter(f"{SVG}circle")
             found.circles += [tuple(float(c.get(k, "0")) for k in ("cx", "cy", "r")) for c in circles]  # type: ignore[misc]
             found.labels += [_text(text, size, "middle") for text in _texts(group, of_titles=False)]
@@ -83,6 +91,18 @@ def _edges_on_things(seen: Seen) -> Iterator[str]:
                 yield f"{where} runs through the title {text!r}"
 
 
+def along_borders(seen: Seen, least: float = 30.0) -> list[str]:
+    """Each edge that cannot be told from the side of a box over some length, in points."""
+    found = []
+    for points in seen.edges:
+        for left, top, right, bottom in seen.boxes:
+            for side in (left, right):
+                on_it = [y for x, y in points if abs(x - side) < 3 and top < y < bottom]
+                if on_it and max(on_it) - min(on_it) > least:
+                    found.append(f"an edge runs along {side:.0f} from {min(on_it):.0f} to {max(on_it):.0f}")
+    return found
+
+
 def _texts_on_texts(seen: Seen) -> Iterator[str]:
     texts = [*seen.titles, *seen.words, *seen.labels]
     for (one, a), (two, b) in combinations(texts, 2):
@@ -98,6 +118,10 @@ def _texts_outside(seen: Seen) -> Iterator[str]:
     for text, box in [*seen.titles, *seen.words, *seen.labels]:
         if box[0] < page[0] or box[2] > page[2] or box[1] < page[1] or box[3] > page[3]:
             yield f"{text!r} leaves the picture"
+    for label, (left, top, right, bottom) in seen.labels:
+        nodes = [node for node in seen.nodes if node[0] <= (left + right) / 2 <= node[2] and node[1] <= top <= node[3]]
+        if any(left < node[0] + _AIR or right > node[2] - _AIR or bottom > node[3] for node in nodes):
+            yield f"{label!r} touches the border of its node"
     for title, (left, top, right, _) in seen.titles:
         around = [box for box in seen.boxes if box[0] <= left and box[1] <= top <= box[3] and left <= box[2]]
         if around and right > min(around, key=lambda box: (box[2] - box[0]) * (box[3] - box[1]))[2]:

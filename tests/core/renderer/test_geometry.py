@@ -9,7 +9,7 @@ import pytest
 
 from tests.core.graph.building import Net, chain, mlp, nested, residual_block, transformer
 from tests.core.renderer.engines import laid_out
-from tests.core.renderer.looking import faults, seen
+from tests.core.renderer.looking import along_borders, faults, seen
 from torchrecorder.graph import Graph, make_view
 from torchrecorder.renderer.dot import to_dot
 from torchrecorder.renderer.svg import finish
@@ -89,6 +89,31 @@ def test_nothing_lies_on_another_in_a_real_model() -> None:
     model = nn.Transformer(16, 4, 2, 3, 32, batch_first=True)
     view = make_view(capture(model, (zeros(1, 5, 16), zeros(1, 3, 16))))
     assert faults(seen(finish(laid_out(to_dot(view).source), uid="p1", title="t", desc="d").svg)) == []
+
+
+def attentive(n: int) -> Graph:
+    """Transformer blocks, whose skips pass beside boxes, and long names."""
+    net = Net("Attentive")
+    x = net.op("add", net.input("x", 1, 8), net.weight("a.long_name_of_a_position.in_the_model", 1, 8))
+    for i in range(n):
+        with net.call(f"h.{i}", "Block", params=100):
+            y = net.layer(f"h.{i}.ln_1", "LayerNorm", x)
+            with net.call(f"h.{i}.attn", "Attention", params=60):
+                y = net.layer(f"h.{i}.attn.a_projection_with_a_long_name", "Linear", net.op("softmax", y))
+            x = net.op("add", x, y)
+            with net.call(f"h.{i}.mlp", "MLP", params=40):
+                y = net.layer(f"h.{i}.mlp.2", "Linear", net.op("gelu", net.layer(f"h.{i}.mlp.0", "Linear", x)))
+            x = net.op("add", x, y)
+    return net.graph(x)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_skips_keep_off_the_borders_of_boxes(way: str) -> None:
+    options = {**WAYS[way]}
+    view = make_view(attentive(3), depth="all", fold=bool(options.pop("fold", True)))
+    picture = seen(finish(laid_out(to_dot(view, **options).source), uid="p1", title="t", desc="d").svg)
+    assert faults(picture) == []
+    assert along_borders(picture) == []
 
 
 NODE = {"name": "n0", "pos": "50,50", "width": "1", "height": "0.5", "class": "conv", "label": "a"}

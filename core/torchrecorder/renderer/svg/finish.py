@@ -24,6 +24,7 @@ from torchrecorder.renderer.svg.numbers import number as _n
 from torchrecorder.renderer.svg.own import box_paint, line_paint, node_paint
 from torchrecorder.renderer.svg.palette import COLOURS, FONT, variable
 from torchrecorder.renderer.svg.scene import Curves, Rects
+from torchrecorder.renderer.svg.skips import keep_inside
 from torchrecorder.renderer.svg.themes import THEMES, Theme, ThemeName
 from torchrecorder.renderer.svg.titles import PARTS, Title, place_titles
 
@@ -61,6 +62,7 @@ def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "
     if not _UID.fullmatch(uid):
         raise ValueError(f"{uid!r} is no identifier")
     drawing = read_drawing(layout)
+    keep_inside(drawing)
     curves = Curves(line.curve for line in drawing.lines)
     titles = place_titles(drawing, curves)
     taken = [title.rect for title in titles]

@@ -1,0 +1,104 @@
+"""Keeping skips in the boxes they belong to.
+
+Layout gives a skip as much room as there is beside what it passes, and bends it widely: out of the box that it has
+entered and in again, along the border. Where it would leave a box that both its ends are in, or by the side one that it
+enters or leaves by the front, it is drawn anew, beside the border.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchrecorder.renderer.svg.drawing import Drawing, Line
+from torchrecorder.renderer.svg.geometry import Curve, Point, Rect, Segment, along, around, crossing
+from torchrecorder.renderer.svg.scene import Rects
+
+_AIR = 7.0
+"""Between a skip and the border of the box it is in."""
+_SAMPLES = [i / 24 for i in range(25)]
+_BENDS = (0.5, 0.35, 0.25, 0.17, 0.1, 0.06, 0.03)
+"""How much of its length an end of a skip takes to get beside what it passes; the first for which there is room."""
+_ROUND = 0.6
+"""How far the control points of a bend lie from its ends, as a part of its size."""
+
+
+def keep_inside(drawing: Drawing) -> None:
+    """Draws the skips of a picture anew that leave their boxes."""
+    boxes = Rects(box.rect for box in drawing.boxes)
+    nodes = Rects(node.rect for node in drawing.nodes)
+    for i, line in enumerate(drawing.lines):
+        if "skip" in line.flags and len(line.curve) > 2:
+            drawing.lines[i] = line._replace(curve=_inside(line, boxes, nodes))
+
+
+def _inside(line: Line, boxes: Rects, nodes: Rects) -> Curve:
+    """The curve of a skip, or one that keeps to its boxes and passes through nothing."""
+    ends = line.curve[0], line.tip or line.curve[-1]
+    (left, top), (right, bottom) = ends
+    across = 0 if abs(bottom - top) >= abs(right - left) else 1
+    mine = [*dict.fromkeys(box for point in ends for box in boxes.meeting(around((point, point))))]
+    entered = [box for box in mine if all(box.contains(end) or not _is_beside(end, box, across) for end in ends)]
+    points = along(line.curve, _SAMPLES)
+    for side, sign in ((2, 1), (0, -1)):
+        widest = max(points, key=lambda point: sign * point[across])
+        limits = [sign * box[across + side] - _AIR for box in entered if _is_beside(widest, box, across)]
+        if limits and sign * widest[across] > min(limits):
+            extent = around(line.curve)
+            passed = [box for box in boxes.meeting(extent) if box not in mine]
+            passed += [node for node in nodes.meeting(extent) if not any(_touches(node, end) for end in ends)]
+            return _beside(line.curve, across, sign * min(limits), passed) or line.curve
+    return line.curve
+
+
+def _is_beside(point: Point, box: Rect, across: int) -> bool:
+    """Whether the point is at the height of the box, or in a picture to the right, above or below it."""
+    return box[1 - across] <= point[1 - across] <= box[3 - across]
+
+
+def _beside(curve: Curve, across: int, at: float, passed: Sequence[Rect]) -> Curve | None:
+    """A curve with the ends of another and a straight part between them; None if it would pass through something.
+
+    Args:
+        curve: The other.
+        across: The axis across the flow of the picture: 0 for x, 1 for y.
+        at: Where on that axis the straight part lies.
+        passed: What is in the way.
+    """
+    length = curve[-1][1 - across] - curve[0][1 - across]
+    first = _bend(curve[0], curve[1], length, across, at, passed)
+    last = _bend(curve[-1], curve[-2], -length, across, at, passed)
+    if first is None or last is None or not _is_free((first[-1], last[-1]), passed):
+        return None
+    between = [_part(first[-1], last[-1], 1 / 3), _part(first[-1], last[-1], 2 / 3)]
+    return [*first, *between, *reversed(last)]
+
+
+def _bend(
+    end: Point, towards: Point, length: float, across: int, at: float, passed: Sequence[Rect]
+) -> Sequence[Point] | None:
+    """The curve from an end to the straight part, as wide as there is room for."""
+    step = towards[across] - end[across]
+    reach = max(_ROUND * (at - end[across]) / step, 0.0) if step else 0.0
+    for bend in _BENDS:
+        meets = end[1 - across] + bend * length
+        before = meets - _ROUND * bend * length
+        found = (end, _part(end, towards, reach), _point(across, at, before), _point(across, at, meets))
+        if _is_free(found, passed):
+            return found
+    return None
+
+
+def _point(across: int, at: float, place: float) -> Point:
+    return (at, place) if across == 0 else (place, at)
+
+
+def _part(start: Point, end: Point, t: float) -> Point:
+    return start[0] + (end[0] - start[0]) * t, start[1] + (end[1] - start[1]) * t
+
+
+def _is_free(segment: Segment, passed: Sequence[Rect]) -> bool:
+    return not any(crossing(segment, rect) for rect in passed)
+
+
+def _touches(rect: Rect, point: Point) -> bool:
+    return Rect(rect[0] - 1, rect[1] - 1, rect[2] + 1, rect[3] + 1).contains(point)
