@@ -259,6 +259,20 @@ def test_what_only_decides_is_not_drawn() -> None:
     assert view.notes == ("the forward only checks mask",)
 
 
+def test_a_part_that_nothing_reads_is_not_drawn() -> None:
+    net = Net()
+    x, ids = net.input("x", 1, 4), net.input("ids", 1, 4)
+    y = net.op("sin", x)
+    net.op("getitem", net.op("getitem", net.op("cos", y), shape=(1, 1), attrs={"1": "[:, -1]"}), attrs={"1": "[0]"})
+    net.op("getitem", ids, shape=(1, 1), attrs={"1": "[:, -1]"})
+    net.op("getitem", y, shape=(1, 1), attrs={"1": "[:, -1]"})
+    view = make_view(net.graph(y))
+    assert shown(view) == ["input:x", "sin", "cos", "output:"]
+    assert view.notes == ("the forward only checks ids",)
+    last = net.op("getitem", y, shape=(1, 1), attrs={"1": "[:, -1]"})
+    assert "getitem" in shown(make_view(net.graph(last)))
+
+
 def test_a_number_that_is_written_or_given_back_is_drawn() -> None:
     net = Net()
     x = net.input("x", 1, 4)

@@ -136,9 +136,10 @@ class Ends:
         self.edges.setdefault((tail, head), value)
 
     def _checks(self) -> set[int]:
-        """The nodes that only decide what the code does next, such as `mask.all()`: a number that no op reads.
+        """The nodes that only decide what the code does next: a number that no op reads, such as `mask.all()`.
 
-        What feeds nothing but such nodes is one of them.
+        What feeds nothing but such nodes is one of them. A part that no op reads, `ids[:, -1]`, is one too, since the
+        code asked for no more than its shape; but what computed the tensor that it is a part of is drawn.
         """
         if self.graph.info.failure is not None:
             return set()
@@ -146,11 +147,20 @@ class Ends:
         for tail, head in self.edges:
             heads.setdefault(tail, []).append(head)
         found: set[int] = set()
+        parts: set[int] = set()
         for node in [*reversed(self.plan.nodes), *self.before]:
-            below = heads.get(node.id)
-            if found.issuperset(below) if below else self._is_lone_number(node):
+            below = heads.get(node.id, ())
+            if not found.issuperset(below):
+                continue
+            if self._is_part(node):
+                parts.add(node.id)
+                found.add(node.id)
+            elif (parts.isdisjoint(below) or node.kind not in ("op", "call")) if below else self._is_lone_number(node):
                 found.add(node.id)
         return found
+
+    def _is_part(self, node: Node) -> bool:
+        return node.kind == "op" and node.op is not None and self.graph.ops[node.op].name == "getitem"
 
     def _is_lone_number(self, node: Node) -> bool:
         if node.kind != "op" or node.op is None or self.graph.ops[node.op].mutates:
