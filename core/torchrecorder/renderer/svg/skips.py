@@ -40,13 +40,14 @@ def _inside(line: Line, boxes: Rects, nodes: Rects) -> Curve:
     entered = [box for box in mine if all(box.contains(end) or not _is_beside(end, box, across) for end in ends)]
     points = along(line.curve, _SAMPLES)
     for side, sign in ((2, 1), (0, -1)):
-        widest = max(points, key=lambda point: sign * point[across])
-        limits = [sign * box[across + side] - _AIR for box in entered if _is_beside(widest, box, across)]
-        if limits and sign * widest[across] > min(limits):
+        limits = [(sign * box[across + side] - _AIR, box) for box in entered]
+        beyond = {at for at, box in limits if any(sign * p[across] > at for p in points if _is_beside(p, box, across))}
+        if beyond:
             extent = around(line.curve)
             passed = [box for box in boxes.meeting(extent) if box not in mine]
             passed += [node for node in nodes.meeting(extent) if not any(_touches(node, end) for end in ends)]
-            return _beside(line.curve, across, sign * min(limits), passed) or line.curve
+            tried = (_beside(line.curve, across, sign * at, passed) for at in sorted(beyond))
+            return next(filter(None, tried), line.curve)
     return line.curve
 
 
