@@ -155,8 +155,7 @@ def make_dot(rec: Recorder, render_depth: int = 256, styler_cls: Any = None, **s
     from torchrecorder.renderer.digraph import Digraph
     from torchrecorder.renderer.gv import GraphvizRenderer
 
-    graph = Digraph()
     font = {} if styler_args.get("fontname") is None else {"fontname": str(styler_args["fontname"])}
-    graph.attr("graph", compound="true", ranksep="0.5", fontsize="24", **font)
-    graph.attr("node", fontsize="20", **font)
+    graph_attr = {"compound": "true", "ranksep": "0.5", "fontsize": "24", **font}
+    graph = Digraph(graph_attr=graph_attr, node_attr={"fontsize": "20", **font})
     return GraphvizRenderer(rec, render_depth, styler_cls, **styler_args)(graph)

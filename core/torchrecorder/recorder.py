@@ -80,10 +80,10 @@ class Recorder:
             self._hook(net, node)
         self.nodes[net] = node
         self.fn_set.add(net)
-        if isinstance(net, Tensor):
-            self._known.see(net)
-        elif kind is OpNode:
+        if kind is OpNode:
             self.calls.note(node)
+        elif kind is not LayerNode:
+            self._known.see(net)
         if isinstance(scope, LayerNode):
             scope.subnets.add(net)
 

@@ -237,3 +237,71 @@ def test_another_renderer_gets_each_node_and_then_its_edges() -> None:
     for call in ("render_node", "render_recursive_node"):
         with pytest.raises(NotImplementedError, match="Base Class"):
             getattr(BaseRenderer(rec), call)([], None)
+
+
+def pairs(rec: recorder.Recorder) -> set[tuple[str, str]]:
+    return {(rec.nodes[tail].name, rec.nodes[head].name) for tail, head in rec.edges}
+
+
+def test_attributes_of_the_graph_can_be_read() -> None:
+    rec = torchrecorder.record(torch.nn.ReLU(), "Net", (1,))
+    graph = torchrecorder.make_dot(rec, fontname="Lato")
+    assert graph.graph_attr == {"compound": "true", "ranksep": "0.5", "fontsize": "24", "fontname": "Lato"}
+    assert graph.node_attr == {"fontsize": "20", "fontname": "Lato"}
+    assert torchrecorder.make_dot(rec).node_attr == {"fontsize": "20"}
+
+
+def test_operations_between_two_networks_stand_around_both() -> None:
+    first, second = torch.nn.ReLU(), torch.nn.Tanh()
+    rec, x = recorder.Recorder(), torch.ones(2, requires_grad=True)
+    rec.add_node(x, name="Input")
+    for net in (first, second):
+        rec.register_hooks(net)
+    second(first(x) * 2)
+    rec.remove_hooks()
+    (product,) = [node for node in rec.nodes.values() if node.name == "MulBackward0"]
+    assert (product.depth, product.parent) == (0, None)
+    assert {("Tensor-2", "MulBackward0"), ("MulBackward0", "Tensor-3")} < pairs(rec)
+
+
+def test_prehook_names_a_parameter_that_is_there() -> None:
+    net, rec = torch.nn.Linear(2, 2), recorder.Recorder()
+    rec.add_node(net)
+    layer: Any = rec.nodes[net]
+    recorder.param_acc(net.weight, rec, layer)
+    assert rec.nodes[net.weight].name == "Parameter"
+    recorder.prehook(net, torch.ones(1, 2), rec, layer)
+    assert [rec.nodes[parameter].name for parameter in net.parameters()] == ["weight", "bias"]
+
+
+class Given(torch.nn.Module):
+    """Returns a parameter of a module that is not called, and a tensor from somewhere else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(2, 2)
+        self.free = [torch.ones(2, requires_grad=True)]
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.inner.weight, self.free[0], x * 2
+
+
+def test_what_a_module_returns_without_an_operation() -> None:
+    net = Given()
+    rec = torchrecorder.record(net, "Net", (2,))
+    free = rec.nodes[net.free[0]].name
+    assert {("weight", "Output-1"), (free, "Output-2"), ("MulBackward0", "Output-3")} < pairs(rec)
+    assert rec.nodes[net.inner.weight].parent is net.inner
+    assert rec.nodes[net.free[0]].parent is net
+    assert all(rec.nodes[tail] is not rec.nodes[head] for tail, head in rec.edges)
+
+
+class Together(torch.nn.Module):
+    def forward(self, x: torch.Tensor, ids: torch.Tensor) -> Any:
+        return torch.broadcast_tensors(x * 2, ids)[0].exp()  # type: ignore[no-untyped-call]
+
+
+def test_what_an_operation_gives_back_as_it_got_it_was_made_before() -> None:
+    x, ids = torch.ones(2), torch.ones(2, dtype=torch.int64)
+    rec = torchrecorder.record(Together(), "Net", None, (x, ids))
+    assert pairs(rec) == {("Input-1", "MulBackward0"), ("MulBackward0", "ExpBackward0"), ("ExpBackward0", "Output")}

@@ -6,6 +6,7 @@ import copy
 import inspect
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -249,6 +250,21 @@ class TestNodesOfATensor:
         (node,) = x.tensor_nodes
         assert (node.name, node.depth, node.parent_hierarchy) == ("output-tensor", 0, {0: call})
 
+    def test_outputs_may_be_any_collection(self) -> None:
+        for outputs, left in (((), "main"), ([recorded()], "main"), ([recorded(), None], "aux")):
+            x = recorded()
+            x.tensor_nodes.append(TensorNode(x, 1, name="aux"))
+            given: Any = [x if tensor is None else tensor for tensor in outputs]
+            pop_after_forward(x, given)
+            assert names(x) == [left]
+
+    def test_an_output_that_is_there_twice_has_two_nodes(self) -> None:
+        x = recorded()
+        first, second = torch.broadcast_tensors(x, x)  # type: ignore[no-untyped-call]
+        assert first is second
+        (call,) = first.tensor_nodes[-1].parents
+        assert len(call.children) == 2
+
     def test_an_empty_pass(self) -> None:
         x = recorded()
         out = x.tensor_nodes[-1]
@@ -283,6 +299,27 @@ class TestNodes:
         with pytest.raises(NotImplementedError, match="To be implemented by subclasses of Node Class !!!"):
             Node(0).set_node_id()
 
+    def test_only_a_stand_in_has_the_id_of_its_main_node(self) -> None:
+        x = torch.ones(1)
+        main = TensorNode(x, 0)
+        aux, other = TensorNode(x, 1, is_aux=True, main_node=main), TensorNode(x, 1, main_node=main)
+        assert (aux.node_id, other.node_id) == (main.node_id, f"{id(other)}")
+        aux.set_node_id(3)
+        assert aux.node_id == f"{id(aux)}-3"
+
+    def test_the_outputs_of_a_function_are_its_children(self) -> None:
+        call, output = FunctionNode(torch.add, 0), Node(0)
+        call.add_output_nodes(output)
+        assert call.output_nodes is call.children
+        assert list(call.children) == [output]
+
+    def test_a_module_with_an_empty_container_holds_functions_only(self) -> None:
+        net = nn.Module()
+        net.shortcut = nn.Sequential()
+        assert ModuleNode(net, 0).is_container
+        net.shortcut.append(nn.ReLU())
+        assert not ModuleNode(net, 0).is_container
+
     def test_parents_and_children(self) -> None:
         parent, child = Node(0), Node(1, name="c")
         parent.add_child(child)
@@ -297,6 +334,10 @@ class TestNodes:
         linear = "Linear(training=True, in_features=3, out_features=4)"
         assert stringify_attributes(nn.Linear(3, 4)) == linear
         assert stringify_attributes([[1, [2]], {"a": torch.ones(1)}, "s"], 1) == "[[..., ...], {a: ...}, 's']"
+        assert stringify_attributes(nn.parameter.UninitializedParameter()) == "Tensor(<uninitialized>)"
+        many = SimpleNamespace(**{f"a{i}": i for i in range(25)})
+        assert stringify_attributes(many).endswith(", a19=19...)")
+        assert stringify_attributes([many]).endswith(", a4=4...)]")
 
 
 class TestInputs:
@@ -327,8 +368,18 @@ class TestInputs:
         for depth in (0.5, math.nan):
             with pytest.raises(ValueError, match="whole number or infinite"):
                 validate_user_params(net, torch.ones(1), None, depth, None, None)
+
+    @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+    def test_warnings(self) -> None:
+        net, half = nn.ReLU(), [torch.float16]
         with pytest.warns(UserWarning, match="Half precision is not supported on cpu"):
-            validate_user_params(net, torch.ones(1), None, 1, "cpu", [torch.float16])
+            validate_user_params(net, torch.ones(1), None, 1, "cpu", half)
+        with pytest.warns(UserWarning, match="Half precision is not supported on cpu"):
+            draw_graph(net, input_data=torch.ones(1).half(), dtypes=half)
+        with pytest.warns(UserWarning, match="Half precision is not supported with input_size"):
+            draw_graph(net, input_size=(1,), device="meta", dtypes=half)
+        with pytest.warns(UserWarning, match="traced modules are not fully supported"):
+            draw_graph(torch.jit.trace(net, torch.ones(1)), input_size=(1,))  # type: ignore[no-untyped-call]
 
 
 class TestGraph:
@@ -349,8 +400,13 @@ class TestGraph:
         assert graph.get_node_color(TensorNode(torch.ones(1), 0)) == "lightyellow"
         assert graph.get_node_color(ModuleNode(nn.ReLU(), 0)) == "darkseagreen1"
         assert not graph.is_node_visible(TensorNode(torch.ones(1), 1))
+        assert graph.is_node_visible(FunctionNode(torch.add, 9))
+        inner = TensorNode(torch.ones(1), 0, parents=Node(0), children=Node(0))
+        assert not graph.is_node_visible(inner)
         with pytest.raises(AssertionError, match="is_node_visible function was given input with wrong type"):
             graph.is_node_visible(3)  # type: ignore[arg-type]
+        with pytest.raises(AssertionError, match="traverse_graph function was given input with wrong type"):
+            graph.traverse_graph(print, cur_node=3, subgraph=None)
 
     def test_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", "")
@@ -388,6 +444,16 @@ class TestRecording:
         assert isinstance(made, RecorderTensor)
         graph.fill_visual_graph()
         assert all(word in graph.visual_graph.source for word in ("Linear", "ReLU", "output-tensor"))
+
+    def test_functions_without_a_module(self) -> None:
+        import graphviz
+
+        x = recorded("input-tensor")
+        graph = ComputationGraph(graphviz.Digraph(), NodeContainer(x.tensor_nodes), roll=False)
+        _ = (x + 1) * 2
+        graph.fill_visual_graph()
+        assert graph.visual_graph.source.count("output-tensor") == 1
+        assert graph.visual_graph.source.count(" -> ") == 3
 
     def test_created_tensors(self) -> None:
         graph = draw_graph(nn.Linear(1, 1), input_size=(1, 1))

@@ -77,6 +77,26 @@ def test_models_that_ask_for_the_class_of_their_input() -> None:
     assert "output-tensor" in draw(forward)
 
 
+def test_a_plain_tensor_may_come_first() -> None:
+    # torch asks each class once, by a set of those it has asked.
+    plain = torch.ones(2, 2)
+    source = draw(lambda net, x: torch.einsum("ij,jk->ik", plain, net.linear(x).T))
+    assert "einsum" in source
+    assert "output-tensor" in source
+
+
+def test_numbers_can_be_formatted() -> None:
+    texts: list[str] = []
+
+    def forward(net: Doing, x: Tensor) -> Tensor:
+        texts.append(f"{x.new_ones(()):.2f}")
+        result: Tensor = net.linear(x)
+        return result
+
+    draw(forward)
+    assert texts == ["1.00"]
+
+
 def test_rolling_modules_that_return_nothing() -> None:
     class Silent(nn.Module):
         def forward(self, x: Tensor) -> None:

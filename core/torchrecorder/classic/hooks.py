@@ -42,8 +42,11 @@ def prehook(module: nn.Module, inputs: Any, rec: Recorder, node: LayerNode) -> A
     """
     with torch._C.DisableTorchFunction():
         for name, param in own_parameters(module):
-            if param not in rec.nodes:
+            known = rec.nodes.get(param)
+            if known is None:
                 rec.add_node(param, depth=node.depth + 1, parent=module, name=name)
+            elif known.parent is not None:
+                known.name = name  # that of the module that was called last, as in 1.0.3
         taken = _taken(inputs, rec, node)
         call = rec.calls.enter(module)
         return _replaced(inputs, taken, call, rec)
@@ -165,8 +168,7 @@ def _take(tensor: Tensor, rec: Recorder, node: LayerNode, scope: LayerNode | Non
         return tensor, rec.node_of(tensor)
     origin = _origin(tensor, rec)
     fn = _new_fn(tensor, rec)
-    if scope is not None:
-        op_acc(origin, rec, scope)
+    op_acc(origin, rec, rec.nodes[None] if scope is None else scope)
     tensor_acc(fn, rec, node)
     if origin in rec.nodes and origin is not None:
         rec.add_edge(origin, fn)
@@ -182,13 +184,17 @@ def _copied(tensor: Tensor, rec: Recorder, node: LayerNode) -> _Passed:
 
 
 def _give(tensor: Tensor, rec: Recorder, node: LayerNode, taken: list[TensorNode]) -> _Passed:
+    is_new_leaf = tensor.is_leaf and tensor.requires_grad and tensor not in rec.nodes
+    if is_new_leaf:
+        leaf_acc(tensor, rec, node)
     known = rec.node_of(tensor)
-    if known is not None and not isinstance(known, ParamNode) and not any(known is other for other in taken):
+    is_leaf = is_new_leaf or isinstance(known, ParamNode)
+    if known is not None and not is_leaf and not any(known is other for other in taken):
         _lift(known, rec, node)
         return tensor, known
     fn = _new_fn(tensor, rec)
     tensor_acc(fn, rec, node)
-    origin = known.fn if isinstance(known, ParamNode) else None if known is not None else _origin(tensor, rec)
+    origin = known.fn if known is not None and is_leaf else None if known is not None else _origin(tensor, rec)
     if origin is not None:
         op_acc(origin, rec, node)
         rec.add_edge(origin, fn)

@@ -61,7 +61,8 @@ class Steps(TorchFunctionMode):
             self._note(func, args, kwargs, out)
         elif isinstance(out, (tuple, list)):
             for item in out:
-                if isinstance(item, Tensor):
+                # What broadcast_tensors gives back as it got it was made before.
+                if isinstance(item, Tensor) and not any(item is arg for arg in args):
                     self._note(func, args, kwargs, item)
         elif func is Tensor.__setitem__:
             self._note(func, args, kwargs, args[0])

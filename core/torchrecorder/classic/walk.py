@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchrecorder.recorder import Recorder
 
 
-def op_acc(gf: Any, rec: Recorder, node: LayerNode) -> None:
+def op_acc(gf: Any, rec: Recorder, node: BaseNode) -> None:
     """Operator accumulator: an `OpNode` for `gf` and for each operation it is connected to, if not yet recorded.
 
     An accumulation of gradients points to its tensor instead. There is no recursion: chains may be long.
@@ -24,7 +24,7 @@ def op_acc(gf: Any, rec: Recorder, node: LayerNode) -> None:
     Args:
         gf: A `grad_fn` object obtained from a tensor; None is passed over.
         rec: The recorder whose nodes are updated.
-        node: The layer whose `fn` the operation is a part of.
+        node: The layer whose `fn` the operation is a part of, or the scope around the model.
     """
     if gf is None or _is_end(gf, rec, node):
         return
@@ -55,7 +55,7 @@ def _sources(fn: Any, rec: Recorder) -> Iterator[Any]:
     return iter(followed + beside if beside else followed)
 
 
-def _is_end(fn: Any, rec: Recorder, node: LayerNode) -> bool:
+def _is_end(fn: Any, rec: Recorder, node: BaseNode) -> bool:
     """Whether the walk stops at `fn`: it is recorded, or a leaf, which is recorded now."""
     if fn in rec.nodes:
         return True
@@ -69,7 +69,7 @@ def _is_end(fn: Any, rec: Recorder, node: LayerNode) -> bool:
     return False
 
 
-def leaf_acc(leaf: Tensor, rec: Recorder, node: LayerNode) -> None:
+def leaf_acc(leaf: Tensor, rec: Recorder, node: BaseNode) -> None:
     """A leaf met inside a layer: a parameter of a module that was not called, or a tensor from somewhere else."""
     if leaf in rec.nodes:
         return
@@ -82,7 +82,7 @@ def leaf_acc(leaf: Tensor, rec: Recorder, node: LayerNode) -> None:
     param_acc(leaf, rec, node)
 
 
-def tensor_acc(tensor: Tensor, rec: Recorder, node: LayerNode) -> None:
+def tensor_acc(tensor: Tensor, rec: Recorder, node: BaseNode) -> None:
     """Tensor accumulator: a `TensorNode` for `tensor`, if not yet recorded, in the same scope as `node`.
 
     Args:
@@ -94,7 +94,7 @@ def tensor_acc(tensor: Tensor, rec: Recorder, node: LayerNode) -> None:
         rec.add_node(tensor, depth=node.depth, parent=node.parent)
 
 
-def param_acc(param: Tensor, rec: Recorder, node: LayerNode) -> None:
+def param_acc(param: Tensor, rec: Recorder, node: BaseNode) -> None:
     """Parameter accumulator: a `ParamNode` for `param`, if not yet recorded, inside `node.fn`.
 
     Args:

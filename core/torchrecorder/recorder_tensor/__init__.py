@@ -28,6 +28,7 @@ from torchrecorder.recorder_tensor.computation_graph import (
 from torchrecorder.recorder_tensor.computation_node import FunctionNode, ModuleNode, Node, NodeContainer, TensorNode
 from torchrecorder.recorder_tensor.drawing import draw_graph, forward_prop
 from torchrecorder.recorder_tensor.inputs import (
+    COMPILED_MODULES,
     CORRECTED_INPUT_DATA_TYPE,
     CORRECTED_INPUT_SIZE_TYPE,
     INPUT_DATA_TYPE,
@@ -46,6 +47,7 @@ from torchrecorder.recorder_tensor.tensor import RecorderTensor, reduce_data_inf
 from torchrecorder.recorder_tensor.walking import traverse_data
 
 __all__ = [
+    "COMPILED_MODULES",
     "COMPUTATION_NODES",
     "CORRECTED_INPUT_DATA_TYPE",
     "CORRECTED_INPUT_SIZE_TYPE",

@@ -42,7 +42,7 @@ def attach_node(
     def _func(recorded_tensor: RecorderTensor) -> None:
         if kwargs["is_aux"] and tensor_to_node is not None:
             kwargs["main_node"] = tensor_to_node.get(recorded_tensor)
-        node = TensorNode(tensor=recorded_tensor, **kwargs)
+        node = TensorNode(recorded_tensor, **{key: value for key, value in kwargs.items() if key != "tensor_to_node"})
         parent = kwargs["parents"]
         if not isinstance(parent, (FunctionNode, ModuleNode)):
             raise AssertionError(f"Node {parent} to which to attach must be eitherFunctionNode or ModuleNode")
@@ -75,7 +75,8 @@ def pop_after_forward(r_in: RecorderTensor, recorded_output: OrderedSet[Recorder
         AssertionError: The tensor is an output, but its last two nodes are not of one tensor.
     """
     nodes = r_in.tensor_nodes
-    if r_in in recorded_output:
+    # Not `in`: of a list, it would compare the numbers of tensors.
+    if any(r_in is tensor for tensor in recorded_output):
         if not id(r_in) == nodes[-1].tensor_id == nodes[-2].tensor_id:
             raise AssertionError("Tensor before and after inplace operation must have the same memory address")
         del nodes[-2]
@@ -120,6 +121,5 @@ def insert_empty_pass_node(recorded_tensor: RecorderTensor, out_node: TensorNode
         collect_attributes=out_node.collect_attributes,
     )
     empty.add_child(passed)
-    empty.add_output_nodes(passed)
     out_node.context.append(passed)
     recorded_tensor.tensor_nodes.append(passed)

@@ -10,7 +10,7 @@ from torch.nn.parameter import Parameter
 
 def is_generator_empty(parameters: Iterable[Parameter]) -> bool:
     """Whether there is nothing to iterate over; the first element of an iterator is used up."""
-    return next(iter(parameters), None) is None
+    return not any(True for _ in parameters)
 
 
 def updated_dict(arg_dict: dict[str, Any], update_key: str, update_value: Any) -> dict[str, Any]:

@@ -136,6 +136,7 @@ class ComputationGraph:
                 outside of all); both go to `action_fn`, with any others.
         """
         cur_node = kwargs["cur_node"]
+        assert_input_type("traverse_graph", (TensorNode, ModuleNode, FunctionNode, dict, list), cur_node)
         if kwargs["subgraph"] is None:
             kwargs = updated_dict(kwargs, "subgraph", self.visual_graph)
         if isinstance(cur_node, dict):
@@ -183,7 +184,7 @@ class ComputationGraph:
         self.check_node(node)
         if self.roll and not isinstance(node, TensorNode):
             self.rollify(node)
-        if self.is_node_visible(node):
+        if self._is_drawn(node):
             self.add_node(node, kwargs["subgraph"])
             self.node_set.add(id(node))
         elif isinstance(node, ModuleNode):
@@ -194,12 +195,12 @@ class ComputationGraph:
     def _collect_edges(self, node: TensorNode) -> None:
         """Edges begin at a tensor that is drawn, else at the call it comes from."""
         tail = self.get_tail_node(node)
-        start: COMPUTATION_NODES = node if self.is_node_visible(node.main_node) else tail
-        if self.is_node_visible(start.main_node if isinstance(start, TensorNode) else start):
+        start: COMPUTATION_NODES = node if self._is_drawn(node.main_node) else tail
+        if self._is_drawn(start.main_node if isinstance(start, TensorNode) else start):
             for child in node.children:
-                if self.is_node_visible(child):  # type: ignore[arg-type]
+                if self._is_drawn(child):  # type: ignore[arg-type]
                     self.edge_list.append((start, child))  # type: ignore[arg-type]
-        if self.is_node_visible(node) and tail is not node and self.is_node_visible(tail):
+        if self._is_drawn(node) and tail is not node and self._is_drawn(tail):
             self.edge_list.append((tail, node))
 
     def rollify(self, cur_node: ModuleNode | FunctionNode) -> None:
@@ -215,17 +216,23 @@ class ComputationGraph:
             head = next(iter(head.children))
         cur_node.set_node_id(output_id=get_output_id(head))
 
+    def _is_drawn(self, node: COMPUTATION_NODES) -> bool:
+        return node.depth <= self.depth and self.is_node_visible(node)
+
     def is_node_visible(self, compute_node: COMPUTATION_NODES) -> bool:
-        """Whether a node is drawn, as the depth and what is hidden have it.
+        """Whether a node is drawn as a node of its own, if it is not too deep to be drawn at all.
 
         Raises:
             AssertionError: It is not one of the three kinds of nodes.
         """
         assert_input_type("is_node_visible", (TensorNode, ModuleNode, FunctionNode), compute_node)
-        if compute_node.name == "empty-pass" or compute_node.depth > self.depth:
+        if compute_node.name == "empty-pass":
             return False
         if isinstance(compute_node, TensorNode):
-            return not compute_node.is_aux and (compute_node.depth == 0 or not self.hide_inner_tensors)
+            if compute_node.is_aux or compute_node.main_node.depth < 0:
+                return False
+            is_outermost = compute_node.depth == 0 and (compute_node.is_root() or compute_node.is_leaf())
+            return is_outermost or not self.hide_inner_tensors
         if isinstance(compute_node, ModuleNode):
             return compute_node.depth == self.depth or (self.hide_module_functions and compute_node.is_container)
         return True
@@ -239,7 +246,7 @@ class ComputationGraph:
         node = _tensor_node.main_node if _tensor_node.is_aux else _tensor_node
         # From the outside: what is inside a module that is drawn as one node is not drawn.
         for _, call in sorted(node.parent_hierarchy.items()):
-            if self.is_node_visible(call):
+            if self._is_drawn(call):
                 return call
         source: Any = next(iter(node.parents), None)
         if source is not None and source.name == "empty-pass":

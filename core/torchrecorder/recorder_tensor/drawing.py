@@ -76,8 +76,8 @@ def draw_graph(
             is in the text and the cause.
         TypeError: `input_size` is no list or tuple.
     """
-    validate_user_params(model, input_data, input_size, depth, device, dtypes)
     place = device if device is not None else "cuda" if torch.cuda.is_available() else "cpu"
+    validate_user_params(model, input_data, input_size, depth, place, dtypes)
     canvas = _canvas(graph_name, strict, graph_dir, directory, filename)
     shown = (show_shapes, expand_nested, hide_inner_tensors, hide_module_functions, roll, depth, collect_attributes)
 

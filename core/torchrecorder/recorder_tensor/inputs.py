@@ -9,6 +9,7 @@ from typing import Any, List, Optional, Union  # noqa: UP035 - the aliases below
 
 import torch
 from torch import nn
+from torch.jit import ScriptModule
 
 from torchrecorder.recorder_tensor.collecting import collect_tensor_node
 from torchrecorder.recorder_tensor.computation_node import NodeContainer, TensorNode
@@ -19,6 +20,9 @@ INPUT_DATA_TYPE = Union[torch.Tensor, Sequence[Any], Mapping[str, Any]]  # noqa:
 CORRECTED_INPUT_DATA_TYPE = Optional[Union[Iterable[Any], Mapping[Any, Any]]]  # noqa: UP007, UP045
 INPUT_SIZE_TYPE = Sequence[Union[int, Sequence[Any], torch.Size]]  # noqa: UP007
 CORRECTED_INPUT_SIZE_TYPE = List[Union[Sequence[Any], torch.Size]]  # noqa: UP006, UP007
+
+COMPILED_MODULES = (ScriptModule,)
+"""Modules of which little is seen, because they run without Python."""
 
 _HALF = (torch.float16, torch.bfloat16)
 
@@ -36,11 +40,18 @@ def validate_user_params(
     Raises:
         ValueError: `depth` is negative, or neither a whole number nor infinite.
         RuntimeError: Both or none of `input_data` and `input_size` are given.
+
+    Warns:
+        UserWarning: The model is compiled, or `dtypes` asks for half precision where that is none.
     """
     if depth < 0:
         raise ValueError(f"depth must be a non-negative number, depth={depth}")
     if depth != math.inf and depth % 1 != 0:
         raise ValueError(f"depth must be a whole number or infinite, depth={depth}")
+    if isinstance(model, COMPILED_MODULES):
+        warnings.warn(
+            "Currently, traced modules are not fully supported: what runs inside of one is not seen.", stacklevel=3
+        )
     if (input_data is None) == (input_size is None):
         raise RuntimeError("Only one of (input_data, input_size) should be specified.")
     if dtypes is not None and any(dtype in _HALF for dtype in dtypes):
@@ -54,7 +65,7 @@ def _warn_of_half(device: torch.device | str | None, input_size: INPUT_SIZE_TYPE
             "Try passing input_data directly.",
             stacklevel=4,
         )
-    if device is not None and str(device) == "cpu":
+    if device is not None and torch.device(device).type == "cpu":
         warnings.warn(
             "Half precision is not supported on cpu. Set the `device` field or pass `input_data` using the correct "
             "device.",

@@ -12,9 +12,8 @@ from torch import ScriptMethod, Tensor
 
 from torchrecorder.recorder_tensor.attaching import attach_node, tensor_name
 from torchrecorder.recorder_tensor.attributes import stringify_attributes
-from torchrecorder.recorder_tensor.collecting import collect_shape, collect_tensor, collect_tensor_node
+from torchrecorder.recorder_tensor.collecting import collect_shape, collect_tensor_node
 from torchrecorder.recorder_tensor.computation_node import FunctionNode, NodeContainer, TensorNode
-from torchrecorder.recorder_tensor.ordered_set import OrderedSet
 from torchrecorder.recorder_tensor.walking import tensors_within
 
 L = TypeVar("L")
@@ -24,14 +23,14 @@ _MISSING: Any = object()
 class _EqualToTensor(type(Tensor)):  # type: ignore[misc]
     """Makes `type(x) == Tensor` and `type(x) in (Tensor, Parameter)` true of a recording tensor.
 
-    Models ask so to find out whether they got a tensor. `type(x) is Tensor` cannot be helped.
+    Models ask so to find out whether they got a tensor. `type(x) is Tensor` cannot be helped. The hash is not that of
+    Tensor: torch keeps a set of the classes it has asked, and would not ask this one after a plain tensor.
     """
 
     def __eq__(cls, other: object) -> bool:
         return other is cls or other is Tensor
 
-    def __hash__(cls) -> int:
-        return hash(Tensor)
+    __hash__ = type.__hash__
 
 
 class RecorderTensor(Tensor, metaclass=_EqualToTensor):
@@ -75,10 +74,8 @@ class RecorderTensor(Tensor, metaclass=_EqualToTensor):
         """
         kwargs = {} if kwargs is None else kwargs
         inputs = reduce_data_info([args, kwargs], collect_tensor_node, NodeContainer[TensorNode]())
-        if func is Tensor.__deepcopy__:
-            out = _deep_copy(*args, **kwargs)
-        else:
-            out = super().__torch_function__(func, types, args, kwargs)  # type: ignore[no-untyped-call]
+        run: Any = super().__torch_function__
+        out = _OWN[func](*args, **kwargs) if func in _OWN else run(func, types, args, kwargs)
         if inputs:
             _record(func, inputs, [args, kwargs], out)
         return out
@@ -120,8 +117,12 @@ def traverse_data_inplace(recorded_data: Any, action_fn: Callable[..., Any], **k
 
     The tensors are found before the first is changed. One that is there twice is visited twice.
     """
-    for tensor in [found for found in tensors_within(recorded_data) if isinstance(found, RecorderTensor)]:
+    for tensor in _recorders(recorded_data):
         action_fn(tensor, **kwargs)
+
+
+def _recorders(data: Any) -> list[RecorderTensor]:
+    return [tensor for tensor in tensors_within(data) if isinstance(tensor, RecorderTensor)]
 
 
 def _record(
@@ -130,7 +131,7 @@ def _record(
     arguments: list[Any],
     out: Any,
 ) -> None:
-    outputs = reduce_data_info(out, collect_tensor, OrderedSet[RecorderTensor]())
+    outputs = _recorders(out)
     if not outputs:
         return
     first = next(iter(inputs))
@@ -151,7 +152,8 @@ def _record(
     call.set_output_shape(reduce_data_info(out, collect_shape, []))
 
 
-def _attach_outputs(call: FunctionNode, outputs: OrderedSet[RecorderTensor], first: TensorNode, collects: bool) -> None:
+def _attach_outputs(call: FunctionNode, outputs: list[RecorderTensor], first: TensorNode, collects: bool) -> None:
+    """A node for each output; for one that is there twice, as broadcast_tensors gives it, two, as in torchview."""
     for tensor in outputs:
         kwargs = {
             "depth": first.depth,
@@ -163,7 +165,6 @@ def _attach_outputs(call: FunctionNode, outputs: OrderedSet[RecorderTensor], fir
             "collect_attributes": collects,
         }
         attach_node(kwargs)(tensor)
-        call.add_output_nodes(tensor.tensor_nodes[-1])
 
 
 def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:
@@ -173,3 +174,13 @@ def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:
         copied = copy.deepcopy(plain, memo).as_subclass(type(tensor))
     memo[id(tensor)] = copied
     return copied
+
+
+def _formatted(tensor: Tensor, how: str) -> str:
+    """What `Tensor.__format__` gives: of a subclass with one number, torch formats the object, not the number."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return format(tensor.as_subclass(Tensor), how)
+
+
+_OWN: dict[Any, Callable[..., Any]] = {Tensor.__deepcopy__: _deep_copy, Tensor.__format__: _formatted}
+"""What is done in another way than torch does it."""

@@ -83,17 +83,29 @@ class BaseRenderer:
     def _process(self) -> None:
         """Fill `processed` from the recording. Edges are ordered by their ends: the set has no order of its own."""
         nodes = list(self._nodes())
-        self._place = place = {id(node): position for position, node in enumerate(nodes)}
-        shown = [self._visible(node) for node in nodes]
-        spots = [-1 if node is None else place[id(node)] for node in shown]
+        self._place = {id(node): position for position, node in enumerate(nodes)}
+        spots = self._spots(nodes)
         pairs, found = set(), self.rec.nodes
         for from_, to in self.rec.edges:
-            tail, head = spots[place[id(found[from_])]], spots[place[id(found[to])]]
+            tail, head = spots[id(found[from_])], spots[id(found[to])]
             if tail != head and tail >= 0 and head >= 0:
                 pairs.add((tail, head))
         self.processed = OrderedDict((node, []) for node in nodes if node.depth <= self.render_depth)
         for tail, head in sorted(pairs):
             self.processed[nodes[tail]].append(nodes[head])
+
+    def _spots(self, nodes: list[BaseNode]) -> dict[int, int]:
+        """By `id` of a node: the place of what is shown for it; -1 if nothing is. Nodes of one layer share it."""
+        limit, within, spots = self.render_depth, dict[Any, int](), dict[int, int]()
+        for position, node in enumerate(nodes):
+            if node.depth <= limit:
+                spots[id(node)] = position
+                continue
+            if node.parent not in within:
+                shown = self._visible(node)
+                within[node.parent] = -1 if shown is None else self._place[id(shown)]
+            spots[id(node)] = within[node.parent]
+        return spots
 
     def _nodes(self) -> Iterator[BaseNode]:
         """Each recorded node once; not the scope around the model."""

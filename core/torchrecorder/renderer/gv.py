@@ -133,7 +133,6 @@ class GraphvizRenderer(BaseRenderer):
 
     def _process(self) -> None:
         super()._process()
-        self._ids = {node: f"n{position}" for node, position in self._place.items()}
         self._ends = {id(head) for heads in self.processed.values() for head in heads}
         self._children: dict[int, list[BaseNode]] = {}
         for node in self.processed:
@@ -153,7 +152,7 @@ class GraphvizRenderer(BaseRenderer):
         return id(node) in self._ends or bool(self.processed.get(node))
 
     def _id(self, node: BaseNode) -> str:
-        return self._ids.get(id(node)) or self._ids.setdefault(id(node), f"n{len(self._ids)}")
+        return f"n{self._place.setdefault(id(node), len(self._place))}"
 
 
 def _draw(g: Digraph, name: str, style: dict[str, Any]) -> None:
@@ -162,7 +161,7 @@ def _draw(g: Digraph, name: str, style: dict[str, Any]) -> None:
 
 def _texts(style: dict[str, Any]) -> dict[str, str]:
     """Attributes as graphviz takes them; one that is None is left out."""
-    if set(map(type, style.values())) <= _TEXT:
+    if not style or set(map(type, style.values())) <= _TEXT:
         return style
     return {key: value if isinstance(value, str) else str(value) for key, value in style.items() if value is not None}
 

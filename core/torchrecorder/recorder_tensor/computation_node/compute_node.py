@@ -56,9 +56,11 @@ class TensorNode(Node):
         self.set_node_id()
 
     def set_node_id(self, children_id: int | str | None = None) -> None:
-        """The id of the main node; with `children_id`, of that node in front of those children."""
-        main = id(self.main_node)
-        self.node_id = f"{main}" if children_id is None else f"{main}-{children_id}"
+        """The id of the node, of a stand-in that of its main node; with `children_id`, of it before those children."""
+        if children_id is not None:
+            self.node_id = f"{id(self)}-{children_id}"
+        else:
+            self.node_id = f"{id(self.main_node if self.is_aux else self)}"
 
 
 class _ComputeNode(Node):
@@ -87,7 +89,7 @@ class ModuleNode(_ComputeNode):
     Attributes:
         compute_unit_id: `id()` of the module.
         is_activation: Whether the module has no parameters, its children's included.
-        is_container: Whether it has no submodules, so that it holds functions only.
+        is_container: Whether it holds functions only: it has no submodules but empty containers.
         input_shape: The shapes of the tensors it was called with.
         output_shape: The shapes of the tensors it returned.
         output_nodes: The nodes of those tensors.
@@ -107,7 +109,7 @@ class ModuleNode(_ComputeNode):
         super().__init__(depth, parents, children, name)
         self.compute_unit_id = id(module_unit)
         self.is_activation = is_generator_empty(module_unit.parameters())
-        self.is_container = not any(True for _ in module_unit.children())
+        self.is_container = not any(module_unit.children())  # an empty container is false
         self.input_shape = []
         self.output_shape = []
         self.output_nodes = NodeContainer() if output_nodes is None else output_nodes
@@ -134,7 +136,7 @@ class FunctionNode(_ComputeNode):
         is_container: True; a function has no submodules.
         input_shape: The shapes of the tensors it was called with.
         output_shape: The shapes of the tensors it returned.
-        output_nodes: The nodes of those tensors.
+        output_nodes: The nodes of those tensors, which are its children.
         attributes: Its arguments as text, if attributes are collected.
     """
 
@@ -152,7 +154,7 @@ class FunctionNode(_ComputeNode):
         self.is_container = True
         self.input_shape = []
         self.output_shape = []
-        self.output_nodes = NodeContainer()
+        self.output_nodes = self.children
         self.attributes = attributes
         self.set_node_id()
 
