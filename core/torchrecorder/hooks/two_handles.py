@@ -1,0 +1,24 @@
+"""Two hooks that are taken off as one."""
+
+from __future__ import annotations
+
+from torch.utils.hooks import RemovableHandle
+
+
+class TwoHandles(RemovableHandle):
+    """The handles of two hooks, as the one handle that a recorder has for each of its subrecorders."""
+
+    def __init__(self, first: RemovableHandle, second: RemovableHandle) -> None:
+        self.__setstate__((first, second))
+
+    def remove(self) -> None:
+        """Take both off."""
+        self._first.remove()
+        self._second.remove()
+
+    def __getstate__(self) -> tuple[RemovableHandle, RemovableHandle]:
+        return self._first, self._second
+
+    def __setstate__(self, state: tuple[RemovableHandle, RemovableHandle]) -> None:
+        self._first, self._second = state
+        self.id = self._first.id
