@@ -534,6 +534,23 @@ def test_hooks_on_an_output_come_first() -> None:
     assert torch.equal(taken[1][0] * 2, hidden.grad)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch calls both kinds unfinished
+@pytest.mark.parametrize(
+    ("make", "total"),
+    [
+        (lambda: torch.eye(3).to_sparse(), torch.sparse.sum),
+        (lambda: torch.nested.nested_tensor([torch.ones(2, 3)], layout=torch.jagged), lambda x: x.values().sum()),
+        (lambda: torch.nested.nested_tensor([torch.ones(2, 3)]), lambda x: x.to_padded_tensor(0).sum()),
+    ],
+)
+@pytest.mark.parametrize("cls", [BackwardInput, BackwardOutput])
+def test_tensors_without_strides(cls: type[ValueRecorder], make: Callable[[], Tensor], total: Any) -> None:
+    net, x = nn.Sequential(nn.Identity(), nn.Identity()), make().requires_grad_()
+    recorder = cls().children(net)
+    total(net(x)).backward()
+    assert [slot[0].layout for slot in recorder] == [x.layout] * 2
+
+
 class TwoOutputs(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from torch import Tensor
 from torch.autograd.graph import Node
 
-from torchrecorder.hooks.gradients import Gathered, Report, View, Watch, alias, watch, watched
+from torchrecorder.hooks.gradients import Gathered, Report, View, Watch, alias, has_strides, watch, watched
 from torchrecorder.running import map_tensors, named_tensors
 
 Choose = Callable[[Tensor], bool]
@@ -80,11 +80,10 @@ class OneInput:
 
     def after(self, output: Any) -> None:
         """Look at what the call gave, and at what it did."""
-        shown = self.shown
-        is_apart = type(output) is Tensor and output is not shown and output._base is not shown._base
-        if is_apart and shown._version == self._version:
+        shown, base = self.shown, self.shown._base
+        is_apart = type(output) is Tensor and output is not shown and output._base is not base
+        if base is None or (is_apart and shown._version == self._version):
             return
-        base = cast("Tensor", shown._base)
         node, place = self._base_edge or self._node.next_functions[0]
-        if node is not None and not base.is_leaf and base.dtype == shown.dtype:
+        if node is not None and not base.is_leaf and base.dtype == shown.dtype and has_strides(base):
             self._watch.fall_back(View(self._given, base, (node, place), self._version))

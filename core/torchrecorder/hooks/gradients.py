@@ -29,7 +29,9 @@ def alias(tensor: Tensor) -> Tensor:
     It hands on the gradient as the same tensor: one that was a view of it could become the `grad` of a leaf as it is,
     and what is added to that would be added to what has been recorded.
     """
-    return tensor[...]
+    if tensor.layout is torch.jagged:
+        return tensor.view_as(tensor)
+    return tensor[...] if has_strides(tensor) else tensor.clone()  # no operation makes an alias of a sparse tensor
 
 
 def watched(tensor: Tensor) -> bool:
@@ -97,7 +99,7 @@ class View:
     def of(cls, tensor: Tensor) -> View | None:
         """That of a tensor as it is; `None` if it is no view, or its base has no history."""
         base = tensor._base
-        if base is None or base.grad_fn is None or base.dtype != tensor.dtype:
+        if base is None or base.grad_fn is None or base.dtype != tensor.dtype or not has_strides(base):
             return None
         return cls(tensor, base, (base.grad_fn, base.output_nr), tensor._version)
 
@@ -110,6 +112,11 @@ class View:
         size, stride, part_size, part_stride = self._layout
         whole = grad.new_empty_strided(size, stride).copy_(grad)
         return whole.as_strided(part_size, part_stride, self._offset)
+
+
+def has_strides(tensor: Tensor) -> bool:
+    """Whether strides say where its elements are."""
+    return tensor.layout is torch.strided and not tensor.is_nested
 
 
 @cache

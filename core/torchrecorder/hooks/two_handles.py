@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch.utils.hooks import RemovableHandle
 
 
@@ -16,9 +18,9 @@ class TwoHandles(RemovableHandle):
         self._first.remove()
         self._second.remove()
 
-    def __getstate__(self) -> tuple[RemovableHandle, RemovableHandle]:
+    def __getstate__(self) -> Any:
         return self._first, self._second
 
-    def __setstate__(self, state: tuple[RemovableHandle, RemovableHandle]) -> None:
+    def __setstate__(self, state: Any) -> None:
         self._first, self._second = state
         self.id = self._first.id
