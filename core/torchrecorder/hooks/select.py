@@ -45,7 +45,7 @@ def selected(
 def _types(types: Any) -> Any:
     """What `isinstance` takes: a class, a union of classes, or a tuple; another collection becomes one."""
     is_collection = isinstance(types, Iterable) and not isinstance(types, (type, tuple))
-    kinds = tuple(types) if is_collection else types
+    kinds: Any = tuple(types) if is_collection else types
     try:
         isinstance(None, () if kinds is None else kinds)
     except TypeError:
