@@ -93,6 +93,19 @@ class BySize(nn.Module):
         return out
 
 
+class Again(nn.Module):
+    """Calls itself, as often as its input is long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = Linear(3, 3)
+
+    def forward(self, x: Tensor, depth: int = 1) -> Tensor:
+        x = self.layer(x)
+        out: Tensor = x if depth == len(x) else self(x, depth + 1) + 1
+        return out
+
+
 def toy() -> Sequential:
     return Sequential(Linear(5, 4), ReLU(), Linear(4, 3), ReLU())
 
@@ -192,6 +205,12 @@ def test_labels_that_are_not_there(rnet: Recorder) -> None:
     with pytest.raises(ValueError, match=exactly(hint)):
         rnet.record(1, 3)  # type: ignore[arg-type]
     assert rnet.recording == ((1, 1),)
+
+
+def test_labels_are_those_of_the_table(rnet: Recorder) -> None:
+    rnet.record((1.0, True))  # type: ignore[arg-type]
+    assert repr(rnet.recording) == "((1, 1),)"
+    assert "Currently recording: 1-1\n" in repr(rnet)
 
 
 def test_a_module_called_twice_has_two_labels() -> None:
@@ -296,6 +315,44 @@ def test_more_calls_than_seen() -> None:
     out = rnet(x)
     assert torch.equal(rnet.activations[(1, 1)], rnet.net.layer(x))  # type: ignore[operator]
     assert rnet.activations[(0, 1)] is out
+
+
+@pytest.mark.parametrize("duplicate", [lambda rnet: rnet, copy.deepcopy, lambda rnet: pickle.loads(pickle.dumps(rnet))])
+def test_a_module_that_calls_itself(duplicate: Callable[[Recorder], Recorder]) -> None:
+    net, x = Again(), torch.rand(3, 3)
+    made = Recorder(net, input_size=(3, 3), force_static_flow=False)
+    assert list(made.record_seqs[net]) == [((0, 1), False), ((0, 2), False), ((0, 3), False)]
+    made.record((0, 1), (0, 3), (1, 2))
+    rnet = duplicate(made)
+    assert [len(module._forward_pre_hooks) for module in rnet.net.modules()] == [1, 0]
+    out = rnet(x)
+    assert list(rnet.activations) == [(1, 2), (0, 3), (0, 1)]
+    assert rnet.activations[(0, 1)] is out
+    assert torch.equal(rnet.activations[(1, 2)], net.layer(net.layer(x)))
+    assert torch.allclose(rnet.activations[(0, 3)], out - 2, atol=1e-6)
+    rnet.record((0, 1))
+    out = rnet(torch.rand(1, 3))
+    assert rnet.activations[(0, 1)] is out
+    net = rnet.net  # type: ignore[assignment]
+    del rnet, made
+    gc.collect()
+    assert hooks(net) == [0, 0]
+    assert not net._forward_pre_hooks
+
+
+def test_a_compiled_network_and_a_compiled_recorder(rnet: Recorder) -> None:
+    x = torch.rand(2, 5)
+    plain = rnet.net(x)
+    assert torch.equal(torch.compile(rnet.net, backend="eager", fullgraph=True)(x), plain)
+    rnet.record((0, 1), (1, 3))
+    compiled = torch.compile(rnet, backend="eager")
+    assert torch.equal(compiled(x), plain)
+    assert torch.equal(rnet.activations[(0, 1)], plain)
+    assert list(rnet.activations) == [(1, 3), (0, 1)]
+    out = compiled(x, activation_postproc=[lambda tensor: tensor + 1, lambda tensor: None], dont_record=True)
+    assert torch.equal(out, (rnet.net[:3](x) + 1).relu())  # type: ignore[index]
+    assert rnet.activations == {}
+    torch._dynamo.reset()
 
 
 def test_gradients_flow(rnet: Recorder) -> None:

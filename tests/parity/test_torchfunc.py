@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import inspect
 import pathlib
+import pickle
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, NamedTuple
@@ -138,6 +140,9 @@ def test_selection(cls: type[ValueRecorder]) -> None:
     assert len(cls().modules(net, types=[nn.Linear])) == 2
     assert len(cls().modules(net, indices=[0, 1, 99])) == 2
     assert len(cls().modules(net, indices=(place for place in (1, 2)))) == 2
+    assert len(cls().children(net, types=nn.Linear | nn.ReLU)) == 2
+    assert len(cls().children(net, types=((nn.Linear,), nn.ReLU))) == 2
+    assert len(cls().children(net, indices=torch.tensor([0, 2]))) == 2
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -150,9 +155,18 @@ def test_what_cannot_be_selected_is_an_error() -> None:
     with pytest.raises(TypeError, match=r"^hooks go on a torch\.nn\.Module, not on list$"):
         ForwardPre().children([nn.Linear(1, 1)])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^types must be a class or several, .* not 'Linear'$"):
-        ForwardPre().children(mnist(), types="Linear")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"^indices must be several integers, such as \(0, 2\), not int$"):
+        ForwardPre().children(mnist(), types="Linear")
+    with pytest.raises(TypeError, match=r"^indices must be several integers, such as \(0, 2\), not 2$"):
         ForwardPre().children(mnist(), indices=2)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^indices must be several integers, such as \(0, 2\), not \['0'\]$"):
+        ForwardPre().children(mnist(), indices=["0"])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("name", ["condition", "reduction"])
+def test_what_cannot_be_called_is_an_error(cls: type[ValueRecorder], name: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name} must be a function or None, not 3$"):
+        cls(**{name: 3})  # type: ignore[arg-type]
 
 
 # ---- data ------------------------------------------------------------------------------------------------------------
@@ -270,6 +284,40 @@ def test_data_may_be_changed_and_emptied() -> None:
     net(x)
     assert torch.equal(recorder[0], x)
     assert [slot.shape[1] for slot in recorder] == [3, 4]
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_attributes_may_be_assigned_at_any_time(cls: type[ValueRecorder]) -> None:
+    net, x = small(), torch.ones(1, 3, requires_grad=True)
+    recorder = cls().children(net, indices=[0, 2])
+
+    def run() -> None:
+        net(x).sum().backward()
+
+    recorder.condition = lambda: False
+    run()
+    recorder.condition = None
+    recorder.data_method = "batch"
+    run()
+    old = recorder.data
+    recorder.data, recorder.reduction = [], lambda old, new: "reduced"
+    run()
+    assert [len(slot) for slot in old] == [1, 1]
+    assert isinstance(old[0][0], tuple) or old[0][0].shape == (1, 4)
+    run()
+    assert recorder.data == ["reduced"] * 2
+    recorder.reduction, recorder[0], recorder[1] = None, None, []
+    run()
+    assert [len(slot) for slot in recorder] == [1, 1]
+    assert list(recorder.iter_samples()) == [4, 4]
+
+
+def test_a_reduction_may_begin_with_a_value() -> None:
+    net = small()
+    recorder = ForwardPre(reduction=lambda old, new: old + new).children(net, indices=[0])
+    recorder[0] = torch.full((1, 3), 10.0)
+    net(torch.ones(1, 3))
+    assert torch.equal(recorder[0], torch.full((1, 3), 11.0))
 
 
 def test_apply_keeps_its_results() -> None:
@@ -447,6 +495,97 @@ def test_each_backward_pass_records_once_and_leaves_keep_no_hooks() -> None:
     assert recorder.samples(0) == 5
 
 
+class Shifted(nn.Module):
+    """Adds a parameter that is viewed first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.shift.unsqueeze(0)
+
+
+@pytest.mark.parametrize("cls", [BackwardInput, BackwardOutput])
+@pytest.mark.parametrize("method", ["sample", "batch"])
+@pytest.mark.parametrize("before", [nn.Identity, nn.Flatten, Shifted])
+def test_what_is_done_to_the_gradients_of_leaves_is_not_recorded(
+    cls: type[ValueRecorder], method: str, before: type[nn.Module]
+) -> None:
+    net, x = nn.Sequential(before(), nn.Linear(3, 2)), torch.ones(1, 3, requires_grad=True)
+    recorder = cls(data_method=method).children(net)
+    for _ in range(2):
+        net(x).sum().backward()
+        for leaf in (x, *net.parameters()):
+            grad_of(leaf).mul_(7)
+    for slot in recorder:
+        first, second = (value[0] if method == "batch" else value for value in slot)
+        assert torch.equal(first, second)
+
+
+def test_hooks_on_an_output_come_first() -> None:
+    net, x = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2)), torch.ones(1, 3)
+    taken, given = BackwardInput().children(net), BackwardOutput().children(net)
+    hidden = net[0](x)
+    hidden.register_hook(lambda grad: grad * 2)
+    hidden.retain_grad()
+    net[1](hidden).sum().backward()
+    assert torch.equal(given[0][0], hidden.grad)
+    assert torch.equal(taken[1][0] * 2, hidden.grad)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch calls both kinds unfinished
+@pytest.mark.parametrize(
+    ("make", "total"),
+    [
+        (lambda: torch.eye(3).to_sparse(), torch.sparse.sum),
+        (lambda: torch.nested.nested_tensor([torch.ones(2, 3)], layout=torch.jagged), lambda x: x.values().sum()),
+        (lambda: torch.nested.nested_tensor([torch.ones(2, 3)]), lambda x: x.to_padded_tensor(0).sum()),
+    ],
+)
+@pytest.mark.parametrize("cls", [BackwardInput, BackwardOutput])
+def test_tensors_without_strides(cls: type[ValueRecorder], make: Callable[[], Tensor], total: Any) -> None:
+    net, x = nn.Sequential(nn.Identity(), nn.Identity()), make().requires_grad_()
+    recorder = cls().children(net)
+    total(net(x)).backward()
+    assert [slot[0].layout for slot in recorder] == [x.layout] * 2
+
+
+class TwoOutputs(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        return grads[0] * 2 + grads[1] * 3
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(1)])
+def test_writing_into_the_second_output_of_an_operation(part: slice) -> None:
+    net = nn.ModuleList([nn.ReLU(inplace=True)])
+    recorder = BackwardInput().children(net)
+    one, two = TwoOutputs.apply(torch.ones(2, 3, requires_grad=True))  # type: ignore[no-untyped-call]
+    out = net[0](two[part])
+    (one.sum() + 5 * out.sum()).backward()
+    assert torch.equal(recorder[0][0], torch.full_like(out, 5))
+
+
+def test_a_call_that_fails_does_not_spoil_the_next() -> None:
+    def forward(x: Tensor) -> Tensor:
+        if len(x) > 1:
+            raise ZeroDivisionError
+        return x.mul_(2)
+
+    net = Gives(forward)
+    recorder = BackwardInput().children(net)
+    with pytest.raises(ZeroDivisionError):
+        net(torch.ones(2, requires_grad=True))
+    x = torch.ones(1, requires_grad=True)
+    net(x * 3).sum().backward()
+    assert recorder[0][0].tolist() == [2]
+
+
 def test_several_tensors() -> None:
     attention = nn.MultiheadAttention(4, 1)
     net = nn.ModuleList([attention])
@@ -508,6 +647,30 @@ def test_a_copied_network_is_not_recorded(cls: type[ValueRecorder]) -> None:
     twin(torch.randn(1, 3, requires_grad=True)).sum().backward()
     assert list(recorder.iter_samples()) == [1] * 6
     assert [len(slot) for slot in recorder] == [1] * 6
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda recorder: pickle.loads(pickle.dumps(recorder))])
+def test_a_saved_network_is_not_recorded_and_a_copied_recorder_keeps_its_data(
+    cls: type[ValueRecorder], duplicate: Callable[[ValueRecorder], ValueRecorder]
+) -> None:
+    net = small()
+    recorder = cls(condition=lambda: True).children(net)
+    twin = pickle.loads(pickle.dumps(net))
+    twin(torch.randn(1, 3, requires_grad=True)).sum().backward()
+    assert recorder.data == [[]] * 6
+    recorder.condition = None
+    net(torch.randn(1, 3, requires_grad=True)).sum().backward()
+    recorder.apply(lambda slot: [value.detach() for value in slot])
+    other = duplicate(recorder)
+    net(torch.randn(1, 3, requires_grad=True)).sum().backward()
+    assert list(recorder.iter_samples()) == [2] * 6
+    assert list(other.iter_samples()) == [1] * 6
+    assert torch.equal(other[3][0], recorder[3][0])
+    assert len(other.remove(0)) == 1
+    other.apply_sample(lambda slot, samples: samples)
+    assert other.data == [1] * 5
+    assert len(recorder) == 6
 
 
 # ---- registrators ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from torch import nn
 
 from torchrecorder.activations.flow import check_static_flow
 from torchrecorder.activations.labels import DepthIdx, calls_by_module, get_layer_info_depth_idx, not_found
-from torchrecorder.activations.passes import Current, Orphan, Pass, Postprocessor
+from torchrecorder.activations.passes import Beginning, Current, Orphan, Pass, Postprocessor
 from torchrecorder.activations.table import constants_of, inputs_of, summarized
 from torchrecorder.running import Handles
 
@@ -55,7 +55,7 @@ class Recorder(nn.Module):
         if force_static_flow:
             names, named = inputs_of(summary_kwargs)
             check_static_flow(net, names, constants_of(summary_kwargs), named=named)
-        self.summary = summarized(net, summary_kwargs)
+        self.summary, self._reentered = summarized(net, summary_kwargs)
         self.record()
         self._put_hooks()
 
@@ -67,10 +67,10 @@ class Recorder(nn.Module):
         """
         asked = set(depth_idxs)
         calls = calls_by_module(self.summary.summary_list)
-        known = {get_layer_info_depth_idx(row) for row in self.summary.summary_list}
-        if missing := asked - known:
+        known = [get_layer_info_depth_idx(row) for row in self.summary.summary_list]
+        if missing := asked.difference(known):
             raise not_found(depth_idxs, missing)
-        self._recording = sorted(asked)
+        self._recording = sorted(label for label in known if label in asked)
         self.record_seqs = {module: [(label, label in asked) for label in labels] for module, labels in calls.items()}
         self._targets = {
             module: [label if label in asked else None for label in labels]
@@ -99,7 +99,7 @@ class Recorder(nn.Module):
             RuntimeError: Some recorded layers were not called.
             ValueError: There are fewer postprocessors than recorded layers.
         """
-        current = self._current
+        current = self._current.here
         run = Pass(self._targets, activation_postproc, dont_record, current.run)
         current.run, self._latest = run, run.activations
         try:
@@ -153,14 +153,14 @@ class Recorder(nn.Module):
 
     @property
     def _activations(self) -> dict[DepthIdx, Any]:
-        run = self._current.run
+        run = self._current.here.run
         if run is None:
             return self._latest
         return run.activations if run.inner is None else run.inner
 
     @_activations.setter
     def _activations(self, activations: dict[DepthIdx, Any]) -> None:
-        run = self._current.run
+        run = self._current.here.run
         if run is None:
             self._latest = activations
         else:
@@ -189,11 +189,13 @@ class Recorder(nn.Module):
         for module in self.record_seqs:
             _drop_dead_hooks(module)
             self._handles.add(module.register_forward_hook(self._current))
+        for module in self._reentered:
+            self._handles.add(module.register_forward_pre_hook(Beginning(self._current)))
         weakref.finalize(self, self._handles.remove).atexit = False
 
 
 def _drop_dead_hooks(module: nn.Module) -> None:
     """Take off what copying or unpickling has brought along of other recorders' hooks."""
-    hooks = module._forward_hooks
-    for key in [key for key, hook in hooks.items() if isinstance(hook, Orphan)]:
-        del hooks[key]
+    for hooks in (module._forward_hooks, module._forward_pre_hooks):
+        for key in [key for key, hook in hooks.items() if isinstance(hook, Orphan)]:
+            del hooks[key]

@@ -9,22 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from torch import nn
 
+from torchrecorder.activations.calls import Call, in_order
 from torchrecorder.activations.rows import Row, Table
-from torchrecorder.running import Handles
-
-
-@dataclass(eq=False)
-class Call:
-    """A call of a module, and the calls that it made."""
-
-    module: nn.Module
-    inner: list[Call] = field(default_factory=list)
 
 
 def has_shared_modules(net: nn.Module) -> bool:
@@ -40,33 +30,12 @@ def has_shared_modules(net: nn.Module) -> bool:
     return False
 
 
-@contextmanager
-def observed(net: nn.Module) -> Iterator[list[Call]]:
-    """The calls of the modules below `net` while the context is open, as a tree: the calls from outside of it."""
-    top: list[Call] = []
-    stack: list[Call] = []
-
-    def before(module: nn.Module, args: Any) -> None:
-        call = Call(module)
-        (stack[-1].inner if stack else top).append(call)
-        stack.append(call)
-
-    def after(module: nn.Module, args: Any, output: Any) -> None:
-        stack.pop()
-
-    with Handles() as handles:
-        for module in net.modules():
-            handles.add(module.register_forward_pre_hook(before))
-            handles.add(module.register_forward_hook(after, always_call=True))
-        yield top
-
-
 def with_calls_in_place(table: Table, calls: list[Call]) -> Table:
     """The table with its rows arranged by the calls that were seen.
 
     torchinfo does not see calls of scripted modules. Where there are some its table is left alone.
     """
-    if sum(row.executed for row in table.summary_list) != _number(calls):
+    if sum(row.executed for row in table.summary_list) != sum(1 for _ in in_order(calls)):
         return table
     executed = iter([row for row in table.summary_list if row.executed])
     rows: list[Row] = []
@@ -75,10 +44,6 @@ def with_calls_in_place(table: Table, calls: list[Call]) -> Table:
     _count(rows)
     new: Any = type(table)
     return cast("Table", new(rows, table.input_size, table.total_input, table.formatting))
-
-
-def _number(calls: list[Call]) -> int:
-    return sum(1 + _number(call.inner) for call in calls)
 
 
 def _place(call: Call, row: Row, executed: Iterator[Row], rows: list[Row]) -> None:

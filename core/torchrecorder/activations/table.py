@@ -9,8 +9,9 @@ from typing import Any, cast
 
 from torch import nn
 
+from torchrecorder.activations.calls import mark_calls, observed, reentered
 from torchrecorder.activations.rows import Table
-from torchrecorder.activations.shared import has_shared_modules, observed, with_calls_in_place
+from torchrecorder.activations.shared import has_shared_modules, with_calls_in_place
 from torchrecorder.activations.undisturbed import undisturbed
 
 _DEFAULTS: dict[str, Any] = {
@@ -21,12 +22,15 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
-def summarized(net: nn.Module, options: Mapping[str, Any]) -> Table:
+def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[Table, set[nn.Module]]:
     """Torchinfo's summary of the network, made with one forward pass of the example input.
 
     Args:
         net: The network; only its device may have changed afterwards, if `options` ask for another.
         options: For `torchinfo.summary`; the table shows all depths, attribute names, shapes and parameters by default.
+
+    Returns:
+        The table, and the modules that were called inside themselves.
 
     Raises:
         ImportError: torchinfo is not installed.
@@ -36,17 +40,15 @@ def summarized(net: nn.Module, options: Mapping[str, Any]) -> Table:
     if not {"input_size", "input_data"} & options.keys():
         raise ValueError("You must provide `input_data` or `input_size`")
     torchinfo = import_torchinfo()
-    options = {**_DEFAULTS, **options}
     try:
-        with undisturbed(net):
-            if not has_shared_modules(net):
-                return cast("Table", torchinfo.summary(net, **options))
-            with observed(net) as calls:
-                found = torchinfo.summary(net, **options)
-            return with_calls_in_place(found, calls)
+        with undisturbed(net), observed(net) as calls:
+            table = cast("Table", torchinfo.summary(net, **{**_DEFAULTS, **options}))
     finally:
         # It keeps the last pass of each class, and with it the network, for as long as the process lives.
         torchinfo.clear_cached_forward_pass()
+    if nested := reentered(calls):
+        mark_calls(table, calls)
+    return with_calls_in_place(table, calls) if has_shared_modules(net) else table, nested
 
 
 def import_torchinfo() -> Any:

@@ -25,9 +25,10 @@ def in_order(module: nn.Module, kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parameters(module: nn.Module) -> tuple[str, ...]:
     try:
-        return tuple(inspect.signature(module.forward).parameters)
+        parameters = inspect.signature(module.forward).parameters.values()
     except (TypeError, ValueError):  # a forward written in C, or a scripted one
         return ()
+    return tuple(one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD))
 
 
 def first(value: Any) -> Any:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.hooks.arguments import in_order
-from torchrecorder.hooks.following import Choose, anything, follow_all, follow_first, with_a_life_of_its_own
-from torchrecorder.hooks.gradients import Gathered
-from torchrecorder.hooks.subrecorder import Subrecorder
+from torchrecorder.hooks.following import (
+    Choose,
+    OneInput,
+    anything,
+    follow_all,
+    follow_first,
+    followed,
+    with_a_life_of_its_own,
+)
+from torchrecorder.hooks.gradients import Gathered, Gradients, Report, watched
+from torchrecorder.hooks.subrecorder import Records, Subrecorder
+from torchrecorder.hooks.two_handles import TwoHandles
 
 
 class _OfGradients(Subrecorder):
@@ -20,28 +31,70 @@ class _OfGradients(Subrecorder):
         if not self._active:
             return None
         if self.data_method == "batch":
-            seen = follow_all(value, to_alias, Gathered(self._keep))
+            seen = follow_all(value, to_alias, Gathered(self._keep_all))
         else:
             seen = follow_first(value, to_alias, self._keep)
         return None if seen is value else seen
 
-    def _keep(self, grads: Tensor | tuple[Tensor | None, ...]) -> None:
+    def _report(self) -> Report:
+        """What takes the gradient of the only tensor that there is."""
+        return self._keep if self._recorder.data_method == "sample" else self._keep_one
+
+    def _keep(self, grad: Tensor) -> None:
         if self._wanted():
-            self._record(grads)
+            self._record(_own(grad))
+
+    def _keep_one(self, grad: Tensor) -> None:
+        if self._wanted():
+            self._record((_own(grad),))
+
+    def _keep_all(self, grads: Gradients) -> None:
+        if self._wanted():
+            self._record(tuple(None if grad is None else _own(grad) for grad in grads))
+
+
+def _own(grad: Tensor) -> Tensor:
+    """A copy, as a leaf's `grad` may have the memory of this one, and be written to; not where that has a graph."""
+    return grad if torch.is_grad_enabled() else grad.clone()
+
+
+class _Open(threading.local):
+    """The calls that run in this thread, the innermost last; `None` for one with nothing to look at afterwards."""
+
+    def __init__(self) -> None:
+        self.calls: list[OneInput | None] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Open, ()
 
 
 class OfInputGradients(_OfGradients):
     """Records the gradients w.r.t. what a module was called with, as far as they come through that module."""
 
+    def __init__(self, index: int, recorder: Records) -> None:
+        super().__init__(index, recorder)
+        self._open = _Open()
+
     def put_on(self, module: nn.Module) -> RemovableHandle:
         """Hook the module; each call gets aliases of its inputs, with the hooks on them."""
-        return module.register_forward_pre_hook(self._before, with_kwargs=True)
+        before = module.register_forward_pre_hook(self._before, with_kwargs=True)
+        return TwoHandles(before, module.register_forward_hook(self._after, always_call=True))
 
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        if len(args) == 1 and not kwargs and isinstance(args[0], Tensor):  # most calls, and no walk is needed
-            seen = self._followed(args[0], anything)
-            return None if seen is None else ((seen,), kwargs)
-        return self._followed((args, in_order(module, kwargs)), anything)
+        if len(args) != 1 or kwargs or not isinstance(args[0], Tensor):
+            self._open.calls.append(None)
+            return self._followed((args, in_order(module, kwargs)), anything)
+        if not self._active or not watched(args[0]):
+            self._open.calls.append(None)
+            return None
+        call = OneInput(args[0], self._report())
+        self._open.calls.append(call)
+        return (call.shown,), kwargs
+
+    def _after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        calls = self._open.calls
+        if calls and (call := calls.pop()) is not None:
+            call.after(output)
 
 
 class OfOutputGradients(_OfGradients):
@@ -52,4 +105,10 @@ class OfOutputGradients(_OfGradients):
         return module.register_forward_hook(self._after, with_kwargs=True)
 
     def _after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-        return self._followed(output, with_a_life_of_its_own((args, kwargs)))
+        to_alias = with_a_life_of_its_own(args, kwargs)
+        if not isinstance(output, Tensor):
+            return self._followed(output, to_alias)
+        if not self._active or not watched(output):
+            return None
+        seen = followed(output, to_alias, self._report())
+        return None if seen is output else seen

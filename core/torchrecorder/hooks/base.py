@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.hooks.described import Described
-from torchrecorder.hooks.select import Walk, selected
+from torchrecorder.hooks.select import Types, Walk, selected
 from torchrecorder.hooks.subrecorder import DataMethod, Subrecorder, checked
 
 
@@ -33,6 +33,7 @@ class ValueRecorder(Described):
         handles: What takes each of them off; `remove` is the better way.
 
     Raises:
+        TypeError: `condition` or `reduction` cannot be called.
         ValueError: There is no such `data_method`.
     """
 
@@ -44,8 +45,8 @@ class ValueRecorder(Described):
         reduction: Callable[[Any, Any], Any] | None = None,
         data_method: str = "sample",
     ) -> None:
-        self.condition = condition
-        self.reduction = reduction
+        self.condition = _callable("condition", condition)
+        self.reduction = _callable("reduction", reduction)
         self.data_method: DataMethod = checked(data_method)
         self.data: list[Any] = []
         self.subrecorders: list[Subrecorder] = []
@@ -54,7 +55,7 @@ class ValueRecorder(Described):
     def children(
         self,
         network: nn.Module,
-        types: type | Iterable[type] | None = None,
+        types: Types | None = None,
         indices: Iterable[int] | None = None,
     ) -> Self:
         """Record children of `network`: those of the types and at the indices, all of them by default.
@@ -72,7 +73,7 @@ class ValueRecorder(Described):
     def modules(
         self,
         module: nn.Module,
-        types: type | Iterable[type] | None = None,
+        types: Types | None = None,
         indices: Iterable[int] | None = None,
     ) -> Self:
         """Record `module` and what is below it, at any depth: as `children`, with positions in `module.modules()`.
@@ -148,8 +149,11 @@ class ValueRecorder(Described):
             ValueError: There is no such method.
         """
         self.data_method = checked(data_method)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
         for one in self.subrecorders:
-            one.data_method = self.data_method
+            one.belong_to(self)
 
     def __len__(self) -> int:
         return len(self.subrecorders)
@@ -167,11 +171,11 @@ class ValueRecorder(Described):
         self,
         network: nn.Module,
         walk: Walk,
-        types: type | Iterable[type] | None,
+        types: Types | None,
         indices: Iterable[int] | None,
     ) -> Self:
         for module in selected(network, walk, types, indices):
-            one = self._subrecorder(len(self), self.data, self.condition, self.reduction, self.data_method)
+            one = self._subrecorder(len(self), self)
             self.handles.append(one.put_on(module))
             self.subrecorders.append(one)
             self.data.insert(one.index, one.empty())
@@ -182,3 +186,9 @@ class ValueRecorder(Described):
             return self.subrecorders[index]
         except IndexError:
             raise IndexError(f"there is no subrecorder {index}: this recorder has {len(self)}") from None
+
+
+def _callable(name: str, value: Any) -> Any:
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function or None, not {value!r}")
+    return value

@@ -37,7 +37,7 @@ class BackwardHook:
     def _after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
         if not self._open:  # another pre hook has raised before ours ran
             return None
-        seen = self._open.pop().gave(output, (args, kwargs))
+        seen = self._open.pop().gave(output, args, kwargs)
         return None if seen is output else seen
 
 
@@ -58,9 +58,9 @@ class _Call:
             return follow_first(inputs, anything, self._one)
         return follow_all(inputs, anything, Gathered(self._several))
 
-    def gave(self, output: Any, given: Any) -> Any:
+    def gave(self, output: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The output, followed."""
-        return follow_all(output, with_a_life_of_its_own(given), self._outputs)
+        return follow_all(output, with_a_life_of_its_own(args, kwargs), self._outputs)
 
     def _one(self, grad: Tensor) -> Tensor | None:
         grads = tuple(grad if has else None for has in self._inputs)

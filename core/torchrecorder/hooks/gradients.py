@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -19,10 +19,19 @@ Report = Callable[[Tensor], Tensor | None]
 
 Gradients = tuple[Tensor | None, ...]
 
+Edge = tuple[Node, int]
+"""Where a tensor comes from: the node that made it, and the place among what that gave."""
+
 
 def alias(tensor: Tensor) -> Tensor:
-    """The same values as a new point of the graph: its gradient is that of the uses of the alias alone."""
-    return tensor.view_as(tensor)
+    """The same values as a new point of the graph: its gradient is that of the uses of the alias alone.
+
+    It hands on the gradient as the same tensor: one that was a view of it could become the `grad` of a leaf as it is,
+    and what is added to that would be added to what has been recorded.
+    """
+    if tensor.layout is torch.jagged:
+        return tensor.view_as(tensor)
+    return tensor[...] if has_strides(tensor) else tensor.clone()  # no operation makes an alias of a sparse tensor
 
 
 def watched(tensor: Tensor) -> bool:
@@ -37,40 +46,77 @@ def watch(tensor: Tensor, report: Report) -> None:
         tensor: No leaf: hooks on a leaf would outlive the forward pass that it took part in.
         report: What to call; it keeps the shape of the tensor.
     """
-    base = tensor._base
-    if base is None or base.grad_fn is None or base.dtype != tensor.dtype:
-        tensor.register_hook(report)  # type: ignore[no-untyped-call]
-    else:
-        _watch_view(tensor, base, report)
+    found, view = Watch(cast("Node", tensor.grad_fn), tensor.output_nr, report), View.of(tensor)
+    if view is not None:
+        found.fall_back(view)
 
 
-def _watch_view(tensor: Tensor, base: Tensor, report: Report) -> None:
-    """Writing into a view gives it a new history through its base, without the node that the view's own hook is on.
+class Watch:
+    """Reports the gradient where it enters the node that made a tensor, with what the tensor's own hooks did to it."""
 
-    Then the gradient is read off where it enters the base. Whether that has happened is seen by a version counter
-    that the probe shares with the tensor, without holding its memory.
-    """
-    node = base.grad_fn
-    assert node is not None
-    probe = tensor.detach()
-    before = probe._version
-    probe.data = _nothing(tensor.dtype, tensor.device)
-    layout = (base.size(), base.stride(), tensor.size(), tensor.stride())
-    offset, place, seen = tensor.storage_offset() - base.storage_offset(), base.output_nr, list[bool]()
+    __slots__ = ("_place", "_report", "_seen")
 
-    def own(grad: Tensor) -> Tensor | None:
-        seen.append(True)
-        return report(grad)
+    def __init__(self, node: Node, place: int, report: Report) -> None:
+        self._place, self._report, self._seen = place, report, -1
+        node.register_prehook(self._enter)
 
-    def fallback(grads: Gradients) -> None:
+    def fall_back(self, view: View) -> None:
+        """Report it also if the view has been written to when the backward pass comes."""
+
+        def enter(grads: Gradients) -> None:
+            grad = grads[view.place]
+            if self._seen == _current_pass() or grad is None or not view.is_written_to():
+                return
+            if self._report(view.part_of(grad)) is not None:
+                raise RuntimeError("the gradient of a view that was written to in place cannot be replaced")
+
+        _on_entry(view.node, enter)
+
+    def _enter(self, grads: Gradients) -> Gradients | None:
+        place, self._seen = self._place, _current_pass()
         grad = grads[place]
-        if seen:
-            seen.clear()
-        elif probe._version != before and grad is not None and report(_part(grad, *layout, offset)) is not None:
-            raise RuntimeError("the gradient of a view that was written to in place cannot be replaced")
+        new = None if grad is None else self._report(grad)
+        return None if new is None else (*grads[:place], new, *grads[place + 1 :])
 
-    tensor.register_hook(own)  # type: ignore[no-untyped-call]
-    _on_entry(node, fallback)
+
+class View:
+    """Where the gradient of a view enters its base.
+
+    Writing into a view gives it a new history through its base, without the node that the view was made by. Then the
+    gradient is read off where it enters the base. Whether that has happened is seen by a version counter that the probe
+    shares with the tensor, without holding its memory.
+    """
+
+    def __init__(self, tensor: Tensor, base: Tensor, edge: Edge, version: int) -> None:
+        self.node, self.place = edge
+        self._version = version
+        self._layout = (base.size(), base.stride(), tensor.size(), tensor.stride())
+        self._offset = tensor.storage_offset() - base.storage_offset()
+        self._probe = tensor.detach()
+        self._probe.data = _nothing(tensor.dtype, tensor.device)
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> View | None:
+        """That of a tensor as it is; `None` if it is no view, or its base has no history."""
+        base = tensor._base
+        if base is None or base.grad_fn is None or base.dtype != tensor.dtype or not has_strides(base):
+            return None
+        return cls(tensor, base, (base.grad_fn, base.output_nr), tensor._version)
+
+    def is_written_to(self) -> bool:
+        """Whether it has been, since it was looked at."""
+        return self._probe._version != self._version
+
+    def part_of(self, grad: Tensor) -> Tensor:
+        """What the gradient of the base says about the view."""
+        size, stride, part_size, part_stride = self._layout
+        whole = grad.new_empty_strided(size, stride).copy_(grad)
+        return whole.as_strided(part_size, part_stride, self._offset)
+
+
+def has_strides(tensor: Tensor) -> bool:
+    """Whether strides say where its elements are."""
+    return tensor.layout is torch.strided and not tensor.is_nested
 
 
 @cache
@@ -91,12 +137,6 @@ def _on_entry(node: Node, callback: Callable[[Gradients], None]) -> None:
             one(grads)
 
     node.register_prehook(enter)
-
-
-def _part(grad: Tensor, size: Any, stride: Any, part_size: Any, part_stride: Any, offset: Any) -> Tensor:
-    """What the gradient of a base says about a view of it."""
-    whole = grad.new_empty_strided(size, stride).copy_(grad)
-    return whole.as_strided(part_size, part_stride, offset)
 
 
 class Gathered:

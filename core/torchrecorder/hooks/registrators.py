@@ -17,7 +17,7 @@ from torch import nn
 
 from torchrecorder.hooks.described import Described
 from torchrecorder.hooks.full_backward import BackwardHook
-from torchrecorder.hooks.select import Walk, selected
+from torchrecorder.hooks.select import Types, Walk, selected
 from torchrecorder.running.handles import Handle
 
 __all__ = ["Backward", "Forward", "ForwardPre"]
@@ -38,9 +38,7 @@ class _Registrator(Described):
         self.hook = hook
         self.handles: list[Handle] = []
 
-    def children(
-        self, network: nn.Module, types: type | Iterable[type] | None = None, indices: Iterable[int] | None = None
-    ) -> Self:
+    def children(self, network: nn.Module, types: Types | None = None, indices: Iterable[int] | None = None) -> Self:
         """Put it on children of `network`: those of the types and at the indices, all of them by default.
 
         Raises:
@@ -48,9 +46,7 @@ class _Registrator(Described):
         """
         return self._register(network, "children", types, indices)
 
-    def modules(
-        self, module: nn.Module, types: type | Iterable[type] | None = None, indices: Iterable[int] | None = None
-    ) -> Self:
+    def modules(self, module: nn.Module, types: Types | None = None, indices: Iterable[int] | None = None) -> Self:
         """Put it on `module` and on what is below it: as `children`, with positions in `module.modules()`.
 
         Raises:
@@ -76,9 +72,7 @@ class _Registrator(Described):
     def __iter__(self) -> Iterator[Handle]:
         return iter(self.handles)
 
-    def _register(
-        self, network: nn.Module, walk: Walk, types: type | Iterable[type] | None, indices: Iterable[int] | None
-    ) -> Self:
+    def _register(self, network: nn.Module, walk: Walk, types: Types | None, indices: Iterable[int] | None) -> Self:
         self.handles += [self._put_on(module) for module in selected(network, walk, types, indices)]
         return self
 

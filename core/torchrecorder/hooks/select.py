@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from operator import index
+from types import UnionType
+from typing import Any, Literal, TypeAlias
 
 from torch import nn
 
 Walk = Literal["children", "modules"]
 
+Types: TypeAlias = "type | UnionType | Iterable[Types]"
+"""What `isinstance` takes, or another collection of it."""
+
 
 def selected(
     network: nn.Module,
     walk: Walk,
-    types: type | Iterable[type] | None,
+    types: Types | None,
     indices: Iterable[int] | None,
 ) -> list[nn.Module]:
     """The modules for which both conditions hold; a condition that is `None` always does.
@@ -37,22 +42,26 @@ def selected(
     ]
 
 
-def _types(types: Any) -> tuple[type, ...] | None:
-    if types is None:
-        return None
-    given: Any = (types,) if isinstance(types, type) else types
-    kinds = tuple(given) if isinstance(given, Iterable) else (given,)
-    if not all(isinstance(kind, type) for kind in kinds):
-        raise TypeError(f"types must be a class or several, such as (torch.nn.Linear, torch.nn.Conv2d), not {types!r}")
+def _types(types: Any) -> Any:
+    """What `isinstance` takes: a class, a union of classes, or a tuple; another collection becomes one."""
+    is_collection = isinstance(types, Iterable) and not isinstance(types, (type, tuple))
+    kinds: Any = tuple(types) if is_collection else types
+    try:
+        isinstance(None, () if kinds is None else kinds)
+    except TypeError:
+        raise TypeError(
+            f"types must be a class or several, such as (torch.nn.Linear, torch.nn.Conv2d), not {types!r}"
+        ) from None
     return kinds
 
 
 def _indices(indices: Any) -> frozenset[int] | None:
     if indices is None:
         return None
-    if not isinstance(indices, Iterable):
-        raise TypeError(f"indices must be several integers, such as (0, 2), not {_kind(indices)}")
-    return frozenset(indices)
+    try:
+        return frozenset(index(place) for place in indices)  # a number in a tensor is equal to an integer, but no key
+    except TypeError:
+        raise TypeError(f"indices must be several integers, such as (0, 2), not {indices!r}") from None
 
 
 def _kind(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from torch import nn
 from torch.utils.hooks import RemovableHandle
@@ -27,31 +27,38 @@ def checked(data_method: str) -> DataMethod:
     return data_method  # type: ignore[return-value]
 
 
+class Records(Protocol):
+    """What a subrecorder asks of its recorder, each time anew: all of it may be assigned at any time."""
+
+    condition: Callable[[], Any] | None
+    reduction: Callable[[Any, Any], Any] | None
+    data_method: DataMethod
+    data: list[Any]
+
+
 class Subrecorder:
     """Records one module.
 
     Attributes:
-        index: The slot of `data` that it fills: its place among the recorder's subrecorders.
-        data: The recorder's list of slots.
+        index: The slot of the recorder's data that it fills: its place among the subrecorders.
         samples: How many times it has recorded.
-        data_method: How much of each call it records, `sample` or `batch`.
     """
 
-    def __init__(
-        self,
-        index: int,
-        data: list[Any],
-        condition: Callable[[], Any] | None,
-        reduction: Callable[[Any, Any], Any] | None,
-        data_method: DataMethod,
-    ) -> None:
+    def __init__(self, index: int, recorder: Records) -> None:
         self.index = index
-        self.data = data
         self.samples = 0
-        self.data_method = data_method
-        self._condition = condition
-        self._reduction = reduction
+        self._recorder = recorder
         self._active = True
+
+    @property
+    def data(self) -> list[Any]:
+        """The recorder's list of slots."""
+        return self._recorder.data
+
+    @property
+    def data_method(self) -> DataMethod:
+        """How much of each call it records, `sample` or `batch`."""
+        return self._recorder.data_method
 
     def put_on(self, module: nn.Module) -> RemovableHandle:
         """Hook the module."""
@@ -68,26 +75,32 @@ class Subrecorder:
 
     def empty(self) -> list[Any] | None:
         """What a slot holds at first: a list to append to, or `None` where a reduction makes one value."""
-        return [] if self._reduction is None else None
+        return [] if self._recorder.reduction is None else None
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Subrecorder:
-        """A copied network is not recorded: its data would go to a list that nobody has."""
-        memo[id(self)] = copy = type(self)(self.index, [self.empty()], self._condition, self._reduction, "sample")
-        copy.data_method, copy.samples = self.data_method, self.samples
-        copy.stop()
-        return copy
+    def belong_to(self, recorder: Records) -> None:
+        """Show this recorder's data from now on, if it was copied or unpickled with it."""
+        if self._recorder is None:
+            self._recorder = recorder
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copied or pickled network is not recorded: its data would go to a list that nobody has."""
+        return {**vars(self), "_active": False, "_recorder": None}
 
     def _wanted(self) -> bool:
-        return self._active and (self._condition is None or bool(self._condition()))
+        return self._active and ((condition := self._recorder.condition) is None or bool(condition()))
 
     def _record(self, value: Any) -> None:
-        while len(self.data) <= self.index:  # somebody has emptied the list to free memory
-            self.data.append(self.empty())
-        old = self.data[self.index]
-        if self._reduction is not None:
-            self.data[self.index] = value if old is None else self._reduction(old, value)
+        data, reduction = self._recorder.data, self._recorder.reduction
+        while len(data) <= self.index:  # somebody has emptied the list to free memory
+            data.append(self.empty())
+        old = data[self.index]
+        if reduction is not None:
+            is_first = old is None or (not self.samples and isinstance(old, list) and not old)
+            data[self.index] = value if is_first else reduction(old, value)
         elif isinstance(old, list):
             old.append(value)
+        elif old is None:
+            data[self.index] = [value]
         else:
             raise RuntimeError(
                 f"subrecorder {self.index} appends to a list, but its data is of type {type(old).__name__} now; "
