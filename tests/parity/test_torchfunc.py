@@ -351,8 +351,11 @@ def test_save(tmp_path: pathlib.Path) -> None:
         recorder.save(folder)
     recorder.save(folder, True, parents=True)
     recorder.save(folder, mkdir=True, exist_ok=True)
+    recorder.save(folder, mkdir=True)
     with pytest.raises(FileExistsError):
-        recorder.save(folder, mkdir=True)
+        recorder.save(folder, mkdir=True, exist_ok=False)
+    with pytest.raises(FileExistsError):
+        recorder.save(folder / "0.pt", mkdir=True)
     assert sorted(path.name for path in folder.iterdir()) == ["0.pt", "1.pt"]
     assert torch.equal(torch.load(folder / "0.pt")[0], torch.ones(1, 3))
 

@@ -128,16 +128,16 @@ class ValueRecorder(Described):
 
         Args:
             path: The folder.
-            mkdir: Make it first.
+            mkdir: Make it first, if it is not there.
             *args: For `pathlib.Path.mkdir`.
             **kwargs: For `pathlib.Path.mkdir`, such as `parents` and `exist_ok`.
 
         Raises:
-            FileExistsError: The folder is to be made and is there.
+            FileExistsError: There is a file in its place, or the folder is there and `exist_ok=False` is given.
             RuntimeError: There is no such folder (from `torch.save`).
         """
         folder = Path(path)
-        if mkdir:
+        if mkdir and (not folder.is_dir() or args or "exist_ok" in kwargs):
             folder.mkdir(*args, **kwargs)
         for index, slot in enumerate(self.data):
             torch.save(slot, folder / f"{index}.pt")
