@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from torchrecorder.diagram.drawing import Drawing, KeptDrawing
+from torchrecorder.diagram.drawing import VERSION, Drawing, KeptDrawing
 from torchrecorder.diagram.kept import KeptDrawings
 from torchrecorder.diagram.layers import Layers
 from torchrecorder.diagram.options import DrawingOptions
@@ -42,8 +42,8 @@ class RenderKey:
 
 @lru_cache(maxsize=256)
 def _options_text(options: DrawingOptions) -> str:
-    """What decides a picture besides its Graph; the diagrams of a site mostly share it."""
-    return json.dumps({"drawing": asdict(options), "renderer": REVISION}, sort_keys=True)
+    """What decides a picture besides its Graph, and how it is kept; the diagrams of a site mostly share it."""
+    return json.dumps({"drawing": asdict(options), "renderer": REVISION, "kept": VERSION}, sort_keys=True)
 
 
 class Drawings:
@@ -65,6 +65,10 @@ class Drawings:
                 self._store.keep("ren", digest, entry)
                 return drawing
         return None
+
+    def forget(self, digest: str) -> None:
+        """Look at a drawing again before it is given away once more."""
+        self._kept.forget(digest)
 
     def save(self) -> None:
         """Leave notes that save the next build time."""

@@ -68,7 +68,7 @@ class Diagram:
         """The picture for inline use in HTML, without links: it takes the page's colours."""
         return self.inline_svg()
 
-    @property
+    @cached_property
     def classes(self) -> tuple[str, ...]:
         """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
         origins = [it for _, it in self.steps] or [self.origin]

@@ -93,6 +93,7 @@ class Recordings:
     def save(self) -> None:
         """Leave notes that save the next build time."""
         self._digests.save()
+        self._store.save()
 
     def make(
         self, requests: Mapping[RecordingRequest, float], on_each: Callable[[str, int, int], None]

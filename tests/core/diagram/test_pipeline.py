@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -125,6 +126,38 @@ def test_what_is_unchanged_needs_no_worker(site: Site) -> None:
     assert again[0].diagram is not None
     assert again[0].diagram.graph.modules["fc"].params.total == 16
     assert site.root / "src/pip_nets/parts.py" in again[0].sources
+
+
+@pytest.mark.parametrize("harm", ["remove", "flip", "all"])
+def test_a_picture_that_goes_between_finding_and_showing_is_drawn_again(site: Site, harm: str) -> None:
+    """As `gc` or another build may take it; nothing of it may be known from before, either."""
+    (first,) = site.build(ask())
+    site.build(ask())  # examines the picture, so that the next one need not read it
+    (found,) = site.build(ask())
+    assert (Counted.starts, Counted.jobs) == (0, 0)
+    assert found.diagram is not None
+    cache = site.root / ".torchrecorder"
+    (file,) = cache.glob(f"obj/*/{found.diagram.origin.digest}")
+    if harm == "all":
+        shutil.rmtree(cache)
+    elif harm == "remove":
+        file.unlink()
+    else:
+        date = file.stat()
+        file.write_bytes(file.read_bytes().replace(b"Linear", b"linear", 1))
+        os.utime(file, ns=(date.st_atime_ns, date.st_mtime_ns))
+    assert svg_of(found.at_hand()) == svg_of(first)
+    assert Counted.jobs == (harm == "all")
+
+
+def test_a_picture_that_goes_and_cannot_be_made_again_is_an_error(site: Site) -> None:
+    site.build(ask())
+    site.build(ask())
+    (found,) = site.build(ask(), engine="/nowhere")
+    shutil.rmtree(site.root / ".torchrecorder")
+    missing = found.at_hand()
+    assert missing.diagram is None
+    assert isinstance(missing.error, EngineNotFound)
 
 
 def test_a_changed_source_changes_exactly_its_diagram(site: Site) -> None:
