@@ -177,8 +177,9 @@ class _Batch:
         self.layers = pipeline.layers
         self.on_progress = on_progress
         self.recordings = pipeline.recordings()
-        self.drawings = Drawings(pipeline.layers, pipeline.store, pipeline.settings)
-        self.styler_source = cache(partial(source_of, finder=ModuleFinder(pipeline.settings.path)))
+        finder = ModuleFinder(pipeline.settings.path)
+        self.drawings = Drawings(pipeline.layers, pipeline.store, pipeline.settings, finder)
+        self.styler_source = cache(partial(source_of, finder=finder))
         self.recorded: dict[RecordingRequest, Recording] = {}
 
     def outcomes(self) -> dict[DiagramRequest, Outcome]:

@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,14 +30,30 @@ _LOG_TAIL = 2000
 def source_of(styler: str, finder: ModuleFinder) -> str:
     """The digest of the file that the styler is written in; empty if there is none.
 
-    What that file imports is not looked at.
+    What that file imports is known only when the styler has been asked: see `modules_changed`.
     """
     parts = parse_target(styler).dotted.split(".")
-    files = (finder.file(".".join(parts[:n])) for n in range(len(parts) - 1, 0, -1))
-    file = next((file for file in files if file is not None), None)
+    names = [".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1)]
+    return next((digest for name in names if (digest := _digest(name, finder))), "")
+
+
+def modules_changed(modules: object, finder: ModuleFinder) -> bool:
+    """Whether any module that a styler's process had imported is not as it was.
+
+    Args:
+        modules: The digests of their files by name; anything, where a cache of others says so.
+        finder: Finds them where the styler's process does.
+    """
+    if not isinstance(modules, dict):
+        return True
+    return any(not digest or _digest(str(name), finder) != digest for name, digest in modules.items())
+
+
+def _digest(module: str, finder: ModuleFinder) -> str:
     try:
+        file = finder.file(module)
         return "" if file is None else source_digest(file.read_bytes())
-    except OSError:
+    except (OSError, ValueError):
         return ""
 
 
@@ -55,8 +71,17 @@ def styles_by(styler: object, picture: Picture) -> Styles:
     return _checked(name, answer, picture)
 
 
+def _unheard(styler: str, modules: Mapping[str, str]) -> None:
+    """Nobody wants to know."""
+
+
 def styles_by_name(
-    styler: str, pictures: Sequence[Picture], path: Sequence[str], python: str = "", timeout_s: float = TIMEOUT_S
+    styler: str,
+    pictures: Sequence[Picture],
+    path: Sequence[str],
+    python: str = "",
+    timeout_s: float = TIMEOUT_S,
+    on_modules: Callable[[str, Mapping[str, str]], None] = _unheard,
 ) -> list[Styles | StylerError]:
     """What the styler of a dotted name says of each picture, or why it says nothing.
 
@@ -69,6 +94,7 @@ def styles_by_name(
         path: Folders to import it from.
         python: The Python that imports it; this one, if empty.
         timeout_s: How long importing and asking it may take, in seconds.
+        on_modules: Is told the styler and the digests of the user's modules that its process imported, by name.
     """
     job = {
         "styler": styler,
@@ -76,7 +102,8 @@ def styles_by_name(
         "pictures": [asdict(picture) for picture in pictures],
     }
     try:
-        answers = _asked(styler, json.dumps(job), python, timeout_s)
+        answers, modules = _asked(styler, json.dumps(job), python, timeout_s)
+        on_modules(styler, modules)
         return [_answered(styler, answer, picture) for answer, picture in zip(answers, pictures, strict=True)]
     except StylerError as error:
         return [error] * len(pictures)
@@ -99,7 +126,7 @@ def _checked(name: str, answer: Any, picture: Picture) -> Styles:
     return styles
 
 
-def _asked(styler: str, job: str, python: str, timeout_s: float) -> list[Any]:
+def _asked(styler: str, job: str, python: str, timeout_s: float) -> tuple[list[Any], dict[str, str]]:
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as folder:
         answer, log = Path(folder, "answer.json"), Path(folder, "log")
         with log.open("wb") as printed:
@@ -107,8 +134,9 @@ def _asked(styler: str, job: str, python: str, timeout_s: float) -> list[Any]:
             ending = _run(command, environment(python, Path(folder)), job, printed, timeout_s)
         said = log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
         try:
-            return list(json.loads(answer.read_bytes()))
-        except (OSError, ValueError) as error:
+            found = json.loads(answer.read_bytes())
+            return list(found["answers"]), dict(found["modules"])
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise StylerError(styler, (ending or "its process gave no answer",), said) from error
 
 

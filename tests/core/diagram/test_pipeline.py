@@ -13,11 +13,13 @@ from typing import ClassVar
 import pytest
 
 from torchrecorder.diagram import DiagramRequest, Outcome, Pipeline, Progress, Settings, read_request
+from torchrecorder.diagram.drawing import KeptDrawing
 from torchrecorder.diagram.worker import Answer, Worker
 from torchrecorder.errors import (
     EngineNotFound,
     ForwardError,
     OptionError,
+    StylerError,
     TargetNotFound,
     TorchMissing,
 )
@@ -100,6 +102,15 @@ class Site:
         return [outcomes[request] for request in requests]
 
 
+LOOK = """
+from pip_nets.palette import LINEAR
+
+class Look:
+    def style_node(self, node):
+        return {"fillcolor": LINEAR} if node.kind == "linear" else {}
+"""
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
@@ -126,6 +137,23 @@ def test_what_is_unchanged_needs_no_worker(site: Site) -> None:
     assert again[0].diagram is not None
     assert again[0].diagram.graph.modules["fc"].params.total == 16
     assert site.root / "src/pip_nets/parts.py" in again[0].sources
+
+
+def test_a_styler_is_asked_again_when_what_it_imports_changed(site: Site) -> None:
+    site.write("look.py", LOOK)
+    site.write("palette.py", "from pip_nets.colours import LINEAR\n")
+    site.write("colours.py", 'LINEAR = "#ff0000"\n')
+    styled = ask(styler="pip_nets.look.Look")
+    assert 'fill="#ff0000"' in svg_of(site.build(styled)[0])
+    (same,) = site.build(styled)
+    assert same.diagram is not None
+    assert isinstance(same.diagram.origin, KeptDrawing)
+    site.edit("colours.py", "#ff0000", "#00ff00")
+    assert 'fill="#00ff00"' in svg_of(site.build(styled)[0])
+    (site.root / "src/pip_nets/colours.py").unlink()
+    (broken,) = site.build(styled)
+    assert isinstance(broken.error, StylerError)
+    assert Counted.jobs == 0, "a look is no matter of recordings"
 
 
 @pytest.mark.parametrize("harm", ["remove", "flip", "all"])
