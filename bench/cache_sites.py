@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +139,10 @@ def build(tool: str, root: Path) -> None:
 
 
 def _sphinx(root: Path, clock: Clock, everything: bool) -> tuple[float, Path]:
-    from sphinx.application import Sphinx
+    from sphinx.application import Sphinx, builtin_extensions
 
+    for name in builtin_extensions:  # what Sphinx has loaded before it comes to ours
+        import_module(name)
     start = time.process_time()
     from sphinx_torchrecorder import directive, environment, extension, transform
 
@@ -167,10 +170,10 @@ def _sphinx(root: Path, clock: Clock, everything: bool) -> tuple[float, Path]:
 
 def _mkdocs(root: Path, clock: Clock, _: bool) -> tuple[float, Path]:
     import mkdocs.commands.build
-    import mkdocs.contrib.search
-    import mkdocs.livereload
     from mkdocs.config.defaults import MkDocsConfig
 
+    for name in ("mkdocs.contrib.search", "mkdocs.livereload", "markdown.extensions.toc"):
+        import_module(name)
     start = time.process_time()
     from mkdocs_torchrecorder import extension, plugin, processors
 

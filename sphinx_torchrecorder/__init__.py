@@ -5,9 +5,6 @@ Add `"sphinx_torchrecorder"` to `extensions` in `conf.py`; there is nothing else
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from pathlib import Path
-from runpy import run_path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,6 +29,10 @@ def setup(app: Sphinx) -> ExtensionMetadata:
 
 def _damage() -> str:
     """What happened to the package `torchrecorder`, told by a file of it that needs no other."""
+    from importlib.util import find_spec
+    from pathlib import Path
+    from runpy import run_path
+
     package = find_spec("torchrecorder")
     files = [Path(folder, "old.py") for folder in (package and package.submodule_search_locations) or ()]
     return next((str(run_path(str(file))["damage"]()) for file in files if file.is_file()), "")

@@ -126,8 +126,8 @@ def _styles(
         from torchrecorder.diagram.styling import styles_by_name
 
         for styler, places in named.items():
-            told = {} if on_modules is None else {"on_modules": on_modules}
-            answers = styles_by_name(styler, [_picture(sheets[i]) for i in places], path, python, **told)
+            pictures = [_picture(sheets[i]) for i in places]
+            answers = styles_by_name(styler, pictures, path, python, on_modules=on_modules)
             for i, answer in zip(places, answers, strict=True):
                 found[i] = answer
     return found

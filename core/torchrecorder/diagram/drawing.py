@@ -7,9 +7,10 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torchrecorder.renderer.table import Row
+if TYPE_CHECKING:
+    from torchrecorder.renderer.table import Row
 
 VERSION = 4
 
@@ -67,7 +68,7 @@ class Drawing:
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes that its pictures refer to, each once."""
-        from torchrecorder.renderer.svg.links import classes
+        from torchrecorder.renderer.links import classes
 
         return tuple(dict.fromkeys(cls for svg in self.svgs for cls in classes(svg)))
 
@@ -119,7 +120,7 @@ class Drawing:
                     **data,
                     "notes": tuple(data["notes"]),
                     "insides": tuple(Inside(**inside) for inside in data["insides"]),
-                    "table": tuple(Row(**row) for row in data["table"]),
+                    "table": _rows(data["table"]),
                 }
             )
         except (TypeError, KeyError):
@@ -150,8 +151,16 @@ def _are_whole(insides: tuple[Inside, ...]) -> bool:
     )
 
 
+def _rows(table: list[dict[str, Any]]) -> tuple[Row, ...]:
+    if not table:
+        return ()
+    from torchrecorder.renderer.table import Row  # loads all that knows of Graphs, which most pictures do not need
+
+    return tuple(Row(**row) for row in table)
+
+
 def _is_row(row: Row) -> bool:
-    return all(_are((int if field.type == "int" else str,), getattr(row, field.name)) for field in fields(Row))
+    return all(_are((int if field.type == "int" else str,), getattr(row, field.name)) for field in fields(row))
 
 
 def _texts(parts: int) -> list[str]:

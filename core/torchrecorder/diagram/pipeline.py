@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from torchrecorder.diagram import collecting
 from torchrecorder.diagram.drawing import Drawing, KeptDrawing
@@ -30,10 +30,12 @@ from torchrecorder.diagram.store import Store
 from torchrecorder.diagram.styling import source_of
 from torchrecorder.diagram.worker import Worker
 from torchrecorder.errors import FormatError, NotDrawn, TorchRecorderError
-from torchrecorder.graph import Graph
 from torchrecorder.old import old_distribution
 from torchrecorder.request import RecordingRequest
 from torchrecorder.sources import ModuleFinder
+
+if TYPE_CHECKING:
+    from torchrecorder.graph import Graph
 
 COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
@@ -264,5 +266,6 @@ class _Batch:
             return item.drawing.load()
         if isinstance(item.drawing, Drawing):
             return item.drawing
-        assert item.recording.error or item.drawing
-        raise item.recording.error or item.drawing
+        error = item.recording.error or item.drawing
+        assert error is not None
+        raise error

@@ -13,14 +13,15 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchrecorder.diagram.interpreter import environment, foreign_path
 from torchrecorder.errors import StylerError
-from torchrecorder.renderer.layout.process import kill_group
-from torchrecorder.renderer.styles import Picture, StylerRaised, Styles, ask, read_styles
 from torchrecorder.request import parse_target
 from torchrecorder.sources import ModuleFinder, source_digest
+
+if TYPE_CHECKING:
+    from torchrecorder.renderer.styles import Picture, Styles
 
 TIMEOUT_S = 120.0
 """Importing a styler may import torch."""
@@ -63,6 +64,8 @@ def styles_by(styler: object, picture: Picture) -> Styles:
     Raises:
         StylerError: It raised, or said what cannot be drawn.
     """
+    from torchrecorder.renderer.styles import StylerRaised, ask
+
     name = f"{getattr(styler, '__module__', '')}.{getattr(styler, '__qualname__', type(styler).__qualname__)}"
     try:
         answer = ask(styler, picture)
@@ -71,17 +74,13 @@ def styles_by(styler: object, picture: Picture) -> Styles:
     return _checked(name, answer, picture)
 
 
-def _unheard(styler: str, modules: Mapping[str, str]) -> None:
-    """Nobody wants to know."""
-
-
 def styles_by_name(
     styler: str,
     pictures: Sequence[Picture],
     path: Sequence[str],
     python: str = "",
     timeout_s: float = TIMEOUT_S,
-    on_modules: Callable[[str, Mapping[str, str]], None] = _unheard,
+    on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Styles | StylerError]:
     """What the styler of a dotted name says of each picture, or why it says nothing.
 
@@ -103,7 +102,8 @@ def styles_by_name(
     }
     try:
         answers, modules = _asked(styler, json.dumps(job), python, timeout_s)
-        on_modules(styler, modules)
+        if on_modules is not None:
+            on_modules(styler, modules)
         return [_answered(styler, answer, picture) for answer, picture in zip(answers, pictures, strict=True)]
     except StylerError as error:
         return [error] * len(pictures)
@@ -120,6 +120,8 @@ def _answered(styler: str, answer: Any, picture: Picture) -> Styles | StylerErro
 
 
 def _checked(name: str, answer: Any, picture: Picture) -> Styles:
+    from torchrecorder.renderer.styles import read_styles
+
     styles, problems = read_styles(answer, picture)
     if problems:
         raise StylerError(name, tuple(problems))
@@ -145,6 +147,8 @@ _CHILD = "torchrecorder.diagram.styler_child"
 
 def _run(command: list[str], variables: dict[str, str], job: str, printed: Any, timeout_s: float) -> str:
     """Why the process ended without an answer; empty if it ended well."""
+    from torchrecorder.renderer.layout.process import kill_group
+
     try:
         process = subprocess.Popen(
             command,
