@@ -141,8 +141,8 @@ class Recordings:
     def _old(self, request: RecordingRequest) -> Recording | None:
         """What was recorded before, where it cannot be done again; None if there is nothing."""
         manifest, finding = self.look(request)
-        if manifest is None or finding.verdict is Verdict.MISSING:
-            return None
+        if manifest is None or finding.verdict in (Verdict.MISSING, Verdict.FRESH):
+            return None  # a fresh one is asked for again only where its Graph is lost
         sources = self._freshness.files(manifest)
         if finding.verdict is Verdict.IMPORT_ONLY:
             return Recording(manifest.graph, sources=sources, info=f"{request.target}: {finding}")

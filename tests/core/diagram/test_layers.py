@@ -150,6 +150,17 @@ EVIL = [
 ]
 
 
+def test_a_damaged_graph_and_picture_are_missing_and_not_out_of_date(project: Path) -> None:
+    for entry in (project / "diagrams").glob("re[cn]/*/*.json"):
+        facts = json.loads(entry.read_text())
+        for name in {"graph", "drawing"} & {*facts}:
+            file = file_of(project, facts[name])
+            file.write_bytes(file.read_bytes().replace(b"Linear", b"Lineal"))
+    outcome = build(project)
+    assert outcome.diagram is None
+    assert isinstance(outcome.error, TorchMissing)
+
+
 @pytest.mark.parametrize("evil", EVIL)
 def test_a_picture_that_does_more_than_show_is_not_shown(project: Path, evil: str) -> None:
     outcome = build(project)
