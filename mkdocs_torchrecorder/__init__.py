@@ -12,7 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mkdocs_torchrecorder.extension import TorchRecorderExtension
+try:
+    from mkdocs_torchrecorder.extension import TorchRecorderExtension
+except ImportError as error:
+    from mkdocs_torchrecorder.damage import told
+
+    raise told(error) from error
 
 if TYPE_CHECKING:
     from mkdocs_torchrecorder.plugin import TorchRecorderPlugin as TorchRecorderPlugin

@@ -107,6 +107,7 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
         if isinstance(result, OptionError):
             body = read_fence(fence)
             return error_box(body.target, "\n".join(result.problems), body.options.get("name") or "")
+        result = _at_hand(result)
         uid = result.diagram.drawing.uid if result.diagram else ""
         copies[uid] += 1
         return figure(result, copies[uid] if result.diagram else 1, find, can_hide=script is not None)
@@ -116,6 +117,15 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
     if script is None or "torchrecorder-zoom" not in before:
         return filled
     return f'{before}{end}<script src="{escape(script)}" defer></script>{after}'
+
+
+def _at_hand(outcome: Outcome) -> Outcome:
+    """The outcome with its pictures read; warns if they went meanwhile and cannot be made again."""
+    found = outcome.at_hand()
+    if found.error is not None and found.error is not outcome.error:
+        text = f"{outcome.request.recording.target}: {message(found.error)}"
+        Report().warn(text, details=found.error.details())
+    return found
 
 
 def _requests(page: Page, site: Mapping[str, str], report: Report) -> dict[Fence, DiagramRequest | OptionError]:

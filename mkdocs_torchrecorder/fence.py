@@ -49,7 +49,7 @@ def find_fences(lines: Sequence[str]) -> Iterator[Place]:
     copies: Counter[str] = Counter()
     at = 0
     while at < len(lines):
-        opening = _OPENING.fullmatch(lines[at])
+        opening = _OPENING.fullmatch(lines[at]) if "```" in lines[at] or "~~~" in lines[at] else None
         inner = _inside(lines, at, opening) if opening else None
         if opening is None or inner is None:
             at += 1

@@ -19,7 +19,7 @@ from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER, AtomicString, code_escape
 
 from mkdocs_torchrecorder.fence import LANGUAGE, find_fences
-from mkdocs_torchrecorder.marker import marked_fences, marker, show_examples
+from mkdocs_torchrecorder.marker import is_marker, marked_fences, marker, show_examples
 
 _PLACEHOLDER = re.compile(HTML_PLACEHOLDER % "([0-9]+)")
 _PREFIXED_PLACEHOLDER = re.compile(f"(?m)^(?P<prefix>.*){_PLACEHOLDER.pattern}")
@@ -78,7 +78,7 @@ class SplitParagraphs(BlockProcessor):
 
     def _is_ours(self, line: str) -> bool:
         found = _PLACEHOLDER.fullmatch(line.strip())
-        return found is not None and _raw_fence(self.parser.md, found[1]) is not None
+        return found is not None and is_marker(_stored(self.parser.md, found[1]))
 
 
 class ShowIndented(Treeprocessor):
@@ -119,7 +119,12 @@ class FillMarkers(Postprocessor):
 
 def _raw_fence(md: Markdown, number: str) -> str | None:
     """The fence behind a placeholder; None if it is not ours."""
+    fences = marked_fences(_stored(md, number))
+    return fences[0].raw if len(fences) == 1 else None
+
+
+def _stored(md: Markdown, number: str) -> str:
+    """The text behind a placeholder; empty if there is none."""
     stash = md.htmlStash.rawHtmlBlocks
     stored = stash[int(number)] if int(number) < len(stash) else None
-    fences = marked_fences(stored) if isinstance(stored, str) else []
-    return fences[0].raw if len(fences) == 1 else None
+    return stored if isinstance(stored, str) else ""

@@ -16,6 +16,23 @@ __all__ = ["setup"]
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """What Sphinx calls for an extension; everything is imported only now."""
-    from sphinx_torchrecorder.extension import setup_extension
+    try:
+        from sphinx_torchrecorder.extension import setup_extension
+    except ImportError as error:
+        if not (told := _damage()):
+            raise
+        from sphinx.errors import ConfigError
 
+        raise ConfigError(f"sphinx_torchrecorder: {told}") from error
     return setup_extension(app)
+
+
+def _damage() -> str:
+    """What happened to the package `torchrecorder`, told by a file of it that needs no other."""
+    from importlib.util import find_spec
+    from pathlib import Path
+    from runpy import run_path
+
+    package = find_spec("torchrecorder")
+    files = [Path(folder, "old.py") for folder in (package and package.submodule_search_locations) or ()]
+    return next((str(run_path(str(file))["damage"]()) for file in files if file.is_file()), "")

@@ -95,6 +95,7 @@ def _changed(app: Sphinx, build: Build) -> list[str]:
         return []
     classes = {cls for result in build.results.values() for cls in signatures.linked_classes(result)}
     places = links.places(app, classes) if build.form == "inline" else {}
+    build.linked = frozenset(places)
     build.signatures = signatures.of_documents(build.results, places)
     before = signatures.kept(app)
     return sorted(name for name, signature in build.signatures.items() if before.get(name) != signature)

@@ -64,6 +64,8 @@ class Build:
         self.results: dict[Asked, Outcome | OptionError] = {}
         self.signatures: dict[str, str] = {}
         """Of each document with diagrams: changes when what its page shows of them changes."""
+        self.linked: frozenset[str] = frozenset()
+        """The classes that have a page."""
         self.written: set[str] = set()
         """Documents whose diagrams have gone into a page."""
 

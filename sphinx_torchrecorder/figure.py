@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +33,9 @@ def unwrap(frame: nodes.Element) -> None:
         frame.replace_self(frame[0])
 
 
-def inline(frame: nodes.Element, diagram: Diagram, options: FigureOptions, docname: str, copy: int) -> nodes.Node:
+def inline(
+    frame: nodes.Element, diagram: Diagram, options: FigureOptions, docname: str, copy: int, linked: Container[str]
+) -> nodes.Node:
     """The picture as a part of an HTML page, with references that Sphinx is still to resolve.
 
     Args:
@@ -42,11 +44,12 @@ def inline(frame: nodes.Element, diagram: Diagram, options: FigureOptions, docna
         options: With another text for its `alt` or another width, perhaps.
         docname: The document that it stands in.
         copy: Counts the same picture in a page, for ids that are unique.
+        linked: The classes that have a page; nobody need look for the others again.
     """
     if options.align in ("left", "right"):  # text flows around, so the caption must not make the figure wider
         frame["width"] = options.width or f"{max(drawing.width for drawing in diagram.drawings):.0f}px"
         options = replace(options, width=options.width and "100%")
-    classes = diagram.classes if options.links else ()
+    classes = [cls for cls in diagram.classes if cls in linked] if options.links else []
     references = [reference(cls, docname) for cls in classes]
     return diagram_picture("", *references, picture=Picture(diagram, copy, options))
 

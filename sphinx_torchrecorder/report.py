@@ -34,9 +34,9 @@ def report(results: Mapping[Asked, Outcome | OptionError], problems: Mapping[str
         if concerns_build(error):
             of_the_build.setdefault(type(error), []).append(error)
         else:
-            _warn(error, message(error), asked.location)
+            warn(error, message(error), asked.location)
     for errors in of_the_build.values():
-        _warn(errors[0], message(errors[0], missing=len(errors)))
+        warn(errors[0], message(errors[0], missing=len(errors)))
     for kind, text in problems.items():
         logger.warning("%s", text, type=_TYPE, subtype=kind)
     if notice:
@@ -57,7 +57,8 @@ def _stop_if_stale(results: Mapping[Asked, Outcome | OptionError]) -> None:
         raise ExtensionError("\n".join(dict.fromkeys(map(message, fatal))), modname=_TYPE)
 
 
-def _warn(error: TorchRecorderError, text: str, location: str | None = None) -> None:
+def warn(error: TorchRecorderError, text: str, location: str | None = None) -> None:
+    """Warn of an error by the name of its kind; its details are for who looks closer."""
     logger.warning("%s", text, location=location, type=_TYPE, subtype=error.kind)
     if details := error.details():
         logger.verbose("%s", details, location=location)

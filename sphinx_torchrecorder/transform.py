@@ -12,7 +12,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_torchrecorder import figure
 from sphinx_torchrecorder.environment import Asked, Build, build_of
 from sphinx_torchrecorder.nodes import diagram_placeholder
-from torchrecorder.diagram import Outcome
+from sphinx_torchrecorder.report import warn
+from torchrecorder.diagram import Outcome, message
 from torchrecorder.errors import OptionError
 
 
@@ -48,6 +49,7 @@ class ShowDiagrams(SphinxPostTransform):
             return figure.plain(asked.target)
         if isinstance(result, OptionError):
             return figure.missing(asked.target, result)
+        result = build.results[asked] = _at_hand(result, asked)
         figure.dress(frame, result.request.figure, build.form)
         if result.diagram is None:
             return figure.missing(asked.target, result.error)
@@ -58,7 +60,15 @@ class ShowDiagrams(SphinxPostTransform):
             return figure.image(result.diagram, result.request.figure, self.env, asked.docname, build.image_type)
         uid = result.diagram.drawing.uid
         copies[uid] += 1
-        return figure.inline(frame, result.diagram, result.request.figure, asked.docname, copies[uid])
+        return figure.inline(frame, result.diagram, result.request.figure, asked.docname, copies[uid], build.linked)
+
+
+def _at_hand(outcome: Outcome, asked: Asked) -> Outcome:
+    """The outcome with its pictures read; warns if they went meanwhile and cannot be made again."""
+    found = outcome.at_hand()
+    if found.error is not None and found.error is not outcome.error:
+        warn(found.error, message(found.error), asked.location)
+    return found
 
 
 def setup(app: Sphinx) -> None:

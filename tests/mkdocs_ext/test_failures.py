@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mkdocs_torchrecorder import TorchRecorderPlugin
 from tests.mkdocs_ext.placements import FENCE
 from tests.mkdocs_ext.seeing import see, words
 from tests.mkdocs_ext.site import Built, Site
@@ -175,3 +177,37 @@ def test_a_remote_cache_that_is_none_stops_nothing(
     assert len(built.warnings) == warnings
     assert said in "\n".join(record.getMessage() for record in built.records)
     assert "<svg" in built.page()
+
+
+def test_pictures_that_go_while_the_site_is_built(
+    site: Site, nets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `torchrecorder gc` may take them: they are drawn again; where that cannot be, a box says so."""
+    site.keep_in(tmp_path / "cache")
+    site.write("index.md", "```torchrecorder\nnets.Net\n:shape: 1,3\n```\n")
+    first = site.build()
+    assert figures(site.build()) == figures(first)  # examines the picture, so that the next one need not read it
+    draw = TorchRecorderPlugin.on_env
+
+    def draw_and_lose(plugin: TorchRecorderPlugin, *args: Any, **kwargs: Any) -> Any:
+        env = draw(plugin, *args, **kwargs)
+        shutil.rmtree(tmp_path / "cache" / "obj")
+        return env
+
+    monkeypatch.setattr(TorchRecorderPlugin, "on_env", draw_and_lose)
+    again = site.build()
+    assert (again.warnings, figures(again)) == ([], figures(first))
+    monkeypatch.undo()
+    assert [figures(site.build()) for _ in range(2)] == [figures(first)] * 2
+    monkeypatch.setattr(TorchRecorderPlugin, "on_env", draw_and_lose)
+    site.settings["engine"] = "/nowhere"
+    lost = site.build()
+    assert [warning for warning in lost.warnings if "nets.Net: " in warning and "/nowhere" in warning] == lost.warnings
+    assert len(lost.warnings) == 1
+    assert "No diagram of <code>nets.Net</code>" in lost.page()
+
+
+def figures(built: Built) -> list[str]:
+    found = re.findall("<figure.*?</figure>", built.page(), re.DOTALL)
+    assert found
+    return found

@@ -245,3 +245,35 @@ def test_warnings_can_be_silenced_by_kind(built: Built, project: Project) -> Non
     some = project.build("text", "-D", f"suppress_warnings={kinds}")
     assert [text.split()[-1] for text in warnings(some)] == ["[torchrecorder.forward]"]
     assert "No diagram of broken.Net: cannot import broken: RuntimeError: not" in some.text("broken.txt")
+
+
+def test_pictures_that_go_while_pages_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `torchrecorder gc` may take them: they are drawn again; where that cannot be, a box says so."""
+    project = Project(tmp_path)
+    project.write("docs/index.rst", "Site\n====\n\n.. torchrecorder:: nets.Net\n   :shape: 1,3\n")
+    first = project.build().ok()
+    project.build("html", "-E").ok()  # examines the picture, so that the next one need not read it
+    project.configure(
+        """
+        import os, shutil
+
+        def lose(app, env):
+            if "LOSES" in os.environ:
+                shutil.rmtree(os.path.join(app.doctreedir, "torchrecorder", "obj"))
+            return []
+
+        def setup(app):
+            app.connect("env-updated", lose, priority=900)
+        """
+    )
+    monkeypatch.setenv("LOSES", "1")
+    assert project.build("html", "-E").ok().svgs("index.html") == first.svgs("index.html")
+    monkeypatch.delenv("LOSES")
+    project.build("html", "-E").ok()
+    monkeypatch.setenv("LOSES", "1")
+    lost = project.build("html", "-E", "-D", "torchrecorder_engine=/nowhere")
+    assert lost.status == 0
+    assert "index.rst:4: WARNING: " in lost.warnings
+    assert "/nowhere is no program" in lost.warnings
+    assert "Traceback" not in lost.warnings + lost.output
+    assert "No diagram of nets.Net" in lost.text("index.html")

@@ -12,9 +12,9 @@ from pathlib import Path
 from torchrecorder import __version__
 from torchrecorder.cli.shared import FAILED, Commands
 from torchrecorder.diagram import Settings
-from torchrecorder.diagram.old import old_distribution
 from torchrecorder.diagram.worker import Worker
 from torchrecorder.errors import EngineNotFound, TorchMissing
+from torchrecorder.old import old_distribution
 from torchrecorder.renderer.layout import find_engine
 from torchrecorder.request import RecordingRequest
 

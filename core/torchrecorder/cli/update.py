@@ -80,7 +80,7 @@ def update(found: Collected, executor: Executor, *, jobs: int) -> Done:
     is_stale = set(stale)
     fresh = [r for r in found.requests if r not in is_stale]
     print(f"{len(found.requests)} diagrams, {len(stale)} to be recorded", file=sys.stderr)
-    done = _all_done(found, [part for part in (fresh, *_parts(stale, jobs)) if part], executor)
+    done = _all_done(found, fresh, _parts(stale, jobs), executor)
     done.errors |= _lost(found, [r for r in stale if r.recording.target not in done.errors])
     return done
 
@@ -93,9 +93,13 @@ def draw_part(part: Collected) -> Done:
     return Done(errors, set(remarks_of(pipeline)))
 
 
-def _all_done(found: Collected, parts: Sequence[Sequence[DiagramRequest]], executor: Executor) -> Done:
+def _all_done(
+    found: Collected, fresh: Sequence[DiagramRequest], stale: Sequence[Sequence[DiagramRequest]], executor: Executor
+) -> Done:
+    """What came of all parts; the fresh ones, which are only looked at, do not tell how long the others take."""
+    parts = [part for part in (fresh, *stale) if part]
     futures = {executor.submit(draw_part, replace(found, requests=tuple(part))): part for part in parts}
-    all_done, bar = Done(), _Bar(len(found.requests))
+    all_done, bar = Done(), _Bar(sum(map(len, stale)))
     for future in as_completed(futures):
         try:
             done = future.result()
@@ -104,7 +108,8 @@ def _all_done(found: Collected, parts: Sequence[Sequence[DiagramRequest]], execu
             done = Done({request.recording.target: why for request in futures[future]})
         all_done.errors |= done.errors
         all_done.remarks |= done.remarks
-        bar.advance(len(futures[future]))
+        if futures[future] is not fresh:
+            bar.advance(len(futures[future]))
     return all_done
 
 

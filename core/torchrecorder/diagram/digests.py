@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from pathlib import Path
 from typing import Any
 
-from torchrecorder.diagram.store import Store
+from torchrecorder.diagram.store import Store, is_settled
 from torchrecorder.sources import Blocks, data_digest, folder_digest, read_blocks
 
 _STATS, _BLOCKS = "stats.json", "blocks.json"
-_SETTLED_NS = 2_000_000_000
-"""A file that changed less than two seconds ago may change again without a new date."""
 
 
 class FileDigests:
@@ -83,7 +80,7 @@ class FileDigests:
             digest = data_digest(Path(name).read_bytes())
         except (OSError, ValueError):
             return None
-        if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) > _SETTLED_NS:
+        if is_settled(stamp):
             self._stats[name] = [*stamp, digest]
             self._changed.add(_STATS)
         return digest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -40,7 +40,11 @@ class Order:
 
 
 def draw(
-    orders: Sequence[Order], engine: Engine, path: Sequence[str] = (), python: str = ""
+    orders: Sequence[Order],
+    engine: Engine,
+    path: Sequence[str] = (),
+    python: str = "",
+    on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Drawing | TorchRecorderError]:
     """The pictures in the order they were asked for, laid out in one go; an error in place of one that failed.
 
@@ -49,6 +53,7 @@ def draw(
         engine: The layout engine.
         path: Folders to import stylers from.
         python: The Python that imports them; this one, if empty.
+        on_modules: Is told each styler of a name, and the digests of the modules that its process imported, by name.
     """
     results: dict[int, Drawing | TorchRecorderError] = {}
     plans: dict[int, list[_Sheet]] = {}
@@ -57,7 +62,7 @@ def draw(
             plans[position] = _plan(order)
         except TorchRecorderError as error:  # a path to focus on that the model does not have
             results[position] = error
-    styles = iter(_styles([sheet for plan in plans.values() for sheet in plan], path, python))
+    styles = iter(_styles([sheet for plan in plans.values() for sheet in plan], path, python, on_modules))
     dots: dict[int, list[str]] = {}
     for position, plan in plans.items():
         own = [*islice(styles, len(plan))]
@@ -103,7 +108,12 @@ def _is_as_before(order: Order) -> bool:
     return options.theme == "classic" and order.graph.classic is not None and not selects
 
 
-def _styles(sheets: Sequence[_Sheet], path: Sequence[str], python: str) -> list[Styles | StylerError | None]:
+def _styles(
+    sheets: Sequence[_Sheet],
+    path: Sequence[str],
+    python: str,
+    on_modules: Callable[[str, Mapping[str, str]], None] | None,
+) -> list[Styles | StylerError | None]:
     """What stylers say of each picture; None where there is no styler."""
     found: list[Styles | StylerError | None] = [None] * len(sheets)
     named: dict[str, list[int]] = {}
@@ -116,7 +126,8 @@ def _styles(sheets: Sequence[_Sheet], path: Sequence[str], python: str) -> list[
         from torchrecorder.diagram.styling import styles_by_name
 
         for styler, places in named.items():
-            answers = styles_by_name(styler, [_picture(sheets[i]) for i in places], path, python)
+            pictures = [_picture(sheets[i]) for i in places]
+            answers = styles_by_name(styler, pictures, path, python, on_modules=on_modules)
             for i, answer in zip(places, answers, strict=True):
                 found[i] = answer
     return found

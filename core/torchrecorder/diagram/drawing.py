@@ -7,11 +7,12 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torchrecorder.renderer.table import Row
+if TYPE_CHECKING:
+    from torchrecorder.renderer.table import Row
 
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,13 @@ class Drawing:
 
     @property
     def digest(self) -> str:
-        """Hash of its JSON."""
+        """Names it in the cache."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes that its pictures refer to, each once."""
-        from torchrecorder.renderer.svg.links import classes
+        from torchrecorder.renderer.links import classes
 
         return tuple(dict.fromkeys(cls for svg in self.svgs for cls in classes(svg)))
 
@@ -82,8 +83,31 @@ class Drawing:
         return {"torchrecorder_drawing": VERSION, **asdict(self)}
 
     def to_bytes(self) -> bytes:
-        """Its JSON, as it is kept in the cache."""
-        return json.dumps(self.to_json(), ensure_ascii=False, separators=(",", ":")).encode()
+        """As it is kept in the cache: a line of JSON with its facts, then its long texts, one behind the other.
+
+        In JSON, each quote sign of an SVG would be escaped, and unescaped again by each build that shows it.
+        """
+        facts = self.to_json()
+        parts = [facts, facts, facts, *facts["insides"]]
+        texts = [part.pop(name).encode() for part, name in zip(parts, _texts(len(parts)), strict=True)]
+        facts["sizes"] = [*map(len, texts)]
+        return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" + b"".join(texts)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Drawing | None:
+        """The drawing that `to_bytes` wrote; None for anything else."""
+        head, _, rest = data.partition(b"\n")
+        try:
+            facts = json.loads(head)
+            sizes = facts.pop("sizes")
+            parts = [facts, facts, facts, *facts["insides"]]
+            end = 0
+            for part, name, size in zip(parts, _texts(len(parts)), sizes, strict=True):
+                part[name] = rest[end : end + size].decode()
+                end += size
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            return None
+        return Drawing.from_json(facts) if end == len(rest) and min(sizes) >= 0 else None
 
     @staticmethod
     def from_json(data: Any) -> Drawing | None:
@@ -96,7 +120,7 @@ class Drawing:
                     **data,
                     "notes": tuple(data["notes"]),
                     "insides": tuple(Inside(**inside) for inside in data["insides"]),
-                    "table": tuple(Row(**row) for row in data["table"]),
+                    "table": _rows(data["table"]),
                 }
             )
         except (TypeError, KeyError):
@@ -107,21 +131,41 @@ class Drawing:
         """Whether every field is what it should be, which nobody has checked when it comes from a cache."""
         return (
             isinstance(self.facts, dict)
-            and _are(str, self.text, self.alt, self.dot, *self.svgs, *self.notes, *self.facts, *self.facts.values())
-            and _are(float, self.width, self.height, *(inside.width for inside in self.insides))
-            and _are(int, *(inside.call for inside in self.insides))
-            and _are(str, *(inside.path for inside in self.insides))
-            and {inside.parent for inside in self.insides} <= {None, *(inside.call for inside in self.insides)}
+            and _are((str,), self.svg, self.text, self.alt, self.dot, *self.notes, *self.facts, *self.facts.values())
+            and _are((float, int), self.width, self.height)
+            and (not self.insides or _are_whole(self.insides))
             and all(map(_is_row, self.table))
         )
 
 
-def _are(kind: type, *values: object) -> bool:
-    return all(isinstance(value, kind) or (kind is float and isinstance(value, int)) for value in values)
+def _are(kinds: tuple[type, ...], *values: object) -> bool:
+    return {*map(type, values)}.issubset(kinds)
+
+
+def _are_whole(insides: tuple[Inside, ...]) -> bool:
+    return (
+        _are((str,), *(inside.svg for inside in insides), *(inside.path for inside in insides))
+        and _are((float, int), *(inside.width for inside in insides))
+        and _are((int,), *(inside.call for inside in insides))
+        and {inside.parent for inside in insides} <= {None, *(inside.call for inside in insides)}
+    )
+
+
+def _rows(table: list[dict[str, Any]]) -> tuple[Row, ...]:
+    if not table:
+        return ()
+    from torchrecorder.renderer.table import Row  # loads all that knows of Graphs, which most pictures do not need
+
+    return tuple(Row(**row) for row in table)
 
 
 def _is_row(row: Row) -> bool:
-    return all(_are(int if field.type == "int" else str, getattr(row, field.name)) for field in fields(Row))
+    return all(_are((int if field.type == "int" else str,), getattr(row, field.name)) for field in fields(row))
+
+
+def _texts(parts: int) -> list[str]:
+    """The names of the long texts: three of the drawing, and one of each inside."""
+    return ["svg", "text", "dot", *["svg"] * (parts - 3)]
 
 
 _UID = re.compile(r"\btr-[0-9a-f]{12}\b")
@@ -132,7 +176,7 @@ class KeptDrawing:
     """A drawing of the cache, of which is known what it is before it is read."""
 
     digest: str
-    """Hash of its JSON."""
+    """As `Drawing.digest`."""
     classes: tuple[str, ...]
     """As `Diagram.classes`."""
     load: Callable[[], Drawing]

@@ -9,16 +9,18 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from torchrecorder.diagram.drawing import Drawing, KeptDrawing
+from torchrecorder.diagram.drawing import VERSION, Drawing, KeptDrawing
 from torchrecorder.diagram.kept import KeptDrawings
 from torchrecorder.diagram.layers import Layers
 from torchrecorder.diagram.options import DrawingOptions
 from torchrecorder.diagram.recordings import Recording
 from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
+from torchrecorder.diagram.styling import modules_changed
 from torchrecorder.errors import EngineNotFound, FormatError, TorchRecorderError
 from torchrecorder.renderer import REVISION
 from torchrecorder.renderer.layout import find_engine
+from torchrecorder.sources import ModuleFinder
 
 if TYPE_CHECKING:
     from torchrecorder.diagram.draw import Order
@@ -42,15 +44,16 @@ class RenderKey:
 
 @lru_cache(maxsize=256)
 def _options_text(options: DrawingOptions) -> str:
-    """What decides a picture besides its Graph; the diagrams of a site mostly share it."""
-    return json.dumps({"drawing": asdict(options), "renderer": REVISION}, sort_keys=True)
+    """What decides a picture besides its Graph, and how it is kept; the diagrams of a site mostly share it."""
+    return json.dumps({"drawing": asdict(options), "renderer": REVISION, "kept": VERSION}, sort_keys=True)
 
 
 class Drawings:
     """Finds and makes drawings for one build."""
 
-    def __init__(self, store: Layers, notes: Store, settings: Settings) -> None:
+    def __init__(self, store: Layers, notes: Store, settings: Settings, finder: ModuleFinder) -> None:
         self._store = store
+        self._finder = finder
         self._kept = KeptDrawings(store, notes)
         self._settings = settings
         self._engine = _engine(settings.engine)
@@ -61,10 +64,16 @@ class Drawings:
         for entry, is_local in self._store.entries("ren", digest):
             if is_local and not self._is_by_the_engine_of_now(entry):
                 continue
+            if key.options.styler and modules_changed(entry.get("styler"), self._finder):
+                continue
             if (drawing := self._kept.find(str(entry.get("drawing")), is_trusted=is_local)) is not None:
                 self._store.keep("ren", digest, entry)
                 return drawing
         return None
+
+    def forget(self, digest: str) -> None:
+        """Look at a drawing again before it is given away once more."""
+        self._kept.forget(digest)
 
     def save(self) -> None:
         """Leave notes that save the next build time."""
@@ -85,16 +94,19 @@ class Drawings:
         from torchrecorder.diagram.draw import draw  # loads Graphviz, which a build without a miss does not need
 
         orders, done = _orders(missing)
-        made = draw(list(orders.values()), engine, self._settings.path, self._settings.python)
+        modules: dict[str, Mapping[str, str]] = {}
+        path, python = self._settings.path, self._settings.python
+        made = draw(list(orders.values()), engine, path, python, modules.__setitem__)
         for (key, order), drawing in zip(orders.items(), made, strict=True):
             done[key] = drawing
             if isinstance(drawing, Drawing) and missing[key].error is None:
-                self._keep(order.digest, drawing, engine)
+                self._keep(order.digest, drawing, engine, modules.get(key.options.styler))
         return done
 
-    def _keep(self, digest: str, drawing: Drawing, engine: Engine) -> None:
+    def _keep(self, digest: str, drawing: Drawing, engine: Engine, modules: Mapping[str, str] | None) -> None:
         kept = self._store.put_object(drawing.to_bytes())
-        self._store.put_entry("ren", digest, {"engine": engine.identity, "drawing": kept})
+        styler = {} if modules is None else {"styler": dict(modules)}
+        self._store.put_entry("ren", digest, {"engine": engine.identity, "drawing": kept, **styler})
 
 
 def _orders(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
-from torchrecorder.renderer.svg.links import Doors, link
+if TYPE_CHECKING:
+    from torchrecorder.renderer.links import Doors
 
 _LABELS = re.compile(r'aria-labelledby="[^"]*"')
 _TITLES = re.compile(r"<title\b.*", re.DOTALL)
@@ -34,6 +36,8 @@ def fitted(
         urls: Addresses by class. Only relative ones, `#…`, `http:`, `https:` and `mailto:` become links.
         doors: The closed layers that can be opened in the page.
     """
+    from torchrecorder.renderer.links import Doors, link
+
     head, end, body = link(svg, urls, doors or Doors()).partition("</desc>")
     if alt:
         head, end = _LABELS.sub(lambda _: f"aria-label={quoteattr(alt)}", head), ""

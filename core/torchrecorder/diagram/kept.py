@@ -7,7 +7,6 @@ it goes into a page.
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -52,6 +51,12 @@ class KeptDrawings:
             return None
         return KeptDrawing(digest, tuple(row.classes), partial(self._load, digest))
 
+    def forget(self, digest: str) -> None:
+        """Examine a drawing again before it is given away once more."""
+        if self._known is not None:
+            self._known.pop(digest, None)
+        self._read.pop(digest, None)
+
     def save(self) -> None:
         """Leave a note for the next build."""
         if self._has_changed and self._known is not None:
@@ -68,7 +73,7 @@ class KeptDrawings:
             return None
 
     def _examine(self, digest: str, stamp: list[int], is_trusted: bool) -> _Row | None:
-        drawing = _parsed(self._store.object(digest))
+        drawing = self._drawing(digest)
         if drawing is None:
             return None
         self._read[digest] = drawing
@@ -81,14 +86,11 @@ class KeptDrawings:
         return row
 
     def _load(self, digest: str) -> Drawing:
-        drawing = self._read.get(digest) or _parsed(self._store.object(digest))
+        drawing = self._read.get(digest) or self._drawing(digest)
         if drawing is None:
             raise FormatError("a drawing of the cache", f"the object {digest} went or changed during the build")
         return drawing
 
-
-def _parsed(data: bytes | None) -> Drawing | None:
-    try:
-        return None if data is None else Drawing.from_json(json.loads(data.decode()))
-    except (ValueError, RecursionError):
-        return None
+    def _drawing(self, digest: str) -> Drawing | None:
+        data = self._store.object(digest)
+        return None if data is None else Drawing.from_bytes(data)

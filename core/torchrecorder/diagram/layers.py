@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from torchrecorder.diagram.known import KnownEntries
 from torchrecorder.diagram.remote import Remote
 from torchrecorder.diagram.store import POINTERS, Shelf, Store
 
@@ -13,7 +14,13 @@ class Layers:
     """Reads from all, writes to the first, and to the remote one if there is any."""
 
     def __init__(
-        self, first: Store, others: Sequence[Store] = (), *, remote: Remote | None = None, copies: Store | None = None
+        self,
+        first: Store,
+        others: Sequence[Store] = (),
+        *,
+        remote: Remote | None = None,
+        copies: Store | None = None,
+        notes: Store | None = None,
     ) -> None:
         """Put caches over one another.
 
@@ -22,16 +29,18 @@ class Layers:
             others: Where they are looked for too.
             remote: Asked last, and given what is new.
             copies: Keeps what came from the remote one, which stays as little trusted as it was.
+            notes: The cache of this machine, which remembers what entries say; the first, if it is not given.
         """
         self._first = first
         self._all = [first, *others]
         self._remote = remote
         self._copies = copies or first
+        self._known = KnownEntries(notes or first)
 
     def entries(self, shelf: Shelf, key: str) -> Iterator[tuple[dict[str, Any], bool]]:
         """The entries of a key, each with whether this machine made it."""
         for store in self._all:
-            if (entry := store.entry(shelf, key)) is not None:
+            if (entry := self._known.entry(store, shelf, key)) is not None:
                 yield entry, not store.is_shared
         if self._remote is not None and (entry := self._remote.entry(shelf, key)) is not None:
             yield entry, False
@@ -66,6 +75,10 @@ class Layers:
         if self._remote is not None:
             self._remote.put_object(digest, data)
         return digest
+
+    def save(self) -> None:
+        """Leave notes that save the next build time."""
+        self._known.save()
 
     def close(self) -> None:
         """Let go of what a batch needed."""

@@ -63,11 +63,14 @@ class Manifest:
         """The manifest that `to_json` wrote; None for anything else."""
         if data is None or data.get("torchrecorder_manifest") != VERSION or not isinstance(data.get("graph"), str):
             return None
-        given = {key: value for key, value in data.items() if key != "torchrecorder_manifest"}
-        if not all(_KINDS.get(key, _nothing)(value) for key, value in given.items()):
-            return None
-        lists = {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
-        return Manifest(**{**given, **lists})
+        given = {**data}
+        del given["torchrecorder_manifest"]
+        for key, value in data.items():
+            if key in given and not _KINDS.get(key, _nothing)(value):
+                return None
+            if isinstance(value, list):
+                given[key] = tuple(value)
+        return Manifest(**given)
 
 
 def table_to_json(table: Table) -> bytes:
@@ -111,11 +114,11 @@ def _nothing(value: Any) -> bool:
 
 
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, list) and {*map(type, value)} <= {str}
 
 
 def _is_digests(value: Any) -> bool:
-    return isinstance(value, dict) and all(item is None or isinstance(item, str) for item in value.values())
+    return isinstance(value, dict) and {*map(type, value.values())} <= {str, type(None)}
 
 
 _KINDS = {

@@ -16,7 +16,6 @@ from torchrecorder.diagram.inline import fitted
 from torchrecorder.diagram.model import Diagram
 from torchrecorder.diagram.options import FigureOptions
 from torchrecorder.diagram.table import HEAD, NUMBERS, cells
-from torchrecorder.renderer.svg.links import Doors
 
 ASSETS = Path(__file__).with_name("assets")
 """The folder with nothing but the style sheet and the script."""
@@ -69,6 +68,8 @@ class _Page:
 
     def _picture(self, svg: str, width: float, call: int | None, alt: str = "") -> str:
         """A picture in a frame that scrolls before a wide picture becomes too small to read."""
+        from torchrecorder.renderer.links import Doors  # a build that writes no page does not need it
+
         doors = Doors([inside.call for inside in self.insides if inside.parent == call], self.prefix)
         given = self.options.width if call is None else ""
         shown = fitted(svg, copy=self.copy, alt=alt, width=given, urls=self.urls, doors=doors)

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from torchrecorder.diagram.drawing import Drawing, KeptDrawing
 from torchrecorder.diagram.switch import join_depths
 from torchrecorder.errors import OptionError
-from torchrecorder.graph import Graph, to_json
-from torchrecorder.renderer.table import Row, layer_table
+
+if TYPE_CHECKING:
+    from torchrecorder.graph import Graph
+    from torchrecorder.renderer.table import Row
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Diagram:
         """The picture for inline use in HTML, without links: it takes the page's colours."""
         return self.inline_svg()
 
-    @property
+    @cached_property
     def classes(self) -> tuple[str, ...]:
         """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
         origins = [it for _, it in self.steps] or [self.origin]
@@ -102,6 +105,8 @@ class Diagram:
     @property
     def table(self) -> tuple[Row, ...]:
         """The layers as rows: label, name, class, output, parameters, operations."""
+        from torchrecorder.renderer.table import layer_table
+
         return self.drawing.table or layer_table(self.graph)
 
     @cached_property
@@ -167,11 +172,17 @@ class Diagram:
         return self.standalone_svg()
 
 
+def _json(diagram: Diagram) -> str:
+    from torchrecorder.graph import to_json
+
+    return to_json(diagram.graph) + "\n"
+
+
 _WRITERS: dict[str, Callable[[Diagram], str | bytes]] = {
     ".svg": lambda diagram: diagram.standalone_svg() + "\n",
     ".pdf": Diagram.to_pdf,
     ".png": Diagram.to_png,
     ".txt": lambda diagram: diagram.text + "\n",
-    ".json": lambda diagram: to_json(diagram.graph) + "\n",
+    ".json": _json,
     ".dot": lambda diagram: diagram.drawing.dot,
 }

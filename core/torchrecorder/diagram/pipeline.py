@@ -12,17 +12,16 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from torchrecorder.diagram import collecting
 from torchrecorder.diagram.drawing import Drawing, KeptDrawing
 from torchrecorder.diagram.drawings import Drawings, RenderKey
 from torchrecorder.diagram.layers import Layers
 from torchrecorder.diagram.model import Diagram
-from torchrecorder.diagram.old import old_distribution
 from torchrecorder.diagram.options import DiagramRequest
 from torchrecorder.diagram.recordings import Recording, Recordings
 from torchrecorder.diagram.remote import Remote
@@ -30,10 +29,13 @@ from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
 from torchrecorder.diagram.styling import source_of
 from torchrecorder.diagram.worker import Worker
-from torchrecorder.errors import NotDrawn, TorchRecorderError
-from torchrecorder.graph import Graph
+from torchrecorder.errors import FormatError, NotDrawn, TorchRecorderError
+from torchrecorder.old import old_distribution
 from torchrecorder.request import RecordingRequest
 from torchrecorder.sources import ModuleFinder
+
+if TYPE_CHECKING:
+    from torchrecorder.graph import Graph
 
 COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
@@ -55,6 +57,15 @@ class Outcome:
         """Changes when what a page shows of the request changes."""
         shown = (self.diagram and self.diagram.digest, str(self.error), self.request.figure)
         return hashlib.sha256(repr(shown).encode()).hexdigest()
+
+    def at_hand(self) -> Outcome:
+        """Itself with its pictures read; with an error, if they went meanwhile and cannot be made again."""
+        try:
+            if self.diagram is not None:
+                _ = self.diagram.drawings
+            return self
+        except TorchRecorderError as error:
+            return replace(self, diagram=None, error=error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +121,8 @@ class Pipeline:
     ) -> dict[DiagramRequest, Outcome]:
         """The outcome of each request, in their order."""
         singles = {request: request.singles() for request in requests}
-        each = list(dict.fromkeys(one for ones in singles.values() for one in ones))
+        switches = any(request.depths for request in singles)
+        each = list(dict.fromkeys(one for ones in singles.values() for one in ones)) if switches else [*singles]
         if file := os.environ.get(collecting.VARIABLE):
             collecting.note(file, self.settings, each)
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
@@ -120,6 +132,8 @@ class Pipeline:
         finally:
             self.layers.close()
         self.has_worked = self.has_worked or batch.has_worked
+        if not switches:
+            return outcomes
         return {request: _joined(request, [outcomes[one] for one in ones]) for request, ones in singles.items()}
 
     def _layers(self) -> Layers:
@@ -127,7 +141,7 @@ class Pipeline:
         committed = [] if settings.committed is None else [Store(settings.committed, is_committed=True)]
         remote = Remote(settings.remote) if settings.remote else None
         if self.writes_committed and committed:
-            return Layers(committed[0], remote=remote)
+            return Layers(committed[0], remote=remote, notes=self.store)
         copies = [Store(settings.cache / COPIES, is_shared=True)] if remote else []
         return Layers(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
 
@@ -143,6 +157,17 @@ def _joined(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
     return Outcome(request, Diagram.of_depths(drawn) if drawn else None, error, sources, info)
 
 
+@dataclass(slots=True, eq=False)
+class _Item:
+    """What is known so far of one request."""
+
+    request: DiagramRequest
+    recording: Recording
+    key: RenderKey | None = None
+    """None without a Graph."""
+    drawing: Drawing | KeptDrawing | TorchRecorderError | None = None
+
+
 class _Batch:
     """One run: what is wanted, and what is known of it so far."""
 
@@ -151,35 +176,43 @@ class _Batch:
     ) -> None:
         self.wanted = wanted
         self.has_worked = False
+        self.layers = pipeline.layers
         self.on_progress = on_progress
         self.recordings = pipeline.recordings()
-        self.drawings = Drawings(pipeline.layers, pipeline.store, pipeline.settings)
-        self.styler_source = cache(partial(source_of, finder=ModuleFinder(pipeline.settings.path)))
+        finder = ModuleFinder(pipeline.settings.path)
+        self.drawings = Drawings(pipeline.layers, pipeline.store, pipeline.settings, finder)
+        self.styler_source = cache(partial(source_of, finder=finder))
         self.recorded: dict[RecordingRequest, Recording] = {}
-        self.drawn: dict[DiagramRequest, Drawing | KeptDrawing | TorchRecorderError] = {}
 
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
         self._find_recordings()
-        self._find_drawings()
+        items = [_Item(request, self.recorded[request.recording]) for request in self.wanted]
+        self._find_drawings(items)
         self.recordings.save()
         self.drawings.save()
-        return {request: self._outcome(request) for request in self.wanted}
+        return {item.request: self._outcome(item) for item in items}
 
     def _find_recordings(self) -> None:
         asked = dict.fromkeys(request.recording for request in self.wanted)
         kept = {request: self.recordings.kept(request) for request in asked}
         self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
-        self._record([request for request in self.wanted if kept[request.recording] is None])
+        if len(self.recorded) < len(kept):
+            self._record([request for request in self.wanted if kept[request.recording] is None])
 
-    def _find_drawings(self) -> None:
-        graphs = [request for request in self.wanted if self.recorded[request.recording].digest]
-        for request in graphs:
-            if (drawing := self.drawings.kept(self._key(request))) is not None:
-                self.drawn[request] = drawing
-        missing = [request for request in graphs if request not in self.drawn]
-        self._record([r for r in missing if not self.recordings.load(self.recorded[r.recording])])
-        if missing:
-            self._draw([request for request in missing if self.recorded[request.recording].digest])
+    def _find_drawings(self, items: Sequence[_Item]) -> None:
+        missing = [item for item in items if not self._is_drawn(item)]
+        lost = [item for item in missing if item.key and not self.recordings.load(item.recording)]
+        self._record([item.request for item in lost])
+        for item in lost:
+            item.recording = self.recorded[item.request.recording]
+            item.key = self._key(item)
+        if drawable := [item for item in missing if item.key]:
+            self._draw(drawable)
+
+    def _is_drawn(self, item: _Item) -> bool:
+        item.key = self._key(item)
+        item.drawing = self.drawings.kept(item.key) if item.key else None
+        return item.drawing is not None
 
     def _record(self, requests: Sequence[DiagramRequest]) -> None:
         self.has_worked = self.has_worked or bool(requests)
@@ -191,23 +224,26 @@ class _Batch:
     def _tell_recording(self, target: str, done: int, total: int) -> None:
         self.on_progress(Progress("recording", target, done, total))
 
-    def _draw(self, requests: Sequence[DiagramRequest]) -> None:
+    def _draw(self, items: Sequence[_Item]) -> None:
         self.has_worked = True
-        keys = {request: self._key(request) for request in requests}
-        missing = {key: self.recorded[request.recording] for request, key in keys.items()}
+        missing = {item.key: item.recording for item in items if item.key}
         self.on_progress(Progress("drawing", "", 0, len(missing)))
         made = self.drawings.make(missing)
-        self.drawn |= {request: made[key] for request, key in keys.items()}
+        for item in items:
+            item.drawing = made[item.key] if item.key else None
 
-    def _key(self, request: DiagramRequest) -> RenderKey:
-        styler = request.drawing.styler
-        source = self.styler_source(styler) if styler else ""
-        return RenderKey(self.recorded[request.recording].digest, request.drawing, source)
+    def _key(self, item: _Item) -> RenderKey | None:
+        if not item.recording.digest:
+            return None
+        styler = item.request.drawing.styler
+        return RenderKey(item.recording.digest, item.request.drawing, self.styler_source(styler) if styler else "")
 
-    def _outcome(self, request: DiagramRequest) -> Outcome:
-        recording, drawing = self.recorded[request.recording], self.drawn.get(request)
+    def _outcome(self, item: _Item) -> Outcome:
+        request, recording, drawing = item.request, item.recording, item.drawing
         if not isinstance(drawing, Drawing | KeptDrawing):
             return Outcome(request, None, recording.error or drawing, recording.sources)
+        if isinstance(drawing, KeptDrawing):
+            drawing = KeptDrawing(drawing.digest, drawing.classes, partial(self._load, item, drawing))
 
         def load_graph() -> Graph:
             self.recordings.load(recording)
@@ -215,3 +251,21 @@ class _Batch:
 
         diagram = Diagram(drawing, recording.sources, load_graph=load_graph)
         return Outcome(request, diagram, recording.error, recording.sources, recording.info)
+
+    def _load(self, item: _Item, kept: KeptDrawing) -> Drawing:
+        """The drawing; if somebody has taken it away or harmed it since it was found, a new one."""
+        try:
+            return kept.load()
+        except FormatError:
+            self.drawings.forget(kept.digest)
+        try:
+            self._find_drawings([item])
+        finally:
+            self.layers.close()
+        if isinstance(item.drawing, KeptDrawing):  # another build has put it back
+            return item.drawing.load()
+        if isinstance(item.drawing, Drawing):
+            return item.drawing
+        error = item.recording.error or item.drawing
+        assert error is not None
+        raise error

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
+import signal
 import subprocess
+import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,10 +79,10 @@ class LineProcess:
     @property
     def is_running(self) -> bool:
         """Whether the process has not ended."""
-        return self._process.poll() is None
+        return not self._has_ended()
 
     def end(self, *, grace_s: float = 5) -> str:
-        """End the process, at the latest by force, and say how it ended.
+        """End the process, at the latest by force, with all that it started, and say how it ended.
 
         Args:
             grace_s: How long it may take to end by itself.
@@ -86,12 +90,26 @@ class LineProcess:
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
-        try:
-            code = self._process.wait(timeout=grace_s)
-        except subprocess.TimeoutExpired:
+        deadline = time.monotonic() + grace_s
+        while not self._has_ended() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        if not self._has_ended():
             self._process.kill()
-            code = self._process.wait()
+        if sys.platform == "linux" and self._process.returncode is None:
+            with contextlib.suppress(ChildProcessError):  # somebody else waits for all children of the builder
+                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+                _kill_session(self._process.pid)
+        code = self._process.wait()
         return f"signal {-code}" if code < 0 else f"exit status {code}"
+
+    def _has_ended(self) -> bool:
+        """Whether it has, without taking note of it on Linux, because its number must stay its own until `end`."""
+        if sys.platform != "linux" or self._process.returncode is not None:
+            return self._process.poll() is not None
+        try:
+            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+        except ChildProcessError:
+            return True
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -99,3 +117,16 @@ class LineProcess:
             for line in stdout:
                 self._lines.put(line)
         self._lines.put(b"")
+
+
+def _kill_session(leader: int) -> None:
+    """Kill what a process has left in its session: a worker that was killed itself could not end what a model started.
+
+    Args:
+        leader: A process that nobody has waited for yet, so that no other session can have its number.
+    """
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            _, _, facts = file.read_bytes().rpartition(b")")  # the name before it may hold anything
+            if int(facts.split()[3]) == leader:
+                os.kill(int(file.parent.name), signal.SIGKILL)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchrecorder.diagram.digests import FileDigests
 from torchrecorder.diagram.evidence import Evidences
@@ -20,9 +21,11 @@ from torchrecorder.diagram.settings import Settings
 from torchrecorder.diagram.store import Store
 from torchrecorder.diagram.worker import Answer, Worker
 from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError
-from torchrecorder.graph import Graph, from_json
 from torchrecorder.request import RecordingRequest
 from torchrecorder.sources import ModuleFinder
+
+if TYPE_CHECKING:
+    from torchrecorder.graph import Graph
 
 
 @dataclass(slots=True)
@@ -47,6 +50,8 @@ class Recording:
         """
         if self.text is None:
             raise FormatError("a Graph of the cache", f"the object {self.digest} is missing or damaged")
+        from torchrecorder.graph import from_json
+
         return from_json(self.text)
 
 
@@ -93,6 +98,7 @@ class Recordings:
     def save(self) -> None:
         """Leave notes that save the next build time."""
         self._digests.save()
+        self._store.save()
 
     def make(
         self, requests: Mapping[RecordingRequest, float], on_each: Callable[[str, int, int], None]
@@ -135,8 +141,8 @@ class Recordings:
     def _old(self, request: RecordingRequest) -> Recording | None:
         """What was recorded before, where it cannot be done again; None if there is nothing."""
         manifest, finding = self.look(request)
-        if manifest is None or finding.verdict is Verdict.MISSING:
-            return None
+        if manifest is None or finding.verdict in (Verdict.MISSING, Verdict.FRESH):
+            return None  # a fresh one is asked for again only where its Graph is lost
         sources = self._freshness.files(manifest)
         if finding.verdict is Verdict.IMPORT_ONLY:
             return Recording(manifest.graph, sources=sources, info=f"{request.target}: {finding}")

@@ -3,7 +3,7 @@
     rec/ab/<request key>.json     what a recording depended on, and the hash of its Graph
     ren/ab/<render key>.json      which picture was drawn from a Graph
     obj/ab/<sha256>               Graphs, pictures, and tables of module digests
-    stats.json blocks.json        what saves time on this machine
+    stats.json, entries.json, …   notes of this machine, which save time
 
 Nothing is ever changed in place: a file is written beside its final name and moved there, so a reader sees all of it or
 none, and two builds at once cannot harm each other. What cannot be read, or does not hash to its name, is a miss.
@@ -18,14 +18,17 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Any, Literal
 
 _HASH = re.compile(r"[0-9a-f]{64}")
-_CHECK = re.compile(rb'\{\n "check": "([0-9a-f]{64})",\n ')
+_CHECK = re.compile(rb'\{\s*"check":\s*"([0-9a-f]{64})",\s*')
 _LARGEST = 1 << 30
+_SETTLED_NS = 2_000_000_000
+"""A file that changed less than two seconds ago may change again without a new date."""
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 Shelf = Literal["rec", "ren"]
@@ -53,7 +56,11 @@ class Store:
 
     def entry(self, shelf: Shelf, key: str) -> dict[str, Any] | None:
         """The entry of that key; None if there is none or it cannot be read."""
-        return entry_of(_read(f"{self._place}/{entry_name(shelf, key)}"))
+        return entry_of(_read(self.entry_file(shelf, key)))
+
+    def entry_file(self, shelf: Shelf, key: str) -> str:
+        """Where the entry of that key lies, if there is one."""
+        return f"{self._place}/{entry_name(shelf, key)}"
 
     def put_entry(self, shelf: Shelf, key: str, entry: Mapping[str, Any]) -> None:
         """Keep an entry under a key, in place of what was there."""
@@ -66,12 +73,8 @@ class Store:
 
     def stamp(self, digest: str) -> list[int] | None:
         """Changes when the file of an object does; None if there is none."""
-        try:
-            name = object_name(digest)
-            found = None if name is None else os.lstat(f"{self._place}/{name}")
-        except OSError:
-            return None
-        return found and [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]
+        name = object_name(digest)
+        return None if name is None else stamp_of(f"{self._place}/{name}")
 
     def put_object(self, data: bytes) -> str:
         """Keep an object and give its hash."""
@@ -81,20 +84,21 @@ class Store:
         return digest
 
     def note(self, name: str) -> dict[str, Any]:
-        """A note that only saves time; empty if there is none."""
-        return _object(_read(self.folder / name)) or {}
+        """A note that only saves time; empty if there is none or it is damaged."""
+        return entry_of(_read(self.folder / name)) or {}
 
     def put_note(self, name: str, note: Mapping[str, Any]) -> None:
         """Keep a note in place of what was there."""
-        self._write(self.folder / name, json.dumps(note, separators=(",", ":")).encode())
+        text = json.dumps(note, separators=(",", ":")).encode()
+        self._write(self.folder / name, _checked(text, b'{"check":"%s",%s'), is_lasting=False)
 
-    def _write(self, file: Path, data: bytes) -> None:
+    def _write(self, file: Path, data: bytes, *, is_lasting: bool = True) -> None:
         try:
-            self._replace(file, data)
+            self._replace(file, data, is_lasting)
         except OSError as error:
             self.problem = self.problem or f"cannot write to the cache {self.folder}: {error.strerror or error}"
 
-    def _replace(self, file: Path, data: bytes) -> None:
+    def _replace(self, file: Path, data: bytes, is_lasting: bool) -> None:
         self._make_folder()
         for part in file.relative_to(self.folder).parents:
             if str(part) != "." and (self.folder / part).is_symlink():
@@ -105,7 +109,8 @@ class Store:
             with name.open("xb") as new:
                 new.write(data)
                 new.flush()
-                os.fsync(new.fileno())
+                if is_lasting:  # a note that is lost in a crash of the machine is made again
+                    os.fsync(new.fileno())
             os.replace(name, file)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -134,8 +139,12 @@ def entry_text(entry: Mapping[str, Any]) -> bytes:
     Without the digest, a flipped bit in the name of a file would be a dependency that is never looked at again.
     """
     text = json.dumps(entry, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+    return _checked(text, b'{\n "check": "%s",\n %s')
+
+
+def _checked(text: bytes, form: bytes) -> bytes:
     facts = text.removeprefix(b"{").lstrip()
-    return b'{\n "check": "%s",\n %s' % (hashlib.sha256(facts).hexdigest().encode(), facts)
+    return form % (hashlib.sha256(facts).hexdigest().encode(), facts)
 
 
 def entry_of(data: bytes | None) -> dict[str, Any] | None:
@@ -144,7 +153,23 @@ def entry_of(data: bytes | None) -> dict[str, Any] | None:
     if data is None or found is None or hashlib.sha256(data[found.end() :]).hexdigest().encode() != found[1]:
         return None
     entry = _object(data)
-    return entry and {name: fact for name, fact in entry.items() if name != "check"}
+    if entry is not None:
+        del entry["check"]
+    return entry
+
+
+def stamp_of(file: str) -> list[int] | None:
+    """Changes when a file does; None if there is none."""
+    try:
+        found = os.lstat(file)
+    except (OSError, ValueError):
+        return None
+    return [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]
+
+
+def is_settled(stamp: Sequence[int]) -> bool:
+    """Whether a file can no longer change without its stamp doing so."""
+    return time.time_ns() - max(stamp[:2]) > _SETTLED_NS
 
 
 def object_name(digest: str) -> str | None:

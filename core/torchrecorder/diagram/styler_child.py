@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
+import time
 import traceback
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -16,10 +18,13 @@ from typing import Any
 
 from torchrecorder.renderer.styles import Picture, StyledNode, StylerRaised, ask
 from torchrecorder.request import Target, parse_target
+from torchrecorder.sources import source_digest
+from torchrecorder.tracing.territory import is_users
 
 
 def main() -> None:
     """Answer one job."""
+    start = time.time()
     job = json.load(sys.stdin)
     sys.path[:0] = job["path"]
     pictures = [_picture(data) for data in job["pictures"]]
@@ -28,7 +33,22 @@ def main() -> None:
         answers = [_answer(styler, picture) for picture in pictures]
     except StylerRaised as error:
         answers = [_reason(error)] * len(pictures)
-    Path(sys.argv[1]).write_text(f"[{','.join(answers)}]", encoding="utf-8", errors="surrogatepass")
+    text = f'{{"answers": [{",".join(answers)}], "modules": {json.dumps(_modules(start))}}}'
+    Path(sys.argv[1]).write_text(text, encoding="utf-8", errors="surrogatepass")
+
+
+def _modules(start: float) -> dict[str, str]:
+    """The user's modules that were imported, each with the digest of its file; empty if that changed meanwhile."""
+    found: dict[str, str] = {}
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and name != "__main__" and is_users(file):
+            try:
+                is_old = os.stat(file).st_mtime < start
+                found[name] = source_digest(Path(file).read_bytes()) if is_old else ""
+            except OSError:
+                found[name] = ""
+    return found
 
 
 def _answer(styler: Any, picture: Picture) -> str:

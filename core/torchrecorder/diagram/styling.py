@@ -10,17 +10,18 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchrecorder.diagram.interpreter import environment, foreign_path
 from torchrecorder.errors import StylerError
-from torchrecorder.renderer.layout.process import kill_group
-from torchrecorder.renderer.styles import Picture, StylerRaised, Styles, ask, read_styles
 from torchrecorder.request import parse_target
 from torchrecorder.sources import ModuleFinder, source_digest
+
+if TYPE_CHECKING:
+    from torchrecorder.renderer.styles import Picture, Styles
 
 TIMEOUT_S = 120.0
 """Importing a styler may import torch."""
@@ -30,14 +31,30 @@ _LOG_TAIL = 2000
 def source_of(styler: str, finder: ModuleFinder) -> str:
     """The digest of the file that the styler is written in; empty if there is none.
 
-    What that file imports is not looked at.
+    What that file imports is known only when the styler has been asked: see `modules_changed`.
     """
     parts = parse_target(styler).dotted.split(".")
-    files = (finder.file(".".join(parts[:n])) for n in range(len(parts) - 1, 0, -1))
-    file = next((file for file in files if file is not None), None)
+    names = [".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1)]
+    return next((digest for name in names if (digest := _digest(name, finder))), "")
+
+
+def modules_changed(modules: object, finder: ModuleFinder) -> bool:
+    """Whether any module that a styler's process had imported is not as it was.
+
+    Args:
+        modules: The digests of their files by name; anything, where a cache of others says so.
+        finder: Finds them where the styler's process does.
+    """
+    if not isinstance(modules, dict):
+        return True
+    return any(not digest or _digest(str(name), finder) != digest for name, digest in modules.items())
+
+
+def _digest(module: str, finder: ModuleFinder) -> str:
     try:
+        file = finder.file(module)
         return "" if file is None else source_digest(file.read_bytes())
-    except OSError:
+    except (OSError, ValueError):
         return ""
 
 
@@ -47,6 +64,8 @@ def styles_by(styler: object, picture: Picture) -> Styles:
     Raises:
         StylerError: It raised, or said what cannot be drawn.
     """
+    from torchrecorder.renderer.styles import StylerRaised, ask
+
     name = f"{getattr(styler, '__module__', '')}.{getattr(styler, '__qualname__', type(styler).__qualname__)}"
     try:
         answer = ask(styler, picture)
@@ -56,7 +75,12 @@ def styles_by(styler: object, picture: Picture) -> Styles:
 
 
 def styles_by_name(
-    styler: str, pictures: Sequence[Picture], path: Sequence[str], python: str = "", timeout_s: float = TIMEOUT_S
+    styler: str,
+    pictures: Sequence[Picture],
+    path: Sequence[str],
+    python: str = "",
+    timeout_s: float = TIMEOUT_S,
+    on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Styles | StylerError]:
     """What the styler of a dotted name says of each picture, or why it says nothing.
 
@@ -69,6 +93,7 @@ def styles_by_name(
         path: Folders to import it from.
         python: The Python that imports it; this one, if empty.
         timeout_s: How long importing and asking it may take, in seconds.
+        on_modules: Is told the styler and the digests of the user's modules that its process imported, by name.
     """
     job = {
         "styler": styler,
@@ -76,7 +101,9 @@ def styles_by_name(
         "pictures": [asdict(picture) for picture in pictures],
     }
     try:
-        answers = _asked(styler, json.dumps(job), python, timeout_s)
+        answers, modules = _asked(styler, json.dumps(job), python, timeout_s)
+        if on_modules is not None:
+            on_modules(styler, modules)
         return [_answered(styler, answer, picture) for answer, picture in zip(answers, pictures, strict=True)]
     except StylerError as error:
         return [error] * len(pictures)
@@ -93,13 +120,15 @@ def _answered(styler: str, answer: Any, picture: Picture) -> Styles | StylerErro
 
 
 def _checked(name: str, answer: Any, picture: Picture) -> Styles:
+    from torchrecorder.renderer.styles import read_styles
+
     styles, problems = read_styles(answer, picture)
     if problems:
         raise StylerError(name, tuple(problems))
     return styles
 
 
-def _asked(styler: str, job: str, python: str, timeout_s: float) -> list[Any]:
+def _asked(styler: str, job: str, python: str, timeout_s: float) -> tuple[list[Any], dict[str, str]]:
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as folder:
         answer, log = Path(folder, "answer.json"), Path(folder, "log")
         with log.open("wb") as printed:
@@ -107,8 +136,9 @@ def _asked(styler: str, job: str, python: str, timeout_s: float) -> list[Any]:
             ending = _run(command, environment(python, Path(folder)), job, printed, timeout_s)
         said = log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
         try:
-            return list(json.loads(answer.read_bytes()))
-        except (OSError, ValueError) as error:
+            found = json.loads(answer.read_bytes())
+            return list(found["answers"]), dict(found["modules"])
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise StylerError(styler, (ending or "its process gave no answer",), said) from error
 
 
@@ -117,6 +147,8 @@ _CHILD = "torchrecorder.diagram.styler_child"
 
 def _run(command: list[str], variables: dict[str, str], job: str, printed: Any, timeout_s: float) -> str:
     """Why the process ended without an answer; empty if it ended well."""
+    from torchrecorder.renderer.layout.process import kill_group
+
     try:
         process = subprocess.Popen(
             command,

@@ -21,6 +21,8 @@ def join_depths(depths: Sequence[tuple[str, Drawing]]) -> tuple[tuple[str, Drawi
     Returns:
         Those with room in a page; the last has the notes of all.
     """
+    if len(depths) == 1:
+        return tuple(depths)
     kept: list[tuple[str, Drawing]] = []
     notes: list[str] = []
     room = MAX_BYTES
@@ -28,7 +30,7 @@ def join_depths(depths: Sequence[tuple[str, Drawing]]) -> tuple[tuple[str, Drawi
         notes += drawing.notes
         if kept and _looks(kept[-1][1]) == _looks(drawing):
             continue
-        room -= len(zlib.compress(drawing.svg.encode())) if len(depths) > 1 else 0
+        room -= len(zlib.compress(drawing.svg.encode()))
         if room < 0 and kept:
             notes.append(f"depth {depth} is too large for the switch; a picture of its own, with that depth, shows it")
             break

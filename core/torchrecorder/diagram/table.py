@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from torchrecorder.renderer.table import Row
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchrecorder.renderer.table import Row
 
 HEAD = ("Layer", "Name", "Class", "Output", "Parameters", "FLOPs")
 NUMBERS = (4, 5)

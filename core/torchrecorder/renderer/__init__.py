@@ -6,14 +6,13 @@ Beside that, the renderer of torchrecorder 1.0.3, which draws a live recording; 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from torchrecorder.renderer.words.alt import describe
-
 if TYPE_CHECKING:
     from torchrecorder.renderer.base import BaseRenderer as BaseRenderer
     from torchrecorder.renderer.gv import GraphvizRenderer as GraphvizRenderer
     from torchrecorder.renderer.gv import GraphvizStyler as GraphvizStyler
     from torchrecorder.renderer.styles import StyledNode as StyledNode
     from torchrecorder.renderer.styles import Styler as Styler
+    from torchrecorder.renderer.words.alt import describe as describe
 
 REVISION = 10
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""
@@ -24,6 +23,7 @@ _HOMES = {
     "GraphvizStyler": "gv",
     "StyledNode": "styles",
     "Styler": "styles",
+    "describe": "words.alt",
 }
 
 __all__ = ["REVISION", "BaseRenderer", "GraphvizRenderer", "GraphvizStyler", "StyledNode", "Styler", "describe"]

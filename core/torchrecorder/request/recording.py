@@ -13,6 +13,8 @@ from torchrecorder.request.target import parse_target
 REVISION = 1
 """Raised when the same model and request give another Graph than before."""
 
+_TO_TEXT = json.JSONEncoder(sort_keys=True).encode  # made once: `json.dumps` makes another for each key
+
 Run = Literal["auto", "real", "fake", "meta"]
 Mode = Literal["eval", "train"]
 RecorderName = Literal["modern", "classic"]
@@ -38,7 +40,7 @@ class RecordingRequest:
     def key(self) -> str:
         """Names the request in the cache: the SHA-256 of its JSON, in hexadecimal digits."""
         facts = {"torchrecorder_request": REVISION, **self.to_json()}
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(_TO_TEXT(facts).encode()).hexdigest()
 
     def root_module(self) -> str:
         """The top-level package or module the target lies in."""

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
@@ -64,6 +65,21 @@ def test_any_executor(found: Collected, make: Any, monkeypatch: pytest.MonkeyPat
         assert update(found, executor, jobs=3).errors == {}
     assert fresh(found) == COUNT
     assert contents(found.settings.committed) == contents(alone), "however many record, the cache is the same"
+
+
+def test_the_bar_counts_what_is_recorded(
+    found: Collected, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is fresh takes no time, so it would make the rest look short."""
+    with ThreadPoolExecutor(1) as executor:
+        assert update(replace(found, requests=REQUESTS[:4]), executor, jobs=1).errors == {}
+        capsys.readouterr()
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        assert update(found, executor, jobs=1).errors == {}
+    said = capsys.readouterr().err
+    assert "6 diagrams, 2 to be recorded" in said
+    assert "] 2/2, about 0 s left" in said
+    assert "/6," not in said
 
 
 class Loses(ThreadPoolExecutor):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,19 +90,26 @@ def test_a_file_that_changed_is_looked_at(own: Store, shared: Store, drawing: Dr
         found.load()
 
 
+@pytest.mark.parametrize("sizes", [[], [1], [-1, 1, 0], ["1"], [10**9, 0, 0], 3, None])
+def test_sizes_that_do_not_fit(own: Store, shared: Store, drawing: Drawing, sizes: object) -> None:
+    head, _, texts = drawing.to_bytes().partition(b"\n")
+    lying = json.dumps({**json.loads(head), "sizes": sizes}).encode() + b"\n" + texts
+    assert kept(own, shared).find(own.put_object(lying), is_trusted=True) is None
+
+
 def test_trust_is_no_matter_of_the_file(own: Store, shared: Store, drawing: Drawing) -> None:
-    evil = drawing.to_bytes().replace(b"</svg>", b"<script>alert(1)</script></svg>")
-    digest = shared.put_object(evil)
+    evil = replace(drawing, svg=drawing.svg.replace("</svg>", "<script>alert(1)</script></svg>"))
+    digest = shared.put_object(evil.to_bytes())
     for is_trusted in (False, True, False, True):
         drawings = kept(own, shared)
         assert (drawings.find(digest, is_trusted=is_trusted) is not None) is is_trusted
         drawings.save()
 
 
-@pytest.mark.parametrize("note", ["[]", "{", '{"DIGEST": 3}', '{"DIGEST": []}', '{"DIGEST": [1, 2, 3]}'])
+@pytest.mark.parametrize("note", ["{}", '{"DIGEST": 3}', '{"DIGEST": []}', '{"DIGEST": [1, 2, 3]}'])
 def test_a_note_that_says_nothing(own: Store, shared: Store, drawing: Drawing, note: str) -> None:
     digest = own.put_object(drawing.to_bytes())
-    (own.folder / "drawings.json").write_text(note.replace("DIGEST", digest))
+    own.put_note("drawings.json", json.loads(note.replace("DIGEST", digest)))
     assert kept(own, shared).find(digest, is_trusted=True) is not None
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from torchrecorder.diagram import Outcome, Pipeline, Settings, read_request
+from torchrecorder.diagram.drawing import Drawing
 from torchrecorder.diagram.store import entry_text
 from torchrecorder.diagram.worker import Answer, Worker
 from torchrecorder.errors import OutOfDate, TorchMissing
@@ -148,6 +150,17 @@ EVIL = [
 ]
 
 
+def test_a_damaged_graph_and_picture_are_missing_and_not_out_of_date(project: Path) -> None:
+    for entry in (project / "diagrams").glob("re[cn]/*/*.json"):
+        facts = json.loads(entry.read_text())
+        for name in {"graph", "drawing"} & {*facts}:
+            file = file_of(project, facts[name])
+            file.write_bytes(file.read_bytes().replace(b"Linear", b"Lineal"))
+    outcome = build(project)
+    assert outcome.diagram is None
+    assert isinstance(outcome.error, TorchMissing)
+
+
 @pytest.mark.parametrize("evil", EVIL)
 def test_a_picture_that_does_more_than_show_is_not_shown(project: Path, evil: str) -> None:
     outcome = build(project)
@@ -163,8 +176,10 @@ def forge(project: Path, evil: str) -> None:
     """Put another picture into the cache, with a hash that is right."""
     (entry,) = (project / "diagrams" / "ren").rglob("*.json")
     facts = json.loads(entry.read_text())
-    drawing = json.loads(file_of(project, facts["drawing"]).read_text())
-    data = json.dumps({**drawing, "svg": drawing["svg"].replace("</svg>", f"{evil}</svg>")}).encode()
+    drawing = Drawing.from_bytes(file_of(project, facts["drawing"]).read_bytes())
+    assert drawing is not None
+    data = replace(drawing, svg=drawing.svg.replace("</svg>", f"{evil}</svg>")).to_bytes()
+    assert Drawing.from_bytes(data) is not None
     digest = hashlib.sha256(data).hexdigest()
     file_of(project, digest).parent.mkdir(exist_ok=True)
     file_of(project, digest).write_bytes(data)

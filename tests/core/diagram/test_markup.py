@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -115,7 +114,7 @@ def test_a_drawing_survives_the_cache() -> None:
     drawing = drawn(transformer(2), depth=1, table=True).drawing
     assert drawing.insides
     assert drawing.table
-    assert Drawing.from_json(json.loads(json.dumps(drawing.to_json()))) == drawing
+    assert Drawing.from_bytes(drawing.to_bytes()) == drawing
     assert Drawing.from_json({**drawing.to_json(), "insides": [{"call": 1}]}) is None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,11 +13,13 @@ from typing import ClassVar
 import pytest
 
 from torchrecorder.diagram import DiagramRequest, Outcome, Pipeline, Progress, Settings, read_request
+from torchrecorder.diagram.drawing import KeptDrawing
 from torchrecorder.diagram.worker import Answer, Worker
 from torchrecorder.errors import (
     EngineNotFound,
     ForwardError,
     OptionError,
+    StylerError,
     TargetNotFound,
     TorchMissing,
 )
@@ -99,6 +102,15 @@ class Site:
         return [outcomes[request] for request in requests]
 
 
+LOOK = """
+from pip_nets.palette import LINEAR
+
+class Look:
+    def style_node(self, node):
+        return {"fillcolor": LINEAR} if node.kind == "linear" else {}
+"""
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
@@ -125,6 +137,55 @@ def test_what_is_unchanged_needs_no_worker(site: Site) -> None:
     assert again[0].diagram is not None
     assert again[0].diagram.graph.modules["fc"].params.total == 16
     assert site.root / "src/pip_nets/parts.py" in again[0].sources
+
+
+def test_a_styler_is_asked_again_when_what_it_imports_changed(site: Site) -> None:
+    site.write("look.py", LOOK)
+    site.write("palette.py", "from pip_nets.colours import LINEAR\n")
+    site.write("colours.py", 'LINEAR = "#ff0000"\n')
+    styled = ask(styler="pip_nets.look.Look")
+    assert 'fill="#ff0000"' in svg_of(site.build(styled)[0])
+    (same,) = site.build(styled)
+    assert same.diagram is not None
+    assert isinstance(same.diagram.origin, KeptDrawing)
+    site.edit("colours.py", "#ff0000", "#00ff00")
+    assert 'fill="#00ff00"' in svg_of(site.build(styled)[0])
+    (site.root / "src/pip_nets/colours.py").unlink()
+    (broken,) = site.build(styled)
+    assert isinstance(broken.error, StylerError)
+    assert Counted.jobs == 0, "a look is no matter of recordings"
+
+
+@pytest.mark.parametrize("harm", ["remove", "flip", "all"])
+def test_a_picture_that_goes_between_finding_and_showing_is_drawn_again(site: Site, harm: str) -> None:
+    """As `gc` or another build may take it; nothing of it may be known from before, either."""
+    (first,) = site.build(ask())
+    site.build(ask())  # examines the picture, so that the next one need not read it
+    (found,) = site.build(ask())
+    assert (Counted.starts, Counted.jobs) == (0, 0)
+    assert found.diagram is not None
+    cache = site.root / ".torchrecorder"
+    (file,) = cache.glob(f"obj/*/{found.diagram.origin.digest}")
+    if harm == "all":
+        shutil.rmtree(cache)
+    elif harm == "remove":
+        file.unlink()
+    else:
+        date = file.stat()
+        file.write_bytes(file.read_bytes().replace(b"Linear", b"linear", 1))
+        os.utime(file, ns=(date.st_atime_ns, date.st_mtime_ns))
+    assert svg_of(found.at_hand()) == svg_of(first)
+    assert Counted.jobs == (harm == "all")
+
+
+def test_a_picture_that_goes_and_cannot_be_made_again_is_an_error(site: Site) -> None:
+    site.build(ask())
+    site.build(ask())
+    (found,) = site.build(ask(), engine="/nowhere")
+    shutil.rmtree(site.root / ".torchrecorder")
+    missing = found.at_hand()
+    assert missing.diagram is None
+    assert isinstance(missing.error, EngineNotFound)
 
 
 def test_a_changed_source_changes_exactly_its_diagram(site: Site) -> None:

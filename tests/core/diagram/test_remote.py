@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from torchrecorder.diagram import Outcome, Pipeline, Settings, read_request
+from torchrecorder.diagram.drawing import Drawing
 from torchrecorder.diagram.remote import Remote
 from torchrecorder.diagram.store import Store, entry_text
 from torchrecorder.diagram.worker import Answer, Worker
@@ -286,11 +288,11 @@ def test_an_evil_picture_is_not_shown(team: Path, here: Path) -> None:
     facts = json.loads(entry.read_text())
     del facts["check"]
     file = team / "obj" / facts["drawing"][:2] / facts["drawing"]
-    drawing = json.loads(file.read_text())
-    evil = json.dumps({**drawing, "svg": drawing["svg"].replace("</svg>", "<script>alert(1)</script></svg>")})
-    Store(team, is_shared=True).put_entry(
-        "ren", entry.stem, {**facts, "drawing": Store(team).put_object(evil.encode())}
-    )
+    drawing = Drawing.from_bytes(file.read_bytes())
+    assert drawing is not None
+    evil = replace(drawing, svg=drawing.svg.replace("</svg>", "<script>alert(1)</script></svg>")).to_bytes()
+    assert Drawing.from_bytes(evil) is not None
+    Store(team, is_shared=True).put_entry("ren", entry.stem, {**facts, "drawing": Store(team).put_object(evil)})
     for _ in range(2):
         outcome, _made = build(here, str(team))
         assert outcome.diagram is None or "script" not in outcome.diagram.svg

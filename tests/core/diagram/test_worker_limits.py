@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -250,6 +251,24 @@ def test_no_orphan_of_a_layer_stays_when_the_builder_is_killed(folder: Path, tmp
     builder.kill()
     builder.wait()
     assert _comes(lambda: not _marked(mark)), _marked(mark)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "in a layer"])
+def test_no_orphan_stays_when_the_worker_is_killed(folder: Path, tmp_path: Path, is_shared: bool) -> None:
+    """The kernel kills its jobs; what they have started is ended by the builder."""
+    mark = tmp_path / "running"
+    path = os.pathsep.join(filter(None, sys.path))
+    environment = {**os.environ, "PYTHONPATH": path, "LIM_COUNT": str(mark)}
+    code = KILLED if is_shared else KILLED.replace("worker.expect(requests)\n", "")
+    command = [sys.executable, "-c", code + "print('over', flush=True)\nsys.stdin.read()\n", str(folder)]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as builder:
+        assert _comes(mark.exists)
+        worker = Path(f"/proc/{builder.pid}/task/{builder.pid}/children").read_text().split()
+        os.kill(int(worker[0]), signal.SIGKILL)
+        assert builder.stdout is not None
+        assert builder.stdout.readline() == b"over\n"
+        assert _comes(lambda: _marked(mark) == [str(builder.pid)]), _marked(mark)
 
 
 def _comes(what: Callable[[], bool]) -> bool:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.core.graph.building import residual_block, transformer
 from tests.core.renderer.engines import SVG, parsed, picture, words
+from torchrecorder.renderer.links import Doors, is_safe, opened
 from torchrecorder.renderer.svg import classes, fixed, link
-from torchrecorder.renderer.svg.links import Doors, is_safe, opened
 
 CONV = "torch.nn.modules.conv.Conv2d"
 

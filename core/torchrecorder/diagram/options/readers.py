@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
+from functools import lru_cache
 
 from torchrecorder.diagram.options.values import Depth
 from torchrecorder.renderer.words.shown import FACTS
@@ -14,6 +15,7 @@ MAX_DEPTHS = 5
 """How many depths a reader may switch between."""
 
 
+@lru_cache(maxsize=256)
 def shape(text: str) -> str:
     """Shapes of inputs, in one spelling."""
     return format_shapes(parse_shapes(text))

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from difflib import get_close_matches
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from torchrecorder.diagram.options.declared import BY_NAME, OPTIONS
-from torchrecorder.diagram.options.values import DiagramRequest, DrawingOptions, FigureOptions
+from torchrecorder.diagram.options.values import Depth, DiagramRequest, DrawingOptions, FigureOptions
 from torchrecorder.errors import OptionError
 from torchrecorder.renderer.words.shown import shown
 from torchrecorder.request import RecordingRequest, parse_target
+
+_DEFAULTS = {option.name: option.default for option in OPTIONS}
+_RECORDING = tuple(field.name for field in fields(RecordingRequest))[1:]
+_SAID = ("show", "hide")
+_DRAWING = (*_SAID, *(o.name for o in OPTIONS if o.stage == "drawing" and o.name not in ("depth", *_SAID)))
+_FIGURE = tuple(option.name for option in OPTIONS if option.stage == "figure")
+_recording_values, _drawing_values, _figure_values = (itemgetter(*names) for names in (_RECORDING, _DRAWING, _FIGURE))
 
 
 def read_request(
@@ -33,12 +43,10 @@ def read_request(
         problems.append("shape and inputs both say what the model is called with; give one of them")
     if problems:
         raise OptionError(tuple(problems))
-    recording = {key: values[key] for key in ("shape", "inputs", "mode", "run", "seed", "recorder", "depends")}
-    figure = {key: values[key] for key in ("caption", "alt", "name", "align", "width", "links", "zoom")}
     return DiagramRequest(
-        RecordingRequest(name, **recording),
+        RecordingRequest(name, *_recording_values(values)),
         _drawing(values),
-        FigureOptions(**figure, classes=values["class"]),
+        _figure(*_figure_values(values)),
         values["timeout"],
         _depths(values),
     )
@@ -66,7 +74,7 @@ def one_depth(depths: tuple[int, ...]) -> str:
 
 def read_options(written: Mapping[str, str | None], problems: list[str]) -> dict[str, Any]:
     """The value of every option, its default where nothing usable was written; problems are added to the list."""
-    values = {option.name: option.default for option in OPTIONS}
+    values = {**_DEFAULTS}
     for name, text in written.items():
         option = BY_NAME.get(name)
         if option is None:
@@ -109,10 +117,19 @@ def _as_text(value: object) -> str:
 
 
 def _drawing(values: Mapping[str, Any]) -> DrawingOptions:
-    chosen = {option.name: values[option.name] for option in OPTIONS if option.stage == "drawing"}
-    chosen["depth"] = next(iter(_depths(values)), chosen["depth"])
-    show = shown(chosen.pop("show"), chosen.pop("hide"))
-    return DrawingOptions(**chosen, show=show)
+    return _drawing_of(next(iter(_depths(values)), values["depth"]), *_drawing_values(values))
+
+
+@lru_cache(maxsize=256)
+def _drawing_of(depth: Depth, show: tuple[str, ...], hide: tuple[str, ...], *others: Any) -> DrawingOptions:
+    """The diagrams of a site mostly share them."""
+    return DrawingOptions(depth, **dict(zip(_DRAWING[len(_SAID) :], others, strict=True)), show=shown(show, hide))
+
+
+@lru_cache(maxsize=256)
+def _figure(*values: Any) -> FigureOptions:
+    named = dict(zip(_FIGURE, values, strict=True))
+    return FigureOptions(classes=named.pop("class"), **named)
 
 
 def _depths(values: Mapping[str, Any]) -> tuple[int, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from torchrecorder.renderer.svg.themes import ThemeName
 from torchrecorder.renderer.words.shown import USUAL, Fact
 from torchrecorder.request import RecordingRequest
+
+if TYPE_CHECKING:
+    from torchrecorder.renderer.svg.themes import ThemeName
 
 Depth = int | Literal["auto", "all"]
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from xml.sax.saxutils import escape
 
+from torchrecorder.renderer.links import opened
 from torchrecorder.renderer.styles.answer import EdgeStyle
 from torchrecorder.renderer.svg.callouts import place_words
 from torchrecorder.renderer.svg.drawing import Drawing, Figure, Line, Word, read_drawing
 from torchrecorder.renderer.svg.geometry import Rect, without
-from torchrecorder.renderer.svg.links import opened
 from torchrecorder.renderer.svg.numbers import arrow_head, curve
 from torchrecorder.renderer.svg.numbers import number as _n
 from torchrecorder.renderer.svg.own import box_paint, line_paint, node_paint

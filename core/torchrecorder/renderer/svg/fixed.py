@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchrecorder.renderer.svg.links import link
+from torchrecorder.renderer.links import link
 
 _PX = 4 / 3
 _VARIABLE = re.compile(r"var\(--[\w-]+,(#[0-9a-f]{6})\)")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from torchrecorder.renderer.svg.links import REFERENCE
+from torchrecorder.renderer.links import REFERENCE
 from torchrecorder.renderer.svg.palette import COLOURS, FONT
 
 _NAMESPACE = "{http://www.w3.org/2000/svg}"

@@ -88,7 +88,8 @@ def link(svg: str, urls: Mapping[str, str], doors: Doors = _NO_DOORS) -> str:
         closing.append("" if url is None else "</a>")
         return "" if url is None else f'<a xlink:href={quoteattr(url)} style="color:inherit">'
 
-    linked = _DOOR.sub(_with_sign, _OPEN.sub(put, svg))
+    linked = _OPEN.sub(put if safe or doors.calls else "", svg)
+    linked = _DOOR.sub(_with_sign, linked) if doors.calls else linked
     if "<a " not in linked:
         return linked.replace(' role="group"', ' role="img"', 1)
     return linked.replace("<svg ", f'<svg xmlns:xlink="{_XLINK}" ', 1)

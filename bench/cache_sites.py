@@ -1,0 +1,203 @@
+"""What is our own of a site's build in which nothing changed: `nox -s bench -- cache_sites`.
+
+100 different diagrams on ten pages, built by Sphinx and by MkDocs themselves, each build in a new process. Everything
+that the tool calls of ours is timed where it enters, in CPU time; the least of several builds. What the tool spends on
+its own pages is not in it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+PAGES, DIAGRAMS = 10, 10
+_REPEAT = 7
+_NETS = """from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.blocks = nn.Sequential(*(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.LayerNorm(8)) for _ in range(depth)))
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(self.blocks(x))
+"""
+_WATCHED = ("torch", "graphviz", "nets", "numpy")
+
+
+class Clock:
+    """Sums up the CPU time of functions; of one that calls another of them, once."""
+
+    def __init__(self) -> None:
+        self.spent = Counter[str]()
+        self._is_running = False
+
+    def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, with its time noted under a name."""
+
+        @wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if self._is_running:
+                return function(*args, **kwargs)
+            self._is_running = True
+            start = time.process_time()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.spent[name] += time.process_time() - start
+                self._is_running = False
+
+        return run
+
+    def watch(self, owner: Any, *names: str) -> None:
+        """Time methods of a class."""
+        for name in names:
+            setattr(owner, name, self.timed(f"{owner.__name__}.{name}", getattr(owner, name)))
+
+
+def main() -> None:
+    """Print the rows."""
+    for row in rows():
+        print(row, flush=True)
+
+
+def rows() -> Iterator[str]:
+    """The figures, each beside its goal."""
+    with tempfile.TemporaryDirectory(prefix="torchrecorder-bench-") as folder:
+        root = Path(folder)
+        write(root)
+        for tool in _SAID:
+            _built(tool, root)
+            found = [_built(tool, root) for _ in range(_REPEAT)]
+            least = min(found, key=lambda it: sum(it["spent"].values()))
+            own = sum(least["spent"].values()) * 1e3
+            yield f"{_SAID[tool]}: {own:5.1f} ms (goal 10)"
+            yield f"    importing it: {min(it['importing'] for it in found) * 1e3:.0f} ms; loaded: {least['loaded']}"
+
+
+_SAID = {
+    "sphinx": "Sphinx, nothing changed, no page read or written",
+    "sphinx-all": "Sphinx, every page read and written again (-E -a)",
+    "mkdocs": "MkDocs, which reads and writes every page always",
+}
+
+
+def write(root: Path) -> None:
+    """The project: models, and the same pages for both tools."""
+    names = [f"page{i}" for i in range(PAGES)]
+    models = {name: [f"nets.Net({2 + i * DIAGRAMS + n})" for n in range(DIAGRAMS)] for i, name in enumerate(names)}
+    toc = "\n".join(f"   {name}" for name in names)
+    rst = {name: [f".. torchrecorder:: {model}\n   :shape: 1,8\n" for model in found] for name, found in models.items()}
+    fences = {
+        name: [f"```torchrecorder\n{model}\n:shape: 1,8\n```\n" for model in found] for name, found in models.items()
+    }
+    files = {
+        "src/nets.py": _NETS,
+        "sphinx/conf.py": 'extensions = ["sphinx_torchrecorder"]\ntorchrecorder_path = ["../src"]\n',
+        "sphinx/index.rst": f"Site\n====\n\n.. toctree::\n\n{toc}\n",
+        **{f"sphinx/{name}.rst": f"{name}\n=====\n\n" + "\n".join(parts) for name, parts in rst.items()},
+        "mkdocs/docs/index.md": "# Site\n",
+        **{f"mkdocs/docs/{name}.md": f"# {name}\n\n" + "\n".join(parts) for name, parts in fences.items()},
+    }
+    for name, text in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+def _built(tool: str, root: Path) -> dict[str, Any]:
+    command = [sys.executable, __file__, tool, str(root)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert found["figures"] == PAGES * DIAGRAMS, found
+    return found
+
+
+def build(tool: str, root: Path) -> None:
+    """Build in this process, and print what it took."""
+    clock = Clock()
+    importing, out = (_sphinx if tool.startswith("sphinx") else _mkdocs)(root, clock, tool.endswith("all"))
+    figures = sum(file.read_text().count("<figure") for file in out.rglob("page*/index.html")) + sum(
+        file.read_text().count("<figure") for file in out.glob("page*.html")
+    )
+    loaded = ", ".join(sorted(set(_WATCHED) & set(sys.modules))) or f"none of {', '.join(_WATCHED)}"
+    print(json.dumps({"spent": clock.spent, "importing": importing, "loaded": loaded, "figures": figures}))
+
+
+def _sphinx(root: Path, clock: Clock, everything: bool) -> tuple[float, Path]:
+    from sphinx.application import Sphinx, builtin_extensions
+
+    for name in builtin_extensions:  # what Sphinx has loaded before it comes to ours
+        import_module(name)
+    start = time.process_time()
+    from sphinx_torchrecorder import directive, environment, extension, transform
+
+    importing = time.process_time() - start
+    clock.watch(directive.DiagramDirective, "run")
+    clock.watch(transform.ShowDiagrams, "run")
+    clock.watch(environment.AskedCollector, "process_doc", "clear_doc", "merge_other")
+    clock.watch(extension, "setup_extension")
+    source, out = root / "sphinx", root / "out-sphinx"
+    quiet = {"status": io.StringIO(), "warning": sys.stderr}
+    app = Sphinx(source, source, out, root / "trees", "html", freshenv=everything, **quiet)  # type: ignore[arg-type]
+    for event, listeners in app.events.listeners.items():
+        for i, listener in enumerate(listeners):
+            if str(getattr(listener.handler, "__module__", "")).startswith("sphinx_torchrecorder"):
+                name = f"{event}: {listener.handler.__name__}"
+                listeners[i] = listener._replace(handler=clock.timed(name, listener.handler))
+    for handlers in app.registry.translation_handlers.values():
+        for name, (visit, depart) in handlers.items():
+            if visit.__module__.startswith("sphinx_torchrecorder"):
+                handlers[name] = (clock.timed(name, visit), depart)
+    app.build(force_all=everything)
+    assert not app.statuscode
+    return importing, out
+
+
+def _mkdocs(root: Path, clock: Clock, _: bool) -> tuple[float, Path]:
+    import mkdocs.commands.build
+    from mkdocs.config.defaults import MkDocsConfig
+
+    for name in ("mkdocs.contrib.search", "mkdocs.livereload", "markdown.extensions.toc"):
+        import_module(name)
+    start = time.process_time()
+    from mkdocs_torchrecorder import extension, plugin, processors
+
+    importing = time.process_time() - start
+    clock.watch(extension.TorchRecorderExtension, "__init__", "extendMarkdown")
+    for name in ("KeepSource", "TakeFences", "SplitParagraphs", "ShowIndented", "FillMarkers"):
+        owner = getattr(processors, name)
+        clock.watch(owner, "run", *(["test"] if hasattr(owner, "test") else []))
+    for name in [name for name in vars(plugin.TorchRecorderPlugin) if name.startswith("on_")]:
+        priority = getattr(getattr(plugin.TorchRecorderPlugin, name), "mkdocs_priority", None)
+        clock.watch(plugin.TorchRecorderPlugin, name)
+        if priority is not None:
+            getattr(plugin.TorchRecorderPlugin, name).mkdocs_priority = priority
+    config = MkDocsConfig(config_file_path=str(root / "mkdocs" / "mkdocs.yml"))
+    places = {"docs_dir": str(root / "mkdocs" / "docs"), "site_dir": str(root / "out-mkdocs")}
+    config.load_dict({"site_name": "Site", "plugins": ["search"], **places})
+    config.validate()
+    ours = plugin.TorchRecorderPlugin()
+    ours.load_config({"path": ["../src"]}, config_file_path=config.config_file_path)
+    config.plugins["torchrecorder"] = ours
+    config.plugins.on_startup(command="build", dirty=False)
+    mkdocs.commands.build.build(config)
+    return importing, root / "out-mkdocs"
+
+
+if __name__ == "__main__":
+    main() if len(sys.argv) == 1 else build(sys.argv[1], Path(sys.argv[2]))
