@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchrecorder.renderer.styles import StyledNode as StyledNode
     from torchrecorder.renderer.styles import Styler as Styler
 
-REVISION = 8
+REVISION = 9
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""
 
 _HOMES = {
