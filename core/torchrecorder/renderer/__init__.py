@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchrecorder.renderer.styles import Styler as Styler
     from torchrecorder.renderer.words.alt import describe as describe
 
-REVISION = 10
+REVISION = 11
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""
 
 _HOMES = {

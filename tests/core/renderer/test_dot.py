@@ -65,6 +65,27 @@ def test_many_nodes_get_less_care() -> None:
     assert 'comment="1×' not in source
 
 
+def test_a_large_picture_of_one_box_needs_no_ranks_across_boxes() -> None:
+    source = to_dot(make_view(chain(400), depth=1)).source
+    assert "newrank=false" in source
+    one, two = (laid_out(text) for text in (source, source.replace("newrank=false", "newrank=true")))
+    assert finish(one, uid="p1", title="t", desc="d") == finish(two, uid="p1", title="t", desc="d")
+
+
+def test_where_boxes_and_rows_of_nodes_depend_on_it_ranks_lead_across_boxes() -> None:
+    nested_boxes = to_dot(make_view(transformer(40), depth="all", expand=["**"], fold=False))
+    assert "nslimit=2" in nested_boxes.source
+    assert "newrank=true" in nested_boxes.source
+    net = Net()
+    x = net.input("x", 1, 4)
+    for _ in range(400):
+        x = net.op("sin", x)
+    alike = [net.layer(name, "Linear", x) for name in "qk"]
+    beside = to_dot(make_view(net.graph(net.op("add", *alike)), depth=1))
+    assert "rank=same" in beside.source
+    assert "newrank=true" in beside.source
+
+
 def test_deep_nesting_needs_no_recursion() -> None:
     assert to_dot(make_view(nested(2000), depth="all")).source.count("subgraph") == 2001
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -128,6 +129,30 @@ def test_an_edge_that_was_led_through_something_passes_behind_it(edge: dict[str,
     picture = seen(finish(json.dumps(layout), uid="p1", title="t", desc="d").svg)
     assert faults(picture) == []
     assert len(picture.edges) > 1
+
+
+def row_of(n: int, *, is_wide: bool) -> str:
+    """What an engine writes of a chain without boxes."""
+
+    def at(along: float, across: float = 18.0) -> str:
+        return f"{along},{across}" if is_wide else f"{across},{along}"
+
+    nodes = [{**NODE, "name": f"n{i}", "pos": at(100 * i), "width": "0.5", "_gvid": i} for i in range(n)]
+    steps = [" ".join(at(100 * i + by) for by in (20, 40, 60, 80)) for i in range(n - 1)]
+    size = f"0,0,{at(100 * n, 36)}"
+    return json.dumps({"bb": size, "objects": nodes, "edges": [{"pos": step} for step in steps]})
+
+
+def test_a_wide_picture_costs_no_more_than_a_high_one() -> None:
+    """Asking each edge about all nodes would cost the square of their number."""
+
+    def cost(layout: str) -> float:
+        begun = process_time()
+        finish(layout, uid="p1", title="t", desc="d")
+        return process_time() - begun
+
+    wide, high = (row_of(2000, is_wide=is_wide) for is_wide in (True, False))
+    assert min(cost(wide) for _ in range(3)) < 2 * min(cost(high) for _ in range(3))
 
 
 def test_faults_are_found() -> None:

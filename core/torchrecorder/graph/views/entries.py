@@ -71,6 +71,10 @@ def _runs(tree: CallTree, choice: Choice, states: Sequence[State], calls: list[i
     at = 0
     while at < len(calls):
         length, period = choice.comparer.turns(calls, at) if choice.comparer else (1, 1)
+        if length == 1:
+            yield Run((calls[at],))
+            at += 1
+            continue
         run = calls[at : at + length]
         alike = next((i for i, call in enumerate(run) if not _alike(tree, states, run[i % period], call)), len(run))
         if alike < length and period > 1:

@@ -95,12 +95,12 @@ def _cut(view: View, groups: Iterable[_Group], far: Iterable[Edge]) -> View:
         order.append((2 * first - 1, Node(id_, "from", view.nodes[first].box, links=tails)))
         for edge in group:
             del edges[edge.tail, edge.head]
-            edges[id_, edge.head] = replace(edge, tail=id_)
+            edges[id_, edge.head] = edge._replace(tail=id_)
     for tail, group in _told(view, far).items():
         id_ = len(order)
         heads = tuple(edge.head for edge in group)
         order.append((2 * tail + 1, Node(id_, "to", view.nodes[tail].box, links=heads)))
-        edges[tail, id_] = replace(group[0], head=id_)
+        edges[tail, id_] = group[0]._replace(head=id_)
     return _renumbered(view, order, edges.values())
 
 

@@ -5,8 +5,8 @@ way. What lies outside may differ (each layer reads the one before), but must ha
 same places. Modules with parameters of their own are never equal to a module that shares its parameters with another:
 a picture that folds tied layers into untied ones would state a wrong number of parameters.
 
-Pairs are compared, not hashed: nearly all unequal pairs differ in their first fact, and equal ones are walked once, so
-the cost is linear in the ops of the folded calls.
+What can be told of a call without looking inside is hashed, and nearly all unequal pairs differ in that. Only what is
+left is compared pair by pair; equal pairs are walked once, so the cost is linear in the ops of the folded calls.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from torchrecorder.graph.model import Op
 from torchrecorder.graph.views.tree import CallTree
@@ -31,6 +30,9 @@ class Comparer:
 
     tree: CallTree
     known: dict[tuple[int, int], bool] = field(default_factory=dict)
+    outsides: dict[int, int] = field(default_factory=dict)
+    """For each call that was asked about a number; calls with unequal numbers are unequal."""
+    numbers: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     def run(self, calls: Sequence[int], start: int) -> int:
         """How many of `calls`, from position `start` on, are one thing repeated; at least 1."""
@@ -69,10 +71,19 @@ class Comparer:
 
     def equal(self, a: int, b: int) -> bool:
         """Whether call `b` is call `a` again."""
+        if self._outside(a) != self._outside(b):
+            return False
         key = (a, b)
         if key not in self.known:
             self.known[key] = _equal(self.tree, a, b)
         return self.known[key]
+
+    def _outside(self, call: int) -> int:
+        number = self.outsides.get(call)
+        if number is None:
+            facts = _seen_from_outside(self.tree, call)
+            number = self.outsides[call] = self.numbers.setdefault(facts, len(self.numbers))
+        return number
 
     def _same_sharing(self, calls: list[int]) -> int:
         """Length of the longest start in which all modules are one or all differ."""
@@ -87,19 +98,19 @@ class Comparer:
         return len(names)
 
 
+def _seen_from_outside(tree: CallTree, call: int) -> tuple[object, ...]:
+    """What equal calls have in common at least."""
+    row, module = tree.graph.calls[call], tree.module(call)
+    path = _DIGITS.sub("#", row.module)
+    size = (tree.end[call] - call, tree.n_ops[call])
+    return (path, *size) if module is None else (path, *size, module.cls, module.params)
+
+
 def _equal(tree: CallTree, a: int, b: int) -> bool:
-    calls = tree.graph.calls
-    if _without_numbers(calls[a].module) != _without_numbers(calls[b].module):
-        return False
-    sizes_differ = tree.end[a] - a != tree.end[b] - b or tree.n_ops[a] != tree.n_ops[b]
-    if sizes_differ or not (tree.is_solid(a) and tree.is_solid(b)):
+    """Whether two calls that look the same from outside are."""
+    if not (tree.is_solid(a) and tree.is_solid(b)):
         return False
     return _same_calls(tree, a, b) and _Wiring(tree, a, b).same()
-
-
-@lru_cache(maxsize=1 << 14)
-def _without_numbers(path: str) -> str:
-    return _DIGITS.sub("#", path)
 
 
 def _same_calls(tree: CallTree, a: int, b: int) -> bool:

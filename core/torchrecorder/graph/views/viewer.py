@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from torchrecorder.errors import OptionError
+from torchrecorder.garbage import no_garbage_collection
 from torchrecorder.graph.model import Graph
 from torchrecorder.graph.views.contract import handed_on
 from torchrecorder.graph.views.ends import Ends
@@ -57,6 +58,7 @@ class Viewer:
         deepest = max((level[call] + 1 for call in calls if self._is_openable(call)), default=level[self.root])
         return deepest - level[self.root]
 
+    @no_garbage_collection()
     def view(self, depth: int, most: int = 0) -> View:
         """The view of that depth.
 

@@ -34,12 +34,15 @@ def place_words(drawing: Drawing, curves: Curves, taken: Sequence[Rect]) -> list
         curves: Its edges.
         taken: Where something else stands besides nodes and edges.
     """
+    told = [line for line in drawing.lines if line.word]
+    if not told:
+        return []
     borders = [border for box in drawing.boxes for border in _borders(box.rect)]
-    rects = Rects([*(node.rect for node in drawing.nodes), *taken, *borders])
+    rects = Rects([*(node.rect for node in drawing.nodes), *taken, *borders], is_wide=drawing.is_wide)
     page = Rect(0, 0, drawing.width, drawing.height)
     found = []
-    for line in drawing.lines:
-        rect = _best(_places(line), rects, curves, page) if line.word else None
+    for line in told:
+        rect = _best(_places(line), rects, curves, page)
         if rect is not None:
             rects.add(rect)
             found.append(Word((rect.left + rect.right) / 2, rect.bottom - 0.09 * SIZE, SIZE, line.word))

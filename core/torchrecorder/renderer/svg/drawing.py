@@ -76,6 +76,11 @@ class Drawing:
     nodes: list[Figure] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is wider than high."""
+        return self.width > self.height
+
 
 def read_drawing(layout: str) -> Drawing:
     """What the engine laid out.
@@ -132,9 +137,9 @@ class _Reader:
         return Line(flags, [curve[0], curve[-1]] if is_straight(curve) else curve, tip, _about(row), style)
 
     def _node(self, row: Mapping[str, Any]) -> Figure:
-        x, y, wide, high = _numbers(f"{row['pos']},{row['width']},{row['height']}", 4)
+        place = f"{row['pos']},{row['width']},{row['height']},{row.get('fontsize', _USUAL_SIZE)}"
+        x, y, wide, high, size = _numbers(place, 5)
         x, y, wide, high = x + self.dx, self.dy - y, wide * _INCH / 2, high * _INCH / 2
-        (size,) = _numbers(row["fontsize"], 1) if "fontsize" in row else (_USUAL_SIZE,)
         words = _at(x, y, size, _lines(row.get("label", "")))
         rect = Rect(x - wide, y - high, x + wide, y + high)
         flags = _flags(row)

@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from xml.sax.saxutils import escape
 
+from torchrecorder.garbage import no_garbage_collection
 from torchrecorder.renderer.links import opened
 from torchrecorder.renderer.styles.answer import EdgeStyle
 from torchrecorder.renderer.svg.callouts import place_words
 from torchrecorder.renderer.svg.drawing import Drawing, Figure, Line, Word, read_drawing
-from torchrecorder.renderer.svg.geometry import Rect, without
+from torchrecorder.renderer.svg.geometry import Curve, Rect
 from torchrecorder.renderer.svg.numbers import arrow_head, curve
 from torchrecorder.renderer.svg.numbers import number as _n
 from torchrecorder.renderer.svg.own import box_paint, line_paint, node_paint
 from torchrecorder.renderer.svg.palette import COLOURS, FONT, variable
-from torchrecorder.renderer.svg.scene import Curves, Rects
+from torchrecorder.renderer.svg.scene import Curves
 from torchrecorder.renderer.svg.skips import keep_inside
 from torchrecorder.renderer.svg.themes import THEMES, Theme, ThemeName
 from torchrecorder.renderer.svg.titles import PARTS, Title, place_titles
@@ -45,6 +46,7 @@ class Picture:
     height: float
 
 
+@no_garbage_collection()
 def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> Picture:
     """The picture, ready to stand inline in a page.
 
@@ -63,7 +65,7 @@ def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "
         raise ValueError(f"{uid!r} is no identifier")
     drawing = read_drawing(layout)
     keep_inside(drawing)
-    curves = Curves(line.curve for line in drawing.lines)
+    curves = Curves([line.curve for line in drawing.lines], is_wide=drawing.is_wide)
     titles = place_titles(drawing, curves)
     taken = [title.rect for title in titles]
     words = place_words(drawing, curves, taken)
@@ -76,8 +78,8 @@ def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "
         f'<title id="{uid}-t">{_text(title)}</title><desc id="{uid}-d">{_text(desc)}</desc>'
     )
     look = THEMES[theme]
-    gaps = Rects([*taken, *map(_inner, drawing.nodes)])
-    lines = (*_edges(drawing, gaps, look), *_shapes(words))
+    seen = curves.outside([*taken, *map(_inner, drawing.nodes)])
+    lines = (*_edges(drawing, seen, look), *_shapes(words))
     parts = [head, *_boxes(drawing, look), *lines, *_nodes(drawing, titles, look)]
     return Picture("".join((*parts, "</svg>")), round(width, 1), round(height, 1))
 
@@ -117,22 +119,27 @@ _CORNER = (1 - 0.5**0.5) / 2
 """How far the largest rectangle in an ellipse is from the one around it, as a part of each side."""
 
 
-def _edges(drawing: Drawing, gaps: Rects, look: Theme) -> Iterator[str]:
-    groups: dict[tuple[bool, EdgeStyle], list[Line]] = {(False, EdgeStyle()): [], (True, EdgeStyle()): []}
-    for line in drawing.lines:
-        groups.setdefault(("skip" in line.flags, line.style), []).append(line)
+_Seen = tuple[Line, Sequence[Curve]]
+"""An edge, and its parts that do not lie behind something."""
+
+
+def _edges(drawing: Drawing, seen: Sequence[Sequence[Curve]], look: Theme) -> Iterator[str]:
+    groups: dict[tuple[bool, EdgeStyle], list[_Seen]] = {(False, EdgeStyle()): [], (True, EdgeStyle()): []}
+    for line, parts in zip(drawing.lines, seen, strict=True):
+        groups.setdefault(("skip" in line.flags, line.style), []).append((line, parts))
     for (is_skip, style), lines in groups.items():
         colour, opacity = (look.skip, ".9") if is_skip else ("currentColor", ".55")
-        yield from _line_group(lines, gaps, style.line or colour, "1" if style.line else opacity)
+        yield from _line_group(lines, style.line or colour, "1" if style.line else opacity)
 
 
-def _line_group(lines: list[Line], gaps: Rects, colour: str, opacity: str) -> Iterator[str]:
+def _line_group(lines: list[_Seen], colour: str, opacity: str) -> Iterator[str]:
     if not lines:
         return
-    curves = "".join([curve(part) for line in lines for part in without(line.curve, gaps.meeting)])
-    heads = "".join([arrow_head(line.curve[-1], line.tip) for line in lines if line.tip])
-    kind = "skips" if "skip" in lines[0].flags else "edges"
-    own = line_paint(lines[0].style)
+    curves = "".join([curve(part) for _, parts in lines for part in parts])
+    heads = "".join([arrow_head(line.curve[-1], line.tip) for line, _ in lines if line.tip])
+    first, _ = lines[0]
+    kind = "skips" if "skip" in first.flags else "edges"
+    own = line_paint(first.style)
     yield f'<g class="{kind}"><path fill="none" stroke="{colour}" stroke-opacity="{opacity}"{own} d="{curves}"/>'
     yield f'<path fill="{colour}" fill-opacity="{opacity}" d="{heads}"/></g>'
 
@@ -226,4 +233,4 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _text(text: str) -> str:
-    return text if text.isidentifier() else escape(_NOT_XML.sub(" ", text))
+    return escape(text if text.isprintable() else _NOT_XML.sub(" ", text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -35,11 +35,6 @@ class Rect(NamedTuple):
         """Whether the point lies in it."""
         return self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom
 
-    def meets(self, other: Rect) -> bool:
-        """Whether the two have a point in common."""
-        left, top, right, bottom = other
-        return self[0] <= right and left <= self[2] and self[1] <= bottom and top <= self[3]
-
 
 def around(points: Sequence[Point]) -> Rect:
     """The smallest rectangle around the points."""
@@ -60,28 +55,17 @@ def segments(curve: Curve) -> list[Segment]:
     return [curve] if len(curve) == 2 else [curve[i : i + 4] for i in range(0, len(curve) - 3, 3)]
 
 
-def crossing(segment: Segment, rect: Rect) -> bool:
-    """Whether the segment passes through the rectangle."""
-    return around(segment).meets(rect) and bool(_inside(segment, rect))
+def passes(curve: Curve, rect: Rect) -> bool:
+    """Whether the curve passes through the rectangle."""
+    return any(_inside(segment, rect) for segment in segments(curve))
 
 
-def without(curve: Curve, near: Callable[[Rect], Sequence[Rect]]) -> list[Curve]:
-    """The parts of the curve that lie outside of rectangles.
-
-    Args:
-        curve: The curve.
-        near: Gives the rectangles that meet another.
-    """
-    rects = near(around(curve))
-    return _parts(curve, rects) if rects else [curve]
-
-
-def _parts(curve: Curve, rects: Sequence[Rect]) -> list[Curve]:
+def without(curve: Curve, rects: Sequence[Rect]) -> list[Curve]:
+    """The parts of the curve that lie outside of rectangles."""
     parts: list[Curve] = []
     joined = False
     for segment in segments(curve):
-        extent = around(segment)
-        hidden = sorted([span for rect in rects if rect.meets(extent) for span in _inside(segment, rect)])
+        hidden = sorted([span for rect in rects for span in _inside(segment, rect)])
         if not hidden:
             parts[-1:] = [parts[-1] + [*segment[1:]]] if joined else [*parts[-1:], [*segment]]
             joined = True
@@ -105,7 +89,7 @@ def _between(hidden: Sequence[tuple[float, float]]) -> Iterator[tuple[float, flo
 
 
 def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) -> list[tuple[float, float]]:
-    """The intervals of the parameter in which the segment, which is near the rectangle, is in it.
+    """The intervals of the parameter in which the segment is in the rectangle.
 
     A curve is halved until its parts are lines or lie elsewhere.
 
@@ -115,13 +99,27 @@ def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) 
         start: The parameter at its first point.
         end: The parameter at its last point.
     """
-    if len(segment) == 2 or _is_even(segment):
+    is_line = len(segment) == 2
+    if not is_line and _is_aside(segment, rect):
+        return []
+    if is_line or _is_even(segment):
         found = _line_inside(segment[0], segment[-1], rect)
         return [(start + first * (end - start), start + last * (end - start)) for first, last in found]
     middle = (start + end) / 2
     left, right = _halves(segment, 0.5)
-    before = _inside(left, rect, start, middle) if around(left).meets(rect) else []
-    return before + (_inside(right, rect, middle, end) if around(right).meets(rect) else [])
+    return _inside(left, rect, start, middle) + _inside(right, rect, middle, end)
+
+
+def _is_aside(segment: Segment, rect: Rect) -> bool:
+    """Whether the curve lies on one side of the rectangle, as far as its four points tell."""
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
+    left, top, right, bottom = rect
+    return (
+        (ay < top and by < top and cy < top and dy < top)
+        or (ay > bottom and by > bottom and cy > bottom and dy > bottom)
+        or (ax < left and bx < left and cx < left and dx < left)
+        or (ax > right and bx > right and cx > right and dx > right)
+    )
 
 
 def _is_even(segment: Segment) -> bool:
@@ -169,11 +167,14 @@ def _cut(segment: Segment, start: float, end: float) -> list[Point]:
 
 
 def _halves(segment: Segment, t: float) -> tuple[Segment, Segment]:
-    a, b, c, d = segment
-    ab, bc, cd = _part(a, b, t), _part(b, c, t), _part(c, d, t)
-    abc, bcd = _part(ab, bc, t), _part(bc, cd, t)
-    middle = _part(abc, bcd, t)
-    return (a, ab, abc, middle), (middle, bcd, cd, d)
+    """The method of de Casteljau, written out because titles and gaps ask for it a thousand times."""
+    (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
+    abx, bcx, cdx = ax + (bx - ax) * t, bx + (cx - bx) * t, cx + (dx - cx) * t
+    aby, bcy, cdy = ay + (by - ay) * t, by + (cy - by) * t, cy + (dy - cy) * t
+    abcx, bcdx = abx + (bcx - abx) * t, bcx + (cdx - bcx) * t
+    abcy, bcdy = aby + (bcy - aby) * t, bcy + (cdy - bcy) * t
+    middle = abcx + (bcdx - abcx) * t, abcy + (bcdy - abcy) * t
+    return (segment[0], (abx, aby), (abcx, abcy), middle), (middle, (bcdx, bcdy), (cdx, cdy), segment[3])
 
 
 def _part(p: Point, q: Point, t: float) -> Point:
@@ -188,10 +189,10 @@ def is_straight(curve: Curve) -> bool:
     if not length:
         return False
     off, over = _HAIR * length, length * length
-    return all(
-        -off < (x - x0) * dy - (y - y0) * dx < off and 0 <= (x - x0) * dx + (y - y0) * dy <= over
-        for x, y in curve[1:-1]
-    )
+    for x, y in curve[1:-1]:
+        if not (-off < (x - x0) * dy - (y - y0) * dx < off and 0 <= (x - x0) * dx + (y - y0) * dy <= over):
+            return False
+    return True
 
 
 _HAIR = 0.35

@@ -6,53 +6,64 @@ Thousands of words and edges are placed one after another; asking each about all
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from torchrecorder.renderer.svg.geometry import Curve, Rect, Segment, around, crossing, segments
+from torchrecorder.renderer.svg.geometry import Curve, Rect, around, passes, without
 
 _BAND = 64.0
 
 
 class Rects:
-    """Rectangles, by the bands of the picture that they touch."""
+    """Rectangles, by the bands of the picture that they touch; bands lie across its longer side."""
 
-    def __init__(self, rects: Iterable[Rect] = ()) -> None:
-        self.bands: defaultdict[int, list[Rect]] = defaultdict(list)
+    def __init__(self, rects: Iterable[Rect] = (), *, is_wide: bool = False) -> None:
+        self.low, self.high = (0, 2) if is_wide else (1, 3)
+        self.count = 0
+        self.bands: defaultdict[int, list[tuple[int, Rect]]] = defaultdict(list)
         for rect in rects:
             self.add(rect)
 
     def add(self, rect: Rect) -> None:
         """Puts one more on the picture."""
-        for band in _bands(rect):
-            self.bands[band].append(rect)
+        placed = (self.count, rect)
+        self.count += 1
+        for band in self._bands(rect):
+            self.bands[band].append(placed)
 
-    def meeting(self, rect: Rect) -> list[Rect]:
-        """Those that have a point in common with the rectangle, each once."""
-        bands = _bands(rect)
-        near = [other for band in bands for other in self.bands.get(band, ()) if other.meets(rect)]
-        return list(dict.fromkeys(near)) if len(bands) > 1 and len(near) > 1 else near
+    def meeting(self, rect: Rect) -> list[int]:
+        """Positions of those that have a point in common with the rectangle, each once."""
+        left, top, right, bottom = rect
+        bands = self._bands(rect)
+        found = [
+            position
+            for band in bands
+            for position, (x0, y0, x1, y1) in self.bands.get(band, ())
+            if x0 <= right and left <= x1 and y0 <= bottom and top <= y1
+        ]
+        return found if len(bands) < 2 or len(found) < 2 else list(dict.fromkeys(found))
+
+    def _bands(self, rect: Rect) -> range:
+        return range(int(rect[self.low] // _BAND), int(rect[self.high] // _BAND) + 1)
 
 
 class Curves:
-    """Curves, by the bands that their segments touch."""
+    """The curves of a picture, by their positions."""
 
-    def __init__(self, curves: Iterable[Curve]) -> None:
-        self.bands: defaultdict[int, list[tuple[Rect, Segment, int]]] = defaultdict(list)
-        for number, curve in enumerate(curves):
-            for segment in segments(curve):
-                rect = around(segment)
-                for band in _bands(rect):
-                    self.bands[band].append((rect, segment, number))
+    def __init__(self, curves: Sequence[Curve], *, is_wide: bool = False) -> None:
+        self._curves = curves
+        self._extents = Rects(map(around, curves), is_wide=is_wide)
 
     def through(self, rect: Rect) -> int:
         """How many curves pass through the rectangle."""
-        found: set[int] = set()
-        for band in _bands(rect):
-            for box, segment, number in self.bands.get(band, ()):
-                if number not in found and box.meets(rect) and crossing(segment, rect):
-                    found.add(number)
-        return len(found)
+        return sum(passes(self._curves[position], rect) for position in self._extents.meeting(rect))
 
-
-def _bands(rect: Rect) -> range:
-    return range(int(rect.top // _BAND), int(rect.bottom // _BAND) + 1)
+    def outside(self, rects: Iterable[Rect]) -> list[list[Curve]]:
+        """For each curve its parts that lie outside of the rectangles."""
+        near: dict[int, list[Rect]] = {}
+        for rect in rects:
+            for position in self._extents.meeting(rect):
+                near.setdefault(position, []).append(rect)
+        found = [[curve] for curve in self._curves]
+        for position, behind in near.items():
+            found[position] = without(self._curves[position], behind)
+        return found

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchrecorder.renderer.svg.drawing import Drawing, Line
-from torchrecorder.renderer.svg.geometry import Curve, Point, Rect, Segment, along, around, crossing
+from torchrecorder.renderer.svg.drawing import Drawing, Figure, Line
+from torchrecorder.renderer.svg.geometry import Curve, Point, Rect, along, around, passes
 from torchrecorder.renderer.svg.scene import Rects
 
 _AIR = 7.0
@@ -24,14 +24,24 @@ _ROUND = 0.6
 
 def keep_inside(drawing: Drawing) -> None:
     """Draws the skips of a picture anew that leave their boxes."""
-    boxes = Rects(box.rect for box in drawing.boxes)
-    nodes = Rects(node.rect for node in drawing.nodes)
+    boxes, nodes = (_Figures(figures, drawing.is_wide) for figures in (drawing.boxes, drawing.nodes))
     for i, line in enumerate(drawing.lines):
         if "skip" in line.flags and len(line.curve) > 2:
             drawing.lines[i] = line._replace(curve=_inside(line, boxes, nodes))
 
 
-def _inside(line: Line, boxes: Rects, nodes: Rects) -> Curve:
+class _Figures:
+    """The boxes or the nodes of a picture, found by place."""
+
+    def __init__(self, figures: Sequence[Figure], is_wide: bool) -> None:
+        self._rects = [figure.rect for figure in figures]
+        self._placed = Rects(self._rects, is_wide=is_wide)
+
+    def meeting(self, rect: Rect) -> list[Rect]:
+        return [self._rects[position] for position in self._placed.meeting(rect)]
+
+
+def _inside(line: Line, boxes: _Figures, nodes: _Figures) -> Curve:
     """The curve of a skip, or one that keeps to its boxes and passes through nothing."""
     ends = line.curve[0], line.tip or line.curve[-1]
     (left, top), (right, bottom) = ends
@@ -68,22 +78,20 @@ def _beside(curve: Curve, across: int, at: float, passed: Sequence[Rect]) -> Cur
     length = curve[-1][1 - across] - curve[0][1 - across]
     first = _bend(curve[0], curve[1], length, across, at, passed)
     last = _bend(curve[-1], curve[-2], -length, across, at, passed)
-    if first is None or last is None or not _is_free((first[-1], last[-1]), passed):
+    if first is None or last is None or not _is_free([first[-1], last[-1]], passed):
         return None
     between = [_part(first[-1], last[-1], 1 / 3), _part(first[-1], last[-1], 2 / 3)]
     return [*first, *between, *reversed(last)]
 
 
-def _bend(
-    end: Point, towards: Point, length: float, across: int, at: float, passed: Sequence[Rect]
-) -> Sequence[Point] | None:
+def _bend(end: Point, towards: Point, length: float, across: int, at: float, passed: Sequence[Rect]) -> Curve | None:
     """The curve from an end to the straight part, as wide as there is room for."""
     step = towards[across] - end[across]
     reach = max(_ROUND * (at - end[across]) / step, 0.0) if step else 0.0
     for bend in _BENDS:
         meets = end[1 - across] + bend * length
         before = meets - _ROUND * bend * length
-        found = (end, _part(end, towards, reach), _point(across, at, before), _point(across, at, meets))
+        found = [end, _part(end, towards, reach), _point(across, at, before), _point(across, at, meets)]
         if _is_free(found, passed):
             return found
     return None
@@ -97,8 +105,8 @@ def _part(start: Point, end: Point, t: float) -> Point:
     return start[0] + (end[0] - start[0]) * t, start[1] + (end[1] - start[1]) * t
 
 
-def _is_free(segment: Segment, passed: Sequence[Rect]) -> bool:
-    return not any(crossing(segment, rect) for rect in passed)
+def _is_free(curve: Curve, passed: Sequence[Rect]) -> bool:
+    return not any(passes(curve, rect) for rect in passed)
 
 
 def _touches(rect: Rect, point: Point) -> bool:

@@ -40,10 +40,13 @@ def place_titles(drawing: Drawing, curves: Curves) -> list[Title]:
 
 def _place(box: Figure, word: Word, curves: Curves) -> Title:
     length = _length(word)
-    lefts = [box.rect.left + _INSET, max(box.rect.right - _INSET - length, box.rect.left + _INSET)]
-    at_left, at_right = (_at(box, left, length, word) for left in lefts)
-    crossing = curves.through(at_left.rect)
-    return at_right if crossing and curves.through(at_right.rect) < crossing else at_left
+    left = box.rect.left + _INSET
+    right = max(box.rect.right - _INSET - length, left)
+    rect = _around(word, left, length)
+    crossing = curves.through(rect)
+    if crossing and curves.through(at_right := _around(word, right, length)) < crossing:
+        left, rect = right, at_right
+    return Title(left, word, rect, box.reference, box.before, box.style.ink)
 
 
 def _length(word: Word) -> float:
@@ -52,7 +55,6 @@ def _length(word: Word) -> float:
     return width(name, word.size, bold=True) + width(dot + rest, word.size)
 
 
-def _at(box: Figure, left: float, length: float, word: Word) -> Title:
-    top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
-    rect = Rect(left - 3, top, left + length + 3, bottom)
-    return Title(left, word, rect, box.reference, box.before, box.style.ink)
+def _around(word: Word, left: float, length: float) -> Rect:
+    """Where the title is seen if it begins at `left`."""
+    return Rect(left - 3, word.y - 0.85 * word.size, left + length + 3, word.y + 0.3 * word.size)

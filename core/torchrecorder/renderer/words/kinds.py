@@ -7,6 +7,7 @@ normalises, whatever it is called.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 from torchrecorder.graph import Graph, Module, Node
@@ -64,12 +65,15 @@ _OP_WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
 )
 
 
+_ALIASES = {"truediv": "div", "iadd": "add", "imul": "mul", "isub": "sub", "itruediv": "div", "multiply": "mul"}
+_ALIASES |= {"divide": "div", "subtract": "sub", "true_divide": "div", "true_div": "div", "rsub": "sub", "radd": "add"}
+
+
+@lru_cache(maxsize=1024)
 def plain(name: str) -> str:
     """The name of an op without the signs of writing in place or of an operator: `add_` and `__add__` are `add`."""
     bare = name.strip("_") if name.startswith("__") else name.removesuffix("_")
-    aliases = {"truediv": "div", "iadd": "add", "imul": "mul", "isub": "sub", "itruediv": "div", "multiply": "mul"}
-    more = {"divide": "div", "subtract": "sub", "true_divide": "div", "true_div": "div", "rsub": "sub", "radd": "add"}
-    return aliases.get(bare) or more.get(bare) or bare
+    return _ALIASES.get(bare, bare)
 
 
 class Kinds:
@@ -104,6 +108,7 @@ class Kinds:
         return own if call not in self.calling or own == "attention" else "block"
 
 
+@lru_cache(maxsize=1024)
 def op_kind(name: str) -> Kind:
     """The kind of an op, by its name in torch's public API."""
     bare = plain(name)
@@ -115,9 +120,12 @@ def op_kind(name: str) -> Kind:
 
 def torch_kind(module: Module) -> Kind:
     """The kind of a layer of torch's own, by the file of torch that defines it; `op` for all others."""
-    if not module.native:
-        return "op"
-    path = module.cls.split(".")
+    return _kind_of_class(module.cls) if module.native else "op"
+
+
+@lru_cache(maxsize=1024)
+def _kind_of_class(cls: str) -> Kind:
+    path = cls.split(".")
     if path[-1] == "MultiheadAttention":
         return "attention"
     for part in path[:-1]:

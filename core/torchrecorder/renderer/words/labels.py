@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import cached_property
 from typing import NamedTuple
 
 from torchrecorder.graph import Box, Graph, Module, Node, Op, View
@@ -105,18 +106,20 @@ class Labels:
         """What the layer is, and its parameters if that does not say their number."""
         cls = class_name(module)
         if module.native and self.kind(node) != "block":
-            heads = self._heads(node) if cls == "MultiheadAttention" else ""
+            heads = self._heads.get(node.calls[0], "") if cls == "MultiheadAttention" else ""
             said = (heads or summary(cls, module.extra_repr)) + times
             return " · ".join(filter(None, (said, self._flops(node.calls))))
         return " · ".join(filter(None, (cls + times, *self._facts(module, node.calls))))
 
-    def _heads(self, node: Node) -> str:
-        """`MultiheadAttention 8 heads`: its number of heads stands in the op it ran, not in its `extra_repr`."""
+    @cached_property
+    def _heads(self) -> dict[int, str]:
+        """`MultiheadAttention 8 heads` by call: the number stands in the op that it ran, not in its `extra_repr`."""
+        found: dict[int, str] = {}
         for op in self.graph.ops:
-            if op.call == node.calls[0] and op.name == "multi_head_attention_forward":
+            if op.name == "multi_head_attention_forward":
                 heads = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
-                return f"MultiheadAttention {heads} heads" if heads.isdigit() else ""
-        return ""
+                found.setdefault(op.call, f"MultiheadAttention {heads} heads" if heads.isdigit() else "")
+        return found
 
     def _facts(self, module: Module | None, calls: tuple[int, ...]) -> list[str]:
         return [self._params(module, calls), self._flops(calls)]

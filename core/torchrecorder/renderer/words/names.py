@@ -36,7 +36,8 @@ def run_name(graph: Graph, paths: Sequence[str], base: str) -> str:
 
 def clean(text: str, limit: int) -> str:
     """The text on one line, without signs that cannot be seen, cut to a number of signs."""
-    seen = _UNSEEN.sub(" ", text[: 4 * limit]).strip()
+    seen = text[: 4 * limit]
+    seen = (seen if seen.isprintable() else _UNSEEN.sub(" ", seen)).strip()  # only few texts hold any such sign
     return seen if len(seen) <= limit and len(text) <= 4 * limit else seen[: limit - 1] + "…"
 
 
