@@ -25,6 +25,7 @@ import torch
 import torchrecorder
 from bench.nets import MODELS
 from tests.core.graph.building import Net, chain
+from tests.corpus.torchvision_ops import define_missing_operators
 from torchrecorder.graph import Graph
 from torchrecorder.graph.views.viewer import Viewer, Wish
 from torchrecorder.recording import capture
@@ -142,6 +143,7 @@ ALL = 1 << 30
 
 
 def _bert() -> Graph:
+    define_missing_operators()  # transformers imports torchvision where it is installed
     from transformers import BertConfig, BertModel
 
     with torch.device("meta"):

@@ -6,7 +6,6 @@ pictures.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -21,6 +20,7 @@ from mkdocs_torchrecorder.marker import marked_fences, marker, replace_markers
 from mkdocs_torchrecorder.page import KEY, Page
 from mkdocs_torchrecorder.report import Report, show_progress
 from torchrecorder.diagram import (
+    Copies,
     DiagramRequest,
     LastingWorker,
     Outcome,
@@ -98,7 +98,7 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
         find: Knows the pages that pictures link to.
         script: Address of the script, seen from the page; None if it has none, and no style sheet either.
     """
-    copies: Counter[str] = Counter()
+    copies = Copies()
 
     def shown(fence: Fence) -> str:
         result = results.get(fence)
@@ -108,9 +108,8 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
             body = read_fence(fence)
             return error_box(body.target, "\n".join(result.problems), body.options.get("name") or "")
         result = _at_hand(result)
-        uid = result.diagram.drawing.uid if result.diagram else ""
-        copies[uid] += 1
-        return figure(result, copies[uid] if result.diagram else 1, find, can_hide=script is not None)
+        copy = copies.add(result.diagram) if result.diagram else 1
+        return figure(result, copy, find, can_hide=script is not None)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from docutils import nodes
@@ -13,7 +12,7 @@ from sphinx_torchrecorder import figure
 from sphinx_torchrecorder.environment import Asked, Build, build_of
 from sphinx_torchrecorder.nodes import diagram_placeholder
 from sphinx_torchrecorder.report import warn
-from torchrecorder.diagram import Outcome, message
+from torchrecorder.diagram import Copies, Outcome, message
 from torchrecorder.errors import OptionError
 
 
@@ -25,7 +24,7 @@ class ShowDiagrams(SphinxPostTransform):
     def run(self, **kwargs: Any) -> None:
         """Fill every figure of a page."""
         build = build_of(self.env)
-        copies: Counter[str] = Counter()
+        copies = Copies()
         for placeholder in list(self.document.findall(diagram_placeholder)):
             asked: Asked = placeholder["asked"]
             frame = placeholder.parent
@@ -43,7 +42,7 @@ class ShowDiagrams(SphinxPostTransform):
             return None
         return None if build.form == "inline" else figure.table(result.diagram)
 
-    def _contents(self, frame: nodes.Element, asked: Asked, build: Build, copies: Counter[str]) -> nodes.Node:
+    def _contents(self, frame: nodes.Element, asked: Asked, build: Build, copies: Copies) -> nodes.Node:
         result = build.results.get(asked)
         if result is None:
             return figure.plain(asked.target)
@@ -58,9 +57,8 @@ class ShowDiagrams(SphinxPostTransform):
             return figure.tree(result.diagram)
         if build.form == "image" and build.image_type:
             return figure.image(result.diagram, result.request.figure, self.env, asked.docname, build.image_type)
-        uid = result.diagram.drawing.uid
-        copies[uid] += 1
-        return figure.inline(frame, result.diagram, result.request.figure, asked.docname, copies[uid], build.linked)
+        copy = copies.add(result.diagram)
+        return figure.inline(frame, result.diagram, result.request.figure, asked.docname, copy, build.linked)
 
 
 def _at_hand(outcome: Outcome, asked: Asked) -> Outcome:

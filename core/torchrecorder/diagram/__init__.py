@@ -7,7 +7,7 @@ from torchrecorder.diagram.body import Body, read_body
 from torchrecorder.diagram.collecting import Collected, collect
 from torchrecorder.diagram.freshness import Finding, Verdict
 from torchrecorder.diagram.lasting import LastingWorker
-from torchrecorder.diagram.markup import ASSETS, SCRIPT, STYLE, contents
+from torchrecorder.diagram.markup import ASSETS, SCRIPT, STYLE, Copies, contents
 from torchrecorder.diagram.model import Diagram
 from torchrecorder.diagram.names import names_of_class
 from torchrecorder.diagram.options import (
@@ -33,6 +33,7 @@ __all__ = [
     "STYLE",
     "Body",
     "Collected",
+    "Copies",
     "Diagram",
     "DiagramRequest",
     "DrawingOptions",

@@ -22,6 +22,20 @@ ASSETS = Path(__file__).with_name("assets")
 STYLE, SCRIPT = "torchrecorder.css", "torchrecorder.js"
 
 
+class Copies:
+    """Counts the pictures of one page, because ids must be unique in it."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def add(self, diagram: Diagram) -> int:
+        """The number of the diagram: 1, unless one of its pictures stands in the page already."""
+        uids = [drawing.uid for drawing in diagram.drawings]
+        copy = 1 + max(self._seen.get(uid, 0) for uid in uids)
+        self._seen.update(dict.fromkeys(uids, copy))
+        return copy
+
+
 def contents(
     diagram: Diagram,
     options: FigureOptions,
@@ -35,7 +49,7 @@ def contents(
     Args:
         diagram: What it shows.
         options: Alternative text, width, and whether readers can zoom.
-        copy: Counts the same diagram in one page, because ids must be unique there.
+        copy: Its number by the `Copies` of the page.
         urls: Addresses by class, for those of `diagram.classes` that have one.
         can_hide: Whether the page has the style sheet; without it, the insides of layers would all be seen.
     """

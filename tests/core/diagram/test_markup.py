@@ -11,7 +11,7 @@ import pytest
 
 from tests.core.graph.building import Net, mlp, nested, residual_block, transformer
 from tests.mkdocs_ext.seeing import see
-from torchrecorder.diagram import ASSETS, SCRIPT, STYLE, Diagram, FigureOptions, contents
+from torchrecorder.diagram import ASSETS, SCRIPT, STYLE, Copies, Diagram, FigureOptions, contents
 from torchrecorder.diagram.draw import Order, draw
 from torchrecorder.diagram.drawing import Drawing
 from torchrecorder.diagram.insides import MAX_BYTES, MAX_INSIDES
@@ -176,3 +176,15 @@ def test_the_sheet_loads_nothing() -> None:
 
 def test_the_folder_of_assets_holds_nothing_else() -> None:
     assert sorted(file.name for file in ASSETS.iterdir()) == sorted([SCRIPT, STYLE])
+
+
+def test_a_picture_of_a_switch_stands_alone_in_the_same_page() -> None:
+    graph = nested(3)
+    switch, alone, other = switched(graph, 1, 2), drawn(graph, f"{2:012x}", depth=2), drawn(mlp())
+    copies = Copies()
+    numbers = [(diagram, copies.add(diagram)) for diagram in (switch, alone, other, switch)]
+    assert [number for _, number in numbers] == [1, 2, 1, 3]
+    page = see("".join(contents(diagram, FigureOptions(), copy=number) for diagram, number in numbers))
+    assert (page.wrong, page.twice) == ([], set())
+    names = [e.attributes["name"] for e in page.elements if e.attributes.get("type") == "radio"]
+    assert len(set(names)) == 2
