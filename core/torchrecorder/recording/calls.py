@@ -10,7 +10,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.nn.modules.module import (
+    _global_forward_hooks_with_kwargs,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
 
 from torchrecorder.graph.model import Failure
 from torchrecorder.recording.ops import OpLog
@@ -44,6 +48,8 @@ class Calls:
                 yield
             finally:
                 after.remove()
+                # torch forgets to, and then warns whoever compiles a module in this process
+                _global_forward_hooks_with_kwargs.pop(after.id, None)
         finally:
             before.remove()
 

@@ -87,8 +87,7 @@ def surroundings() -> list[Any]:
         torch.get_float32_matmul_precision(),
         torch.is_autocast_enabled("cpu"),
         torch.get_autocast_dtype("cpu"),
-        len(torch_module._global_forward_hooks),
-        len(torch_module._global_forward_pre_hooks),
+        bool(torch_module._has_any_global_hook()),  # type: ignore[no-untyped-call]
         torch._C._len_torch_function_stack(),
         torch._C._len_torch_dispatch_stack(),
     ]
