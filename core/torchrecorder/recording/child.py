@@ -19,11 +19,13 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from torchrecorder.recording import forking
+from torchrecorder.recording.limits import die_with
 
 
 def main() -> None:
     """Serve jobs until the standard input closes."""
     jobs, answers = _private_pipes()
+    builder = os.getppid()
     try:
         import torch
         import torch._dynamo  # every recording switches it off, and importing it takes as long as all the rest
@@ -44,6 +46,7 @@ def main() -> None:
     for line in jobs:
         job = json.loads(line)
         if "--once" in sys.argv[1:]:
+            die_with(builder)  # nobody watches over a job that runs in this process itself
             forking.prepare(job["log"], job["memory_bytes"])
             _send(answers, answer_line(job))
             os._exit(0)  # threads that the user's code left must not keep the process

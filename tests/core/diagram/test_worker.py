@@ -217,6 +217,41 @@ def test_nothing_stays_when_the_builder_is_killed(folder: Path) -> None:
     ]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_nothing_stays_without_fork_when_the_builder_is_killed(folder: Path) -> None:
+    script = (
+        "from torchrecorder.diagram.worker import Worker; from torchrecorder.request import RecordingRequest;"
+        f"worker = Worker([{str(folder)!r}], forks=False);"
+        "worker.record(RecordingRequest('wrk_nets.Loops', '1,3'), timeout_s=600)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "WRK_BUILDER": str(folder)}
+    builder = subprocess.Popen([sys.executable, "-c", script], env=environment)
+    mark = f"WRK_BUILDER={folder}".encode()
+    deadline = time.monotonic() + 60
+    while not _at_its_job(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(_at_its_job(mark)) == 1
+    builder.kill()
+    builder.wait()
+    deadline = time.monotonic() + 20
+    while _at_its_job(mark) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _at_its_job(mark)
+
+
+def _at_its_job(mark: bytes) -> list[Path]:
+    """The processes with a mark in their environment that write to the log of a job."""
+    marked = [file.parent for file in Path("/proc").glob("[0-9]*/environ") if mark in _read(file)]
+    return [process for process in marked if _output(process).endswith("job.log")]
+
+
+def _output(process: Path) -> str:
+    try:
+        return os.readlink(process / "fd" / "1")
+    except OSError:
+        return ""
+
+
 def _read(file: Path) -> bytes:
     try:
         return file.read_bytes()
