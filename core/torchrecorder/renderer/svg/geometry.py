@@ -150,7 +150,7 @@ def _line_inside(start: Point, end: Point, rect: Rect) -> list[tuple[float, floa
 
 def _at(segment: Segment, t: float) -> Point:
     if len(segment) == 2:
-        return _part(segment[0], segment[1], t)
+        return part(segment[0], segment[1], t)
     (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
     u = 1 - t
     k0, k1, k2, k3 = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
@@ -177,7 +177,8 @@ def _halves(segment: Segment, t: float) -> tuple[Segment, Segment]:
     return (segment[0], (abx, aby), (abcx, abcy), middle), (middle, (bcdx, bcdy), (cdx, cdy), segment[3])
 
 
-def _part(p: Point, q: Point, t: float) -> Point:
+def part(p: Point, q: Point, t: float) -> Point:
+    """The point at a part of the way from one to another."""
     return p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t
 
 

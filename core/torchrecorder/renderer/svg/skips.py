@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchrecorder.renderer.svg.drawing import Drawing, Figure, Line
-from torchrecorder.renderer.svg.geometry import Curve, Point, Rect, along, around, passes
+from torchrecorder.renderer.svg.geometry import Curve, Point, Rect, along, around, part, passes
 from torchrecorder.renderer.svg.scene import Rects
 
 _AIR = 7.0
@@ -80,7 +80,7 @@ def _beside(curve: Curve, across: int, at: float, passed: Sequence[Rect]) -> Cur
     last = _bend(curve[-1], curve[-2], -length, across, at, passed)
     if first is None or last is None or not _is_free([first[-1], last[-1]], passed):
         return None
-    between = [_part(first[-1], last[-1], 1 / 3), _part(first[-1], last[-1], 2 / 3)]
+    between = [part(first[-1], last[-1], 1 / 3), part(first[-1], last[-1], 2 / 3)]
     return [*first, *between, *reversed(last)]
 
 
@@ -91,7 +91,7 @@ def _bend(end: Point, towards: Point, length: float, across: int, at: float, pas
     for bend in _BENDS:
         meets = end[1 - across] + bend * length
         before = meets - _ROUND * bend * length
-        found = [end, _part(end, towards, reach), _point(across, at, before), _point(across, at, meets)]
+        found = [end, part(end, towards, reach), _point(across, at, before), _point(across, at, meets)]
         if _is_free(found, passed):
             return found
     return None
@@ -99,10 +99,6 @@ def _bend(end: Point, towards: Point, length: float, across: int, at: float, pas
 
 def _point(across: int, at: float, place: float) -> Point:
     return (at, place) if across == 0 else (place, at)
-
-
-def _part(start: Point, end: Point, t: float) -> Point:
-    return start[0] + (end[0] - start[0]) * t, start[1] + (end[1] - start[1]) * t
 
 
 def _is_free(curve: Curve, passed: Sequence[Rect]) -> bool:
