@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import graphviz
 import torch
 from torch import nn
 
@@ -19,7 +18,7 @@ from torchrecorder.recorder_tensor.inputs import (
 )
 from torchrecorder.recorder_tensor.keeping import model_kept
 from torchrecorder.recorder_tensor.recorder import Recorder, module_forward_wrapper, one_at_a_time
-from torchrecorder.recorder_tensor.saving import save
+from torchrecorder.renderer.digraph import Digraph
 
 
 def draw_graph(
@@ -90,13 +89,13 @@ def draw_graph(
     graph = _with_grad_if_needed(recorded)
     graph.fill_visual_graph()
     if save_graph:
-        save(canvas)
+        canvas.render(format="png", quiet=True)
     return graph
 
 
-def _canvas(name: str, strict: bool, direction: str | None, directory: str, filename: str | None) -> graphviz.Digraph:
+def _canvas(name: str, strict: bool, direction: str | None, directory: str, filename: str | None) -> Digraph:
     """An empty drawing with torchview's attributes."""
-    canvas: graphviz.Digraph = graphviz.Digraph(
+    return Digraph(
         name=name,
         engine="dot",
         strict=strict,
@@ -106,7 +105,6 @@ def _canvas(name: str, strict: bool, direction: str | None, directory: str, file
         directory=directory,
         filename=filename,
     )
-    return canvas
 
 
 _NODE_ATTR = {
