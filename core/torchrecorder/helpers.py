@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from torchrecorder.classic.inputs import arguments_of
 from torchrecorder.recorder import Recorder
 from torchrecorder.running import named_tensors
-from torchrecorder.running.keep import kept
-from torchrecorder.running.preserve import undisturbed
+from torchrecorder.running.restore import restored
 
 if TYPE_CHECKING:
     from graphviz import Digraph
@@ -53,10 +52,9 @@ def render_network(
     Raises:
         BadInputs: The inputs cannot be made (a ValueError and a TypeError).
     """
-    with kept(net):
+    with restored(net, mode="train"):
         if not any(parameter.is_meta for parameter in net.parameters()):
-            net.cpu()
-        net.train()
+            net.cpu()  # not `device=`: it also moves what modules hold beside parameters and buffers
         rec = record(net, name, input_shapes, input_data)
     graph = make_dot(rec, render_depth, **styler_args)
     graph.format = fmt
@@ -109,7 +107,7 @@ def record_call(
         seed: For the random numbers that the forward draws; None: they are drawn from where they are.
     """
     rec = Recorder()
-    with undisturbed(seed), kept(net):
+    with restored(net, seed=seed):
         run_recorded(rec, net, name, args, kwargs, is_single=is_single)
     return rec
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol, cast
 
 from torch import nn
 
-from torchrecorder.activations.undisturbed import undisturbed
 from torchrecorder.running.calls import CallLog, ModuleCall, logged_calls
+from torchrecorder.running.restore import restored
 
 DepthIdx = tuple[int, int]
 """`(depth, idx)`: the depth in the network, and a count of the rows at that depth; `(0, 1)` is the network itself."""
@@ -54,7 +54,7 @@ def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[LayerTable, 
         raise ValueError("You must provide `input_data` or `input_size`")
     torchinfo = import_torchinfo()
     try:
-        with undisturbed(net), logged_calls() as log:
+        with restored(net), logged_calls() as log:
             return cast("LayerTable", torchinfo.summary(net, **{**_DEFAULTS, **options})), log
     finally:
         # It keeps the last pass of each class, and with it the network, for as long as the process lives.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -16,9 +16,9 @@ from torchrecorder.recorder_tensor.inputs import (
     process_input,
     validate_user_params,
 )
-from torchrecorder.recorder_tensor.keeping import model_kept
 from torchrecorder.recorder_tensor.recorder import Recorder, module_forward_wrapper, one_at_a_time
 from torchrecorder.renderer.digraph import Digraph
+from torchrecorder.running.restore import restored
 
 
 def draw_graph(
@@ -95,7 +95,7 @@ def draw_graph(
 
 def _canvas(name: str, strict: bool, direction: str | None, directory: str, filename: str | None) -> Digraph:
     """An empty drawing with torchview's attributes."""
-    return Digraph(
+    canvas: Digraph = Digraph(
         name=name,
         engine="dot",
         strict=strict,
@@ -105,6 +105,7 @@ def _canvas(name: str, strict: bool, direction: str | None, directory: str, file
         directory=directory,
         filename=filename,
     )
+    return canvas
 
 
 _NODE_ATTR = {
@@ -155,6 +156,9 @@ def forward_prop(
     _run(model, x, kwargs, device, model_graph, mode, grad=False)
 
 
+_MODES: dict[str, Literal["train", "eval"]] = {"train": "train", "eval": "eval"}
+
+
 def _run(
     model: nn.Module,
     x: Any,
@@ -167,9 +171,11 @@ def _run(
     _ = model.training  # What is no module is told so, rather than that its forward failed.
     wrapper = module_forward_wrapper(model_graph)
     try:
+        if mode not in _MODES:
+            raise RuntimeError(f"Specified model mode not recognized: {mode}")
         with (
             one_at_a_time,
-            model_kept(model, device, mode),
+            restored(model, mode=_MODES[mode], device=device),
             Recorder(nn.Module.__call__, wrapper, model_graph),
             torch.set_grad_enabled(grad),
         ):
