@@ -11,10 +11,13 @@ import torch
 from torch import nn
 from torch.jit import ScriptModule
 
-from torchrecorder.recorder_tensor.collecting import collect_tensor_node
 from torchrecorder.recorder_tensor.computation_node import NodeContainer, TensorNode
-from torchrecorder.recorder_tensor.tensor import RecorderTensor, reduce_data_info
-from torchrecorder.recorder_tensor.walking import traverse_data
+from torchrecorder.recorder_tensor.tensor import (
+    RecorderTensor,
+    collect_tensor_node,
+    reduce_data_info,
+    traverse_data,
+)
 
 INPUT_DATA_TYPE = Union[torch.Tensor, Sequence[Any], Mapping[str, Any]]  # noqa: UP007
 CORRECTED_INPUT_DATA_TYPE = Optional[Union[Iterable[Any], Mapping[Any, Any]]]  # noqa: UP007, UP045
