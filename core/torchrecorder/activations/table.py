@@ -128,7 +128,7 @@ def _rows_of_calls(
     # Of a module that calls itself, torchinfo marks the row of the call that began last, whichever has ended. Its rows
     # stand in the order in which calls begin.
     found: list[LayerRow] = []
-    calls = iter([call.module for call in log.calls if call.module in known])
+    calls = iter([call.module for call in log.entries if call.module in known])
     module = next(calls, None)
     for row in rows:
         if row.module is module:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from torchrecorder.classic.recording import ClassicRecording
 from torchrecorder.classic.steps import Step
 from torchrecorder.errors import NotRecorded
 from torchrecorder.nodes import BaseNode, LayerNode
 
-if TYPE_CHECKING:
-    from torchrecorder.recorder import Recorder
 
-
-def op_acc(gf: Any, rec: Recorder, node: BaseNode) -> None:
+def op_acc(gf: Any, rec: ClassicRecording, node: BaseNode) -> None:
     """Operator accumulator: an `OpNode` for `gf` and for each operation it is connected to, if not yet recorded.
 
     An accumulation of gradients points to its tensor instead. There is no recursion: chains may be long.
@@ -46,7 +44,7 @@ def op_acc(gf: Any, rec: Recorder, node: BaseNode) -> None:
             path.pop()
 
 
-def _sources(fn: Any, rec: Recorder) -> Iterator[Any]:
+def _sources(fn: Any, rec: ClassicRecording) -> Iterator[Any]:
     """What an operation read, in the order of its arguments."""
     if type(fn) is Step:
         return iter(fn.sources)
@@ -55,11 +53,11 @@ def _sources(fn: Any, rec: Recorder) -> Iterator[Any]:
     return iter(followed + beside if beside else followed)
 
 
-def _is_end(fn: Any, rec: Recorder, node: BaseNode) -> bool:
+def _is_end(fn: Any, rec: ClassicRecording, node: BaseNode) -> bool:
     """Whether the walk stops at `fn`: it is recorded, or a leaf, which is recorded now."""
     if fn in rec.nodes:
         return True
-    if _is_accumulation(fn):
+    if hasattr(fn, "variable") and not fn.next_functions:  # an accumulation of gradients
         leaf_acc(fn.variable, rec, node)
         rec.add_dummy(fn, fn.variable)
         return True
@@ -69,7 +67,7 @@ def _is_end(fn: Any, rec: Recorder, node: BaseNode) -> bool:
     return False
 
 
-def leaf_acc(leaf: Tensor, rec: Recorder, node: BaseNode) -> None:
+def leaf_acc(leaf: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
     """A leaf met inside a layer: a parameter of a module that was not called, or a tensor from somewhere else."""
     if leaf in rec.nodes:
         return
@@ -82,7 +80,7 @@ def leaf_acc(leaf: Tensor, rec: Recorder, node: BaseNode) -> None:
     param_acc(leaf, rec, node)
 
 
-def tensor_acc(tensor: Tensor, rec: Recorder, node: BaseNode) -> None:
+def tensor_acc(tensor: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
     """Tensor accumulator: a `TensorNode` for `tensor`, if not yet recorded, in the same scope as `node`.
 
     Args:
@@ -94,7 +92,7 @@ def tensor_acc(tensor: Tensor, rec: Recorder, node: BaseNode) -> None:
         rec.add_node(tensor, depth=node.depth, parent=node.parent)
 
 
-def param_acc(param: Tensor, rec: Recorder, node: BaseNode) -> None:
+def param_acc(param: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
     """Parameter accumulator: a `ParamNode` for `param`, if not yet recorded, inside `node.fn`.
 
     Args:
@@ -106,7 +104,7 @@ def param_acc(param: Tensor, rec: Recorder, node: BaseNode) -> None:
         rec.add_node(param, depth=node.depth + 1, parent=node.fn)
 
 
-def leaf_dummy(tensor: Tensor, rec: Recorder) -> Tensor:
+def leaf_dummy(tensor: Tensor, rec: ClassicRecording) -> Tensor:
     """Perform a dummy operation (adding 0) on a recorded tensor, so that what happens to it is told from what was.
 
     The dummy and its operation are not recorded, they point to the node of the tensor. Tensors that autograd cannot
@@ -127,7 +125,7 @@ def leaf_dummy(tensor: Tensor, rec: Recorder) -> Tensor:
     return put_dummy(tensor + 0, rec.nodes[tensor], rec) if can_follow(tensor) else tensor
 
 
-def dummy_of(tensor: Tensor, node: BaseNode, rec: Recorder) -> Tensor:
+def dummy_of(tensor: Tensor, node: BaseNode, rec: ClassicRecording) -> Tensor:
     """A copy of the tensor; it and the operation point to the node. A clone takes half as long as adding 0."""
     if torch.is_grad_enabled() or not tensor.requires_grad:
         return put_dummy(tensor.clone(), node, rec)
@@ -135,7 +133,7 @@ def dummy_of(tensor: Tensor, node: BaseNode, rec: Recorder) -> Tensor:
         return put_dummy(tensor.clone(), node, rec)
 
 
-def put_dummy(dummy: Tensor, node: BaseNode, rec: Recorder) -> Tensor:
+def put_dummy(dummy: Tensor, node: BaseNode, rec: ClassicRecording) -> Tensor:
     """Let a tensor and the operation that made it point to a node; gives the tensor."""
     rec.point(dummy, node)
     if dummy.grad_fn is not None:
@@ -155,7 +153,3 @@ def can_follow(tensor: Tensor) -> bool:
     """Whether autograd can follow the tensor, and adding 0 gives one of the same kind."""
     is_number = tensor.is_floating_point() or tensor.is_complex()
     return is_number and tensor.layout is torch.strided and tensor.element_size() > 1 and not tensor.is_inference()
-
-
-def _is_accumulation(fn: Any) -> bool:
-    return hasattr(fn, "variable") and not fn.next_functions

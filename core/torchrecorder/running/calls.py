@@ -35,7 +35,7 @@ class CallLog(Generic[CallT]):
     """
 
     def __init__(self, kind: type[CallT]) -> None:
-        self.calls: list[CallT] = []
+        self.entries: list[CallT] = []
         self._kind = kind
         self._running: list[CallT] = []
 
@@ -47,18 +47,18 @@ class CallLog(Generic[CallT]):
     def enter(self, module: Any) -> CallT:
         """Begin a call."""
         parent = self._running[-1].id if self._running else None
-        call = self._kind(len(self.calls), module, parent)
-        self.calls.append(call)
+        call = self._kind(len(self.entries), module, parent)
+        self.entries.append(call)
         self._running.append(call)
         return call
 
     def running(self, module: Any) -> CallT | None:
         """The running call of a module. Calls inside it that never ended (they raised) are given up."""
-        if not any(call.module is module for call in self._running):
-            return None
-        while self._running[-1].module is not module:
-            self._running.pop()
-        return self._running[-1]
+        for place in range(len(self._running) - 1, -1, -1):
+            if self._running[place].module is module:
+                del self._running[place + 1 :]
+                return self._running[place]
+        return None
 
     def innermost(self, modules: Sequence[Any]) -> CallT | None:
         """The innermost running call of one of the modules."""
@@ -80,11 +80,11 @@ class CallLog(Generic[CallT]):
 
     def reentered(self) -> set[Any]:
         """The modules that were called inside a call of themselves."""
-        return {call.module for call in self.calls if any(one.module is call.module for one in self._around(call))}
+        return {call.module for call in self.entries if any(one.module is call.module for one in self._around(call))}
 
     def _around(self, call: CallT) -> Iterator[CallT]:
         while call.parent is not None:
-            call = self.calls[call.parent]
+            call = self.entries[call.parent]
             yield call
 
 
