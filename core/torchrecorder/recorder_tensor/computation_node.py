@@ -204,6 +204,14 @@ class _ComputeNode(Node):
         self.output_nodes.add(output_node)
 
 
+def _is_true(module: nn.Module) -> bool:
+    """As torchview asks for children: an empty container is false, and a module without a length is true."""
+    try:
+        return bool(module)
+    except TypeError:  # a compiled module, which asks the module that it wraps
+        return True
+
+
 class ModuleNode(_ComputeNode):
     """One call of a module.
 
@@ -230,7 +238,7 @@ class ModuleNode(_ComputeNode):
         super().__init__(depth, parents, children, name)
         self.compute_unit_id = id(module_unit)
         self.is_activation = is_generator_empty(module_unit.parameters())
-        self.is_container = not any(module_unit.children())  # an empty container is false
+        self.is_container = not any(map(_is_true, module_unit.children()))
         self.input_shape = []
         self.output_shape = []
         self.output_nodes = NodeContainer() if output_nodes is None else output_nodes
