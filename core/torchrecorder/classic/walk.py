@@ -152,4 +152,7 @@ def own_parameters(module: nn.Module) -> Iterable[tuple[str, Tensor]]:
 def can_follow(tensor: Tensor) -> bool:
     """Whether autograd can follow the tensor, and adding 0 gives one of the same kind."""
     is_number = tensor.is_floating_point() or tensor.is_complex()
-    return is_number and tensor.layout is torch.strided and tensor.element_size() > 1 and not tensor.is_inference()
+    if not is_number or tensor.layout is not torch.strided or tensor.element_size() <= 1 or tensor.is_inference():
+        return False
+    # Inside of vmap, jvp and grad, `requires_grad_` raises; the steps are followed by `classic.steps`.
+    return tensor.requires_grad or not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
