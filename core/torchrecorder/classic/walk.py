@@ -105,7 +105,7 @@ def param_acc(param: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
 
 
 def leaf_dummy(tensor: Tensor, rec: ClassicRecording) -> Tensor:
-    """Perform a dummy operation (adding 0) on a recorded tensor, so that what happens to it is told from what was.
+    """Perform a dummy operation (adding 0) on a recorded tensor, to tell what happens to it from what has.
 
     The dummy and its operation are not recorded, they point to the node of the tensor. Tensors that autograd cannot
     follow (integers, sparse ones) are their own dummy.

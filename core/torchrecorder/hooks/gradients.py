@@ -1,6 +1,6 @@
 """The gradient of a value that a forward pass has shown, also if the value is overwritten afterwards.
 
-Module-level backward hooks of torch are no use here: the old ones give the gradients of a module's last operation (a
+Module-level backward hooks of torch do not serve here: the old ones give the gradients of a module's last operation (a
 linear layer's bias), and the full ones make views that an in-place activation then refuses to write to.
 """
 
@@ -99,7 +99,7 @@ class ViewOfBase:
 
     @classmethod
     def of(cls, tensor: Tensor) -> ViewOfBase | None:
-        """That of a tensor as it is; `None` if it is no view, or its base has no history."""
+        """That of a tensor as it is; `None` if it is not a view, or its base has no history."""
         base = tensor._base
         if base is None or base.grad_fn is None or base.dtype != tensor.dtype or not has_strides(base):
             return None

@@ -30,7 +30,7 @@ class OrderedSet(MutableSet[T]):
         self.map.setdefault(value)
 
     def remove(self, value: T) -> None:
-        """Take an element out; as in torchview, one that is not there is no error."""
+        """Take an element out; as in torchview, removing one that is not there does nothing."""
         self.discard(value)
 
     def discard(self, value: T) -> None:
@@ -80,11 +80,11 @@ class Node:
         return f"{self.name} at {hex(id(self))}"
 
     def add_child(self, node: Node) -> None:
-        """Make a node follow this one; the node itself is not told."""
+        """Make a node follow this one; the node itself is not changed."""
         self.children.add(node)
 
     def add_parent(self, node: Node) -> None:
-        """Make a node precede this one; the node itself is not told."""
+        """Make a node precede this one; the node itself is not changed."""
         self.parents.add(node)
 
     def remove_child(self, node: Node) -> None:

@@ -73,7 +73,7 @@ def draw_graph(
         ValueError: `depth` is negative or broken, or a size is not positive.
         RuntimeError: Both or none of `input_data` and `input_size` are given; or the forward failed, and its exception
             is in the text and the cause.
-        TypeError: `input_size` is no list or tuple.
+        TypeError: `input_size` is not a list or tuple.
     """
     place = device if device is not None else "cuda" if torch.cuda.is_available() else "cpu"
     validate_user_params(model, input_data, input_size, depth, place, dtypes)
@@ -168,7 +168,7 @@ def _run(
     mode: str,
     grad: bool,
 ) -> None:
-    _ = model.training  # What is no module is told so, rather than that its forward failed.
+    _ = model.training  # the error of what is not a module says so, rather than that its forward failed
     wrapper = module_forward_wrapper(model_graph)
     try:
         if mode not in _MODES:
@@ -179,16 +179,12 @@ def _run(
             Recorder(nn.Module.__call__, wrapper, model_graph),
             torch.set_grad_enabled(grad),
         ):
-            _call(model, x, named)
+            if isinstance(x, Mapping):
+                model(**x, **named)
+            elif isinstance(x, Sequence) and not isinstance(x, (str, bytes)):
+                model(*x, **named)
+            else:
+                raise ValueError("Unknown input type")
     except Exception as error:
         text = f"Failed to run torchgraph see error message: {type(error).__name__}: {error}"
         raise RuntimeError(text) from error
-
-
-def _call(model: nn.Module, x: Any, named: Mapping[str, Any]) -> None:
-    if isinstance(x, Mapping):
-        model(**x, **named)
-    elif isinstance(x, Sequence) and not isinstance(x, (str, bytes)):
-        model(*x, **named)
-    else:
-        raise ValueError("Unknown input type")

@@ -140,7 +140,7 @@ def get_correct_input_sizes(input_size: INPUT_SIZE_TYPE) -> CORRECTED_INPUT_SIZE
     """The list of shapes that is meant by one shape or by several.
 
     Raises:
-        TypeError: It is no list or tuple.
+        TypeError: It is not a list or tuple.
         ValueError: It is empty, or a size is not positive.
     """
     if not isinstance(input_size, (list, tuple)):

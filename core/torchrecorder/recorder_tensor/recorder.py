@@ -52,8 +52,8 @@ _replaced: dict[Callable[..., Any], Callable[..., Any]] = {}
 class Recorder:
     """Context manager that replaces the call of modules and torch's creation functions, to record what runs.
 
-    Leaving it restores what was found on entry, whoever had put that there, also after an exception. A second
-    recording in another thread waits for the first; tensors that other threads create meanwhile are not recorded.
+    Leaving it restores what was found on entry, patches of others included, also after an exception. A second recording
+    in another thread waits for the first; tensors that other threads create are not recorded.
 
     Args:
         orig_mod_forward: The call of modules as it was; kept for the reader, and not what is restored.

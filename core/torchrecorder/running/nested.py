@@ -61,7 +61,7 @@ def named_tensors(
     Args:
         obj: What to walk.
         path: What to call it.
-        objects: Also look into sets and into the attributes of objects that are no containers, such as transformers'
+        objects: Also look into sets and into the attributes of objects that are not containers, such as transformers'
             caches.
         depth: Levels to go down.
     """
@@ -135,11 +135,11 @@ def _opens_objects() -> Opens:
 
 
 def _keyed(obj: Any) -> list[tuple[Any, Any]]:
-    """The items of what can be asked like a mapping and is none (a graph of PyTorch Geometric)."""
+    """The items of what can be asked like a mapping without being one (a graph of PyTorch Geometric)."""
     if not (hasattr(type(obj), "keys") and hasattr(type(obj), "__getitem__")):
         return []
     try:
-        return [(key, obj[key]) for key in obj.keys()]  # noqa: SIM118 - it is no mapping
+        return [(key, obj[key]) for key in obj.keys()]  # noqa: SIM118 - it is not a mapping
     except Exception:  # it was something else, and the attributes say as much
         return []
 

@@ -76,9 +76,9 @@ def dictionary(obj: object) -> dict[str, Any]:
 def members(cls: type) -> tuple[MemberDescriptorType, ...]:
     """The slots of a class and of its bases."""
     return tuple(
-        found for base in cls.__mro__ if "__slots__" in vars(base) for found in vars(base).values() if _is_member(found)
+        member
+        for base in cls.__mro__
+        if "__slots__" in vars(base)
+        for member in vars(base).values()
+        if type(member) is MemberDescriptorType and member.__name__ not in ("__dict__", "__weakref__")
     )
-
-
-def _is_member(found: object) -> bool:
-    return type(found) is MemberDescriptorType and found.__name__ not in ("__dict__", "__weakref__")
