@@ -552,6 +552,12 @@ def test_making_a_recorder_disturbs_nothing() -> None:
     assert all(torch.equal(value, state[name]) for name, value in net.state_dict().items())
 
 
+def test_the_network_goes_to_the_device_that_is_asked_for() -> None:
+    net = Sequential(Linear(4, 4), nn.BatchNorm1d(4))
+    Recorder(net, input_size=(3, 4), device="meta")
+    assert {tensor.device.type for tensor in (*net.parameters(), *net.buffers())} == {"meta"}
+
+
 class Skipping(nn.Module):
     """Calls the layers of a list, one of which it has under another name too."""
 

@@ -53,6 +53,8 @@ def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[LayerTable, 
     if not {"input_size", "input_data"} & options.keys():
         raise ValueError("You must provide `input_data` or `input_size`")
     torchinfo = import_torchinfo()
+    if (device := options.get("device")) is not None:
+        net.to(device)  # torchinfo moves it, and the user goes on there
     try:
         with restored(net), logged_calls() as log:
             return cast("LayerTable", torchinfo.summary(net, **{**_DEFAULTS, **options})), log

@@ -78,6 +78,7 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording
             call.outputs += [found for _, _, found in given.values() if found is not None]
             _write_back(call, rec, node)
             call.replaced.clear()
+            call.returned = True
             rec.calls.leave()
         return _in_place_of(outputs, given)
 

@@ -21,6 +21,7 @@ class ClassicCall(ModuleCall):
     inputs: list[TensorNode] = field(default_factory=list)
     outputs: list[TensorNode] = field(default_factory=list)
     is_training: bool = False
+    returned: bool = False
     replaced: list[tuple[Any, Any]] = field(default_factory=list)
     """Pairs of an argument and the tensor that the module got in its place, while it runs."""
 

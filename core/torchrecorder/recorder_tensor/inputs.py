@@ -132,6 +132,7 @@ def get_input_tensor(
     collect_attributes: bool = False,
 ) -> list[RecorderTensor]:
     """Random inputs: for each shape and its dtype, numbers from [0, 1) cast to the dtype."""
+    # Not the random inputs of others: torchview's are uniform, from the generator that the user may have seeded.
     drawn = [torch.rand(*size).to(device=device, dtype=dtype) for size, dtype in zip(input_size, dtypes, strict=False)]
     return [get_recorder_tensor(tensor, collect_attributes) for tensor in drawn]
 

@@ -21,7 +21,6 @@ class ModuleCall:
     id: int
     module: Any
     parent: int | None
-    returned: bool = False
 
 
 CallT = TypeVar("CallT", bound=ModuleCall)
@@ -67,7 +66,7 @@ class CallLog(Generic[CallT]):
 
     def leave(self) -> None:
         """End the innermost call."""
-        self._running.pop().returned = True
+        self._running.pop()
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
