@@ -49,6 +49,15 @@ def test_outputs_in_dataclasses_and_namespaces() -> None:
         assert "output-tensor" in source
 
 
+def test_inputs_in_dataclasses_and_namespaces() -> None:
+    from types import SimpleNamespace
+
+    for wrap in (Output, lambda x: SimpleNamespace(value=x)):
+        net = Doing(lambda net, given: net.linear(given.value))
+        source = draw_graph(net, input_data=[wrap(torch.ones(1, 2))], device="cpu").visual_graph.source
+        assert source.count(" -> ") == 2
+
+
 def test_a_generator_output_stays_whole() -> None:
     kept: list[Iterator[Tensor]] = []
 

@@ -176,6 +176,9 @@ def rebuilt(obj: Any, changed: Mapping[Any, Any]) -> Any:
             return _filled_mapping(obj, changed)
         else:
             new = copy.copy(obj)
+            for name, item in changed.items():
+                object.__setattr__(new, name, item)
+            return new
         replaced = {id(item): changed[key] for key, item in items_of(obj) if key in changed}
         for name, value in attributes(obj):  # an item may be an attribute as well, as in a ModelOutput
             object.__setattr__(new, name, replaced.get(id(value), value))
