@@ -17,7 +17,7 @@ from mkdocs_torchrecorder.batch import draw, fill
 from mkdocs_torchrecorder.page import page_of_markdown
 from mkdocs_torchrecorder.processors import FillMarkers, KeepSource, ShowIndented, SplitParagraphs, TakeFences
 from mkdocs_torchrecorder.report import DiagramsFailed, Report
-from torchrecorder.diagram import Settings, site_options
+from torchrecorder.request import Settings, site_options
 
 
 class TorchRecorderExtension(Extension):

@@ -13,8 +13,8 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from torchrecorder.diagram import Settings, site_options
 from torchrecorder.errors import OptionError
+from torchrecorder.request import Settings, site_options
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,13 @@ ROOT = Path(__file__).parent.parent
 LIGHT = [
     "torchrecorder",
     "torchrecorder.cli",
-    "torchrecorder.diagram",
+    "torchrecorder.cache.remote",
+    "torchrecorder.drawing",
+    "torchrecorder.page",
+    "torchrecorder.pipeline",
+    "torchrecorder.trace",
+    "torchrecorder.view",
+    "torchrecorder.worker.client",
     "torchrecorder.errors",
     "torchrecorder.graph",
     "torchrecorder.nodes",
@@ -49,7 +55,8 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
 def test_using_plain_data_loads_nothing_heavy() -> None:
     statement = (
         "import torchrecorder; torchrecorder.Graph; torchrecorder.Diagram; dir(torchrecorder);"
-        "from torchrecorder.diagram import Pipeline, Settings, read_request; from pathlib import Path;"
+        "from torchrecorder.pipeline import Pipeline; from torchrecorder.request import Settings, read_request;"
+        "from pathlib import Path;"
         "Pipeline(Settings.for_project(Path('nowhere'))).run([])"
     )
     assert loaded_by(statement).isdisjoint(HEAVY)
@@ -65,7 +72,7 @@ def test_the_classic_renderer_needs_graphviz_but_no_torch() -> None:
 
 def test_the_tests_above_can_fail() -> None:
     assert {"torch", "numpy"} <= loaded_by("import torchrecorder; torchrecorder.capture")
-    assert "graphviz" in loaded_by("import torchrecorder.renderer.dot")
+    assert "graphviz" in loaded_by("import torchrecorder.drawing.dot")
 
 
 def test_every_public_name_is_there() -> None:
@@ -80,7 +87,7 @@ def test_every_public_name_is_there() -> None:
 
 def test_public_functions_stay_functions_whatever_is_imported_first() -> None:
     statement = (
-        "import torchrecorder.recording.child, torchrecorder.live; from torchrecorder import capture, draw;"
+        "import torchrecorder.worker.server, torchrecorder.live; from torchrecorder import capture, draw;"
         "assert callable(capture) and callable(draw) and callable(torchrecorder.capture)"
     )
     assert "torch" in loaded_by(statement)

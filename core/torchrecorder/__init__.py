@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchrecorder.diagram import Diagram as Diagram
     from torchrecorder.graph import Graph as Graph
     from torchrecorder.helpers import make_dot as make_dot
     from torchrecorder.helpers import record as record
     from torchrecorder.helpers import render_network as render_network
     from torchrecorder.live import draw as draw
+    from torchrecorder.page import Diagram as Diagram
     from torchrecorder.recorder import Recorder as Recorder
     from torchrecorder.recording import capture as capture
     from torchrecorder.renderer.base import BaseRenderer as BaseRenderer
@@ -23,7 +23,7 @@ __version__ = "2.0.0.dev0"
 
 _HOMES = {
     "BaseRenderer": "torchrecorder.renderer.base",
-    "Diagram": "torchrecorder.diagram",
+    "Diagram": "torchrecorder.page",
     "Graph": "torchrecorder.graph",
     "GraphvizRenderer": "torchrecorder.renderer.gv",
     "GraphvizStyler": "torchrecorder.renderer.gv",

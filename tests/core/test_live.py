@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 import torchrecorder
+from torchrecorder.drawing import StyledNode
 from torchrecorder.errors import EngineNotFound, ForwardError, InputError, OptionError, StylerError
 from torchrecorder.graph import from_json
-from torchrecorder.renderer import StyledNode
 
 
 class Net(nn.Module):

@@ -14,7 +14,8 @@ from tests.mkdocs_ext.nets import write_nets
 from tests.mkdocs_ext.placements import FENCE
 from tests.mkdocs_ext.seeing import see
 from tests.mkdocs_ext.site import Site
-from torchrecorder.diagram import Pipeline, read_request
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.request import read_request
 
 REQUEST = read_request("nets.Net", {"shape": "1,3"})
 

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from torchrecorder.cli.shared import FAILED, Commands, add_docs, pipeline_of, read_docs, remarks_of
-from torchrecorder.diagram import Collected, Pipeline, Verdict
+from torchrecorder.pipeline import Collected, Pipeline
 from torchrecorder.request import RecordingRequest
+from torchrecorder.trace.freshness import Verdict
 
 
 def add_to(commands: Commands) -> None:

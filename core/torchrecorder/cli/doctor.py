@@ -11,12 +11,11 @@ from pathlib import Path
 
 from torchrecorder import __version__
 from torchrecorder.cli.shared import FAILED, Commands
-from torchrecorder.diagram import Settings
-from torchrecorder.diagram.worker import Worker
+from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineNotFound, TorchMissing
 from torchrecorder.old import old_distribution
-from torchrecorder.renderer.layout import find_engine
-from torchrecorder.request import RecordingRequest
+from torchrecorder.request import RecordingRequest, Settings
+from torchrecorder.worker.client import Worker
 
 
 def add_to(commands: Commands) -> None:

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 from torchrecorder.cli.shared import FAILED, Commands, add_remote, remarks_of
-from torchrecorder.diagram import OPTIONS, Diagram, Pipeline, Progress, Settings, read_request
-from torchrecorder.diagram.options import one_depth
 from torchrecorder.errors import OptionError
+from torchrecorder.page import Diagram
+from torchrecorder.pipeline import Pipeline, Progress
+from torchrecorder.request import OPTIONS, Settings, one_depth, read_request
 
 
 def add_to(commands: Commands) -> None:

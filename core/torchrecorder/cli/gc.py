@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from torchrecorder.cache.sweep import sweep
 from torchrecorder.cli.shared import USAGE, Commands
-from torchrecorder.diagram.sweep import sweep
 
 
 def add_to(commands: Commands) -> None:

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeAlias
 
-from torchrecorder.diagram import Collected, Pipeline, collect
-from torchrecorder.diagram.worker import Worker
 from torchrecorder.errors import OptionError
+from torchrecorder.pipeline import Collected, Pipeline, collect
+from torchrecorder.worker.client import Worker
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a command adds its parser to."""

@@ -11,11 +11,12 @@ from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from torchrecorder.cli.lanes import open_lane
 from torchrecorder.cli.shared import FAILED, USAGE, Commands, add_docs, add_remote, pipeline_of, read_docs, remarks_of
-from torchrecorder.diagram import Collected, DiagramRequest, Verdict, place
 from torchrecorder.errors import ClusterFailed
-from torchrecorder.request import RecordingRequest
+from torchrecorder.pipeline import Collected
+from torchrecorder.request import DiagramRequest, RecordingRequest, place
+from torchrecorder.trace.freshness import Verdict
+from torchrecorder.worker.lanes import open_lane
 
 _PART = 8
 """The most recordings that are handed out together, so that a bar can move and nobody waits for a last long part."""

@@ -10,7 +10,7 @@ from typing import Any
 import graphviz
 from graphviz.backend import dot_command
 
-from torchrecorder.renderer.layout import find_engine
+from torchrecorder.engine import find_engine
 
 
 def save(visual_graph: graphviz.Digraph, image_format: str = "png") -> str:

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from torchrecorder.errors import InputError
 from torchrecorder.graph.model import Mode
-from torchrecorder.recording.ladder.guess import Guess
-from torchrecorder.recording.ladder.guesses import guesses
-from torchrecorder.recording.ladder.proof import refusal
+from torchrecorder.recording.guess.guess import Guess
+from torchrecorder.recording.guess.guesses import guesses
+from torchrecorder.recording.guess.proof import refusal
 from torchrecorder.request import InputSpec
 
 _SHOWN = 12
