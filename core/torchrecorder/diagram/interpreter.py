@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import site
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,8 +27,18 @@ def environment(python: str, folder: Path) -> dict[str, str]:
         python: The other Python it is for; that of the build, if empty.
         folder: Where something may be written that lives as long as the process.
     """
-    path = [_own_folder(python, folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(path)}
+    return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": import_path(_own_folder(python, folder))}
+
+
+def import_path(own: str) -> str:
+    """`PYTHONPATH` for a process that has to find torchrecorder in a folder.
+
+    What stands there comes before Python's own library. So site-packages, where the process looks anyway, is left out:
+    a backport that an old package has installed, such as `dataclasses`, would take the place of the real module.
+    """
+    looked_in = map(os.path.realpath, site.getsitepackages())
+    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return os.pathsep.join([*([] if own in looked_in else [own]), *given])
 
 
 def _own_folder(python: str, folder: Path) -> str:

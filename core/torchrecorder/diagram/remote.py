@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from torchrecorder.diagram.interpreter import import_path
 from torchrecorder.diagram.process import LineProcess
 from torchrecorder.diagram.store import Shelf, entry_name, entry_of, entry_text, object_name, object_of
 from torchrecorder.errors import FormatError
@@ -23,7 +24,8 @@ from torchrecorder.errors import FormatError
 _START_TIMEOUT_S = 30.0
 _SECRETS = re.compile(r"(?<=://)[^/@]*@|[?#].*")
 _PACKAGE = Path(__file__).resolve().parents[1]
-_OURS = "No module named 'fsspec'"
+_OURS = re.compile("No module named 'fsspec'|\"aiohttp\"")
+"""Which libraries are missing where the extra helps; fsspec alone comes with torch."""
 
 
 class Remote:
@@ -121,7 +123,7 @@ class Remote:
         if "cannot" not in greeting:
             return True
         cause = str(greeting["cannot"])
-        hint = 'install the extra "remote": pip install "torchrecorder-docs[remote]"' if _OURS in cause else ""
+        hint = 'install the extra "remote": pip install "torchrecorder-docs[remote]"' if _OURS.search(cause) else ""
         self.problem = f"cannot use the remote cache {self._shown()}: {cause}" + (f"; {hint}" if hint else "")
         self.close()
         return False
@@ -134,8 +136,7 @@ class Remote:
         handle, log = tempfile.mkstemp(prefix="torchrecorder-")
         os.close(handle)
         self._log = Path(log)
-        path = [str(_PACKAGE.parent), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+        environment = {**os.environ, "PYTHONPATH": import_path(str(_PACKAGE.parent))}
         self._process = LineProcess(
             [sys.executable, "-P", "-m", "torchrecorder.remote", self._url], environment, self._log
         )
