@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import nox
@@ -34,7 +36,8 @@ def install(session: nox.Session, *packages: str) -> None:
     torch goes first and alone: asked for by another package, pip may choose a build with gigabytes of CUDA libraries.
     """
     session.install(f"torch=={pinned('torch')}")
-    session.install("-c", "constraints.txt", *packages)
+    if packages:
+        session.install("-c", "constraints.txt", *packages)
 
 
 def group(name: str) -> tuple[str, ...]:
@@ -132,6 +135,42 @@ def aside(session: nox.Session, seed: str) -> str:
     folder = str(Path(session.create_tmp()) / seed)
     session.run("python", "-m", "pip", "install", "--no-deps", "--upgrade", "--target", folder, *ORIGINALS[seed])
     return folder
+
+
+@nox.session(reuse_venv=False)
+def dist(session: nox.Session) -> None:
+    """Build the sdist and from it the wheel, check what is in them, and use each extra of the wheel once.
+
+    The environment has nothing else in it: no checkout, and beside torch nothing that another extra has brought.
+    """
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    with only_now(session, "build", "twine"):
+        session.run("python", "-m", "build", "--outdir", "dist")
+        session.run("python", "tests/wheel/contents.py", "dist")
+        (wheel,), (sdist,) = (ROOT / "dist").glob("*.whl"), (ROOT / "dist").glob("*.tar.gz")
+        session.run("twine", "check", "--strict", str(wheel), str(sdist))
+    with only_now(session, str(wheel)):
+        session.run("python", "-I", "tests/wheel/use.py", "bare")
+    install(session)
+    for extra in PROJECT["project"]["optional-dependencies"]:
+        asked = "dask,mkdocs" if extra == "dask" else extra  # a cluster records what a documentation asks for
+        with only_now(session, f"{wheel}[{asked}]"):
+            session.run("python", "-I", "tests/wheel/use.py", extra)
+
+
+@contextlib.contextmanager
+def only_now(session: nox.Session, *packages: str) -> Iterator[None]:
+    """Packages that are gone again afterwards, with all that they brought."""
+    before = installed(session)
+    session.install("-c", "constraints.txt", *packages)
+    yield
+    session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", *sorted(installed(session) - before))
+
+
+def installed(session: nox.Session) -> set[str]:
+    """The distributions of a session's environment."""
+    listed = session.run("python", "-m", "pip", "list", "--format=freeze", silent=True, log=False, stderr=None)
+    return {line.partition("==")[0] for line in str(listed).splitlines()}
 
 
 @nox.session
