@@ -33,7 +33,7 @@ def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[Table, set[n
         The table, and the modules that were called inside themselves.
 
     Raises:
-        ImportError: torchinfo is not installed.
+        ImportError: torchinfo or numpy is not installed.
         ValueError: There is neither `input_data` nor `input_size`.
         RuntimeError: The forward pass failed (from torchinfo).
     """
@@ -55,12 +55,12 @@ def import_torchinfo() -> Any:
     """The module `torchinfo.torchinfo`.
 
     Raises:
-        ImportError: It is not installed.
+        ImportError: It or numpy is not installed.
     """
     try:
         return import_module("torchinfo.torchinfo")
     except ModuleNotFoundError as error:
-        advice = "python -m pip install 'torchrecorder-docs[torch]' gives you both"
+        advice = "python -m pip install 'torchrecorder-docs[scio]' gives you both"
         raise ImportError(f"torchrecorder.activations.Recorder needs torchinfo and numpy; {advice}") from error
 
 
