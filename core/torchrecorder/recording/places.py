@@ -5,20 +5,13 @@ from __future__ import annotations
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-import torch
-from torch import nn
-
 from torchrecorder.recording.origin import import_path, is_users
+from torchrecorder.running import torch_private
 
-
-def _code_named(name: str, code: CodeType) -> CodeType:
-    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
-
-
-CALL: CodeType = nn.Module._call_impl.__code__
+CALL: CodeType | None = torch_private.MODULE_CALL.get()
 """What runs a module, with the hooks in the function inside it."""
-HOOKED_CALL = _code_named("inner", CALL)
-APPLY: CodeType = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
+HOOKED_CALL: CodeType | None = torch_private.HOOKED_CALL.get()
+APPLY: CodeType | None = torch_private.FUNCTION_CALL.get()
 
 
 class Place(NamedTuple):
