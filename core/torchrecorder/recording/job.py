@@ -22,6 +22,7 @@ from torchrecorder.recording.run import Forward, run_as
 from torchrecorder.recording.target import load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
 from torchrecorder.tracing import Trace
+from torchrecorder.troubles import failed_inside, is_own
 
 
 def begin(job: Mapping[str, Any]) -> Trace:
@@ -55,10 +56,13 @@ def answer_line(job: Mapping[str, Any], trace: Trace | None = None) -> bytes:
     """The answer as a line of JSON, whatever happens."""
     try:
         return _line(answer(job, trace))
-    except BaseException as error:  # what is left is our own fault, or a KeyboardInterrupt
+    except BaseException as error:  # what is left is our own fault, or no Exception, or one that cannot be told
+        target = job["request"]["target"]
+        if isinstance(error, Exception) and is_own(error):
+            return _line({"error": failed_inside(target, error).to_json()})
         how = f"{type(error).__name__}: {error}"
         trace_text = "".join(traceback.format_exception(error))
-        return _line({"error": WorkerCrashed(job["request"]["target"], how, trace_text).to_json()})
+        return _line({"error": WorkerCrashed(target, how, trace_text).to_json()})
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()

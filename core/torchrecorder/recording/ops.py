@@ -145,12 +145,14 @@ class OpLog:
         fresh = self._fresh(given, out)
         if not fresh and not overwritten:
             return
+        call, source = self._scopes.locate(reads=bool(given))
+        if call is None:
+            return
         values = self._values
         inputs = values.read_all(given)
         op = len(self.rows)
         mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)])
         outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
-        call, source = self._scopes.locate()
         self._adopt(running.results, outputs[0])
         facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind)
         self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *facts))

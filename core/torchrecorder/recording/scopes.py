@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
-import torch
+import torch.utils.checkpoint
 from torch import nn
-from torch.utils.checkpoint import CheckpointFunction
 
 from torchrecorder.graph.model import CallKind
 from torchrecorder.recording.modules import ModuleNames
@@ -153,11 +152,17 @@ class Scopes:
             others = [one for one in top.applied if one.frame is not frame]
             top.applied = [*others, Applied(function, frame, frame.f_lasti)]
 
-    def locate(self) -> tuple[int, str | None]:
-        """Id of the innermost call, and `file:line` of the statement outside torch that runs in it."""
-        return self._locate(sys._getframe(2))
+    def locate(self, reads: bool = True) -> tuple[int | None, str | None]:
+        """Id of the innermost call, and `file:line` of the statement outside torch that runs in it.
 
-    def _locate(self, frame: FrameType | None) -> tuple[int, str | None]:
+        There is no call where torch works for itself: it imports a part of itself, or keeps the books of a checkpoint.
+
+        Args:
+            reads: Whether the operation reads tensors, which the books of a checkpoint do not.
+        """
+        return self._locate(sys._getframe(2), reads)
+
+    def _locate(self, frame: FrameType | None, reads: bool | None = None) -> tuple[int | None, str | None]:
         top = self.stack[-1]
         source: str | None = None
         inner: list[tuple[FrameType | Applied, Any]] = []
@@ -173,10 +178,12 @@ class Scopes:
             if applied:
                 met += [one for one in applied if one.is_at(frame)]
                 inner += [(one, one.function) for one in applied if one.is_at(frame) and one.runs(above)]
-            if place.may_be_scope:
+            if place.is_looked_at:
+                if reads is not None and source is None and (place.is_import or (place.is_checkpoint and not reads)):
+                    return None, None
                 if CALL is None and self._is_running(frame):
                     break
-                scope = _scope_of(frame, top)
+                scope = _scope_of(frame, top) if place.may_be_scope else None
                 if scope is not None:
                     inner.append((frame, scope))
             above, frame = frame, frame.f_back
@@ -239,7 +246,7 @@ def _scope_of(frame: FrameType, top: Running) -> Any:
 
 def _is_means(function: type) -> bool:
     """Whether the function is a means of torch's, and nothing of the model's."""
-    return function is CheckpointFunction
+    return function.__module__ == torch.utils.checkpoint.__name__
 
 
 def _first_argument(frame: FrameType, code: CodeType) -> Any:

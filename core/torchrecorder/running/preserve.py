@@ -84,6 +84,8 @@ def _modes() -> Iterator[None]:
             torch.set_float32_matmul_precision(precision)
         if _default_device() != device:
             torch.set_default_device(device)
+            if device is None:  # before torch 2.9 a device of None is one that was set, and cannot be asked for
+                vars(torch_private.DEFAULT_DEVICE.get()).pop("device_context", None)
 
 
 def _default_device() -> Any:

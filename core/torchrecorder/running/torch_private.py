@@ -205,9 +205,6 @@ def _functorch() -> tuple[Callable[..., Any], ...]:
 def _skipper() -> Callable[[CodeType], None]:
     from torch._C._dynamo import eval_frame
 
-    if not hasattr(eval_frame, "set_code_exec_strategy"):  # torch 2.6
-        skip: Callable[[CodeType], None] = eval_frame.skip_code
-        return skip
     action = eval_frame._FrameAction.SKIP
     strategy = eval_frame._FrameExecStrategy(action, action)
     return lambda code: eval_frame.set_code_exec_strategy(code, strategy)
