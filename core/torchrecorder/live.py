@@ -12,8 +12,8 @@ from torchrecorder.diagram.draw import draw as draw_graphs
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
-from torchrecorder.recording import capture
 from torchrecorder.recording.arguments import Arguments, as_arguments
+from torchrecorder.recording.engine import capture
 from torchrecorder.recording.inputs import make_inputs
 from torchrecorder.renderer.layout import find_engine
 from torchrecorder.request import shapes_from

@@ -14,9 +14,10 @@ import torch
 
 from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed
 from torchrecorder.graph import Graph, to_json
-from torchrecorder.recording import capture, forking
+from torchrecorder.recording import forking
 from torchrecorder.recording.arguments import load_arguments
 from torchrecorder.recording.classic import ClassicSession
+from torchrecorder.recording.engine import capture
 from torchrecorder.recording.inputs import make_inputs
 from torchrecorder.recording.run import Forward, run_as
 from torchrecorder.recording.target import load_model
