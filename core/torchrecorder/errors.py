@@ -10,8 +10,12 @@
     ├── ForwardError(RuntimeError)       the forward raised; names the layer it happened in
     ├── WorkerError(RuntimeError)        the process that records could not do its job
     │   ├── TorchMissing                 its Python has no torch
+    │   │   ├── TorchBroken              importing it raises
+    │   │   └── TorchTooOld              older than any that is promised
+    │   ├── WorkerNotStarted             it ended before it could record
     │   ├── WorkerTimeout                it took too long
-    │   └── WorkerCrashed                it died
+    │   ├── WorkerCrashed                it died
+    │   └── FailedInside                 our own code raised
     ├── EngineError(RuntimeError)        the layout engine failed
     │   └── EngineNotFound               there is none
     ├── OutOfDate(RuntimeError)          the model changed, and it cannot be recorded here
@@ -34,6 +38,8 @@ An error is built from facts, which stay readable as attributes; its sentence is
 
 from __future__ import annotations
 
+import contextlib
+import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -267,9 +273,91 @@ class TorchMissing(WorkerError):
     def hint(self) -> str:
         """The three ways out."""
         return (
-            "install torch there (a CPU build is enough), name another Python with the option `python`,"
-            " or build with a cache made on a machine that has it"
+            f"install torch there, {self.python} -m pip install torch (a CPU build is enough), name another Python with"
+            " the option `python`, or build with a cache made on a machine that has it"
         )
+
+
+@dataclass(eq=False)
+class TorchBroken(TorchMissing):
+    """The Python that records has a torch whose import raises."""
+
+    def hint(self) -> str:
+        """The command that repairs it."""
+        return f"{self.python} -m pip install --force-reinstall torch repairs it"
+
+
+@dataclass(eq=False)
+class TorchTooOld(TorchMissing):
+    """The Python that records has a torch that is older than any that is promised."""
+
+    version: str = ""
+    oldest: str = ""
+
+    def summary(self) -> str:
+        """Which version is there, and which is needed."""
+        return f"cannot record {self.target}: {self.python} has torch {self.version}, older than {self.oldest}"
+
+    def hint(self) -> str:
+        """The command that gives a newer one."""
+        return f"{self.python} -m pip install 'torch>={self.oldest}' brings one that can be recorded with"
+
+
+@dataclass(eq=False)
+class WorkerNotStarted(WorkerError):
+    """The process that records ended before it could say what its torch is."""
+
+    python: str
+    how: str
+    log: str = ""
+
+    def summary(self) -> str:
+        """Which Python ended, and how."""
+        return f"cannot record {self.target}: {self.python} ended before it could record: {self.how}"
+
+    def details(self) -> str:
+        """The last lines it printed."""
+        return self.log
+
+
+@dataclass(eq=False)
+class FailedInside(WorkerError):
+    """Our own code raised an exception, and not the user's."""
+
+    cause: str
+    """The exception as `Type: message`."""
+    origin: str = ""
+    """`file:line` of the innermost frame of ours."""
+    torch: str = ""
+    """The version of torch; empty before it is imported."""
+    traceback: str = ""
+    at_start: bool = False
+    """Whether nothing at all can be recorded, and not only this target."""
+
+    def summary(self) -> str:
+        """The exception and where it was raised."""
+        torch = f", with torch {self.torch}" if self.torch else ""
+        where = f" ({self.origin})" if self.origin else ""
+        return f"cannot record {self.target}: torchrecorder failed inside{torch}: {self.cause}{where}"
+
+    def hint(self) -> str:
+        """Where to report it."""
+        address = _issues()
+        return f"please report it: {address}" if address else "please report it"
+
+    def details(self) -> str:
+        """The traceback."""
+        return self.traceback
+
+
+def _issues() -> str:
+    """The address of our issue tracker, if the distribution names one."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        for link in importlib.metadata.metadata("torchrecorder-docs").get_all("Project-URL") or []:
+            label, _, address = link.partition(", ")
+            if label.lower() in ("issues", "issue tracker", "bug tracker"):
+                return str(address)
+    return ""
 
 
 @dataclass(eq=False)

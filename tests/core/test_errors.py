@@ -31,6 +31,10 @@ EXAMPLES = [
     errors.ClusterFailed("tcp://host:8786", "no answer", "is its scheduler running there?"),
     errors.NotDrawn(),
     errors.StylerError("pkg.Mine", ("style_node for 'fc' raised ValueError: no",), "Traceback …"),
+    errors.TorchBroken("pkg.Net", "python", "OSError: no such file"),
+    errors.TorchTooOld("pkg.Net", "python", version="1.13.1", oldest="2.8"),
+    errors.WorkerNotStarted("pkg.Net", "python", "exit status 1"),
+    errors.FailedInside("pkg.Net", "AttributeError: no", "torchrecorder/recording/ops.py:1", "2.15.0"),
 ]
 
 

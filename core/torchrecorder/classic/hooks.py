@@ -10,10 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.classic.calls import ClassicCall
-from torchrecorder.classic.known import version_of
 from torchrecorder.classic.walk import can_follow, dummy_of, leaf_acc, op_acc, own_parameters, tensor_acc
 from torchrecorder.nodes import BaseNode, LayerNode, ParamNode, TensorNode
-from torchrecorder.running import map_tensors
+from torchrecorder.running import map_tensors, torch_private
 
 if TYPE_CHECKING:
     from torchrecorder.recorder import Recorder
@@ -40,7 +39,7 @@ def prehook(module: nn.Module, inputs: Any, rec: Recorder, node: LayerNode) -> A
     Returns:
         The leaf-equivalent of `inputs`.
     """
-    with torch._C.DisableTorchFunction():
+    with torch_private.without_torch_function():
         for name, param in own_parameters(module):
             known = rec.nodes.get(param)
             if known is None:
@@ -69,7 +68,7 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: Recorder, node: 
     Returns:
         The leaf-equivalent of `outputs`.
     """
-    with torch._C.DisableTorchFunction():
+    with torch_private.without_torch_function():
         call = rec.calls.running(module)
         taken = call.inputs if call is not None else _known(_tensors(inputs), rec)
         given: _Pairs = {}
@@ -103,7 +102,7 @@ def _keywords(module: nn.Module, kwargs: dict[str, Any], rec: Recorder, node: La
     call = rec.calls.running(module)
     if call is None:
         return kwargs
-    with torch._C.DisableTorchFunction():
+    with torch_private.without_torch_function():
         rec.calls.suspend()
         taken = _taken(kwargs, rec, node)
         rec.calls.resume(call)
@@ -254,7 +253,7 @@ def _write_back(call: ClassicCall, rec: Recorder, node: LayerNode) -> None:
     if call.given is None or call.parent is None:  # the user's own tensors stay as they are
         return
     for tensor, dummy in call.given:
-        if version_of(dummy) == 0 or dummy.grad_fn is None:
+        if torch_private.version_of(dummy) == 0 or dummy.grad_fn is None:
             continue
         op_acc(dummy.grad_fn, rec, node)
         try:

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from torchrecorder.nodes import TensorNode
+from torchrecorder.running.torch_private import version_of
 
 
 class Known:
@@ -37,8 +38,3 @@ class Known:
     def has(self, tensor: Tensor) -> bool:
         """Whether the tensor is a key of the nodes, written to or not."""
         return tensor in self._nodes
-
-
-def version_of(tensor: Tensor) -> int:
-    """Counts the writes in place; 0 for tensors of inference mode, which do not count."""
-    return 0 if tensor.is_inference() else tensor._version

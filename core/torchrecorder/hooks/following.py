@@ -10,6 +10,7 @@ from torch.autograd.graph import Node
 
 from torchrecorder.hooks.gradients import Gathered, Report, View, Watch, alias, has_strides, watch, watched
 from torchrecorder.running import map_tensors, named_tensors
+from torchrecorder.running.torch_private import base_of, version_of
 
 Choose = Callable[[Tensor], bool]
 
@@ -73,16 +74,16 @@ class OneInput:
 
     def __init__(self, given: Tensor, report: Report) -> None:
         self.shown = alias(given)
-        self._given, self._version, base = given, given._version, given._base
+        self._given, self._version, base = given, version_of(given), base_of(given)
         self._base_edge = None if base is None else (base.grad_fn, base.output_nr)
         self._node = cast("Node", self.shown.grad_fn)
         self._watch = Watch(self._node, 0, report)
 
     def after(self, output: Any) -> None:
         """Look at what the call gave, and at what it did."""
-        shown, base = self.shown, self.shown._base
-        is_apart = type(output) is Tensor and output is not shown and output._base is not base
-        if base is None or (is_apart and shown._version == self._version):
+        shown, base = self.shown, base_of(self.shown)
+        is_apart = type(output) is Tensor and output is not shown and base_of(output) is not base
+        if base is None or (is_apart and version_of(shown) == self._version):
             return
         node, place = self._base_edge or self._node.next_functions[0]
         if node is not None and not base.is_leaf and base.dtype == shown.dtype and has_strides(base):

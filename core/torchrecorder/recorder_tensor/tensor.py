@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import torch
 from torch import ScriptMethod, Tensor
 
 from torchrecorder.recorder_tensor.attaching import attach_node, tensor_name
@@ -15,6 +14,7 @@ from torchrecorder.recorder_tensor.attributes import stringify_attributes
 from torchrecorder.recorder_tensor.collecting import collect_shape, collect_tensor_node
 from torchrecorder.recorder_tensor.computation_node import FunctionNode, NodeContainer, TensorNode
 from torchrecorder.recorder_tensor.walking import tensors_within
+from torchrecorder.running import torch_private
 
 L = TypeVar("L")
 _MISSING: Any = object()
@@ -169,7 +169,7 @@ def _attach_outputs(call: FunctionNode, outputs: list[RecorderTensor], first: Te
 
 def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:
     """What `Tensor.__deepcopy__` gives, as one of ours: torch cannot make a new tensor of this class by itself."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with torch_private.without_subclass_function():
         plain = tensor.as_subclass(Tensor)
         copied = copy.deepcopy(plain, memo).as_subclass(type(tensor))
     memo[id(tensor)] = copied
@@ -178,7 +178,7 @@ def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:
 
 def _formatted(tensor: Tensor, how: str) -> str:
     """What `Tensor.__format__` gives: of a subclass with one number, torch formats the object, not the number."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with torch_private.without_subclass_function():
         return format(tensor.as_subclass(Tensor), how)
 
 

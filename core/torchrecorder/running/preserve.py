@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
+
+from torchrecorder.running import torch_private
 
 
 @contextmanager
@@ -82,11 +84,16 @@ def _modes() -> Iterator[None]:
             torch.set_float32_matmul_precision(precision)
         if _default_device() != device:
             torch.set_default_device(device)
+            if device is None:  # before torch 2.9 a device of None is one that was set, and cannot be asked for
+                vars(torch_private.DEFAULT_DEVICE.get()).pop("device_context", None)
 
 
 def _default_device() -> Any:
     """The device that was set; None if none was, which costs less than the CPU does when it is set."""
-    held = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    context = torch_private.DEFAULT_DEVICE.get()
+    if context is None:
+        return torch.get_default_device()
+    held = getattr(context, "device_context", None)
     return None if held is None else held.device
 
 
@@ -96,10 +103,10 @@ def _eager() -> Iterator[None]:
 
     Only if the compiler is loaded: loading it takes seconds, and without it nothing can have been compiled before.
     """
-    if "torch._dynamo" not in sys.modules:
+    if "torch._dynamo" not in sys.modules or (stance := torch_private.STANCE.get()) is None:
         yield
         return
-    with torch.compiler.set_stance("force_eager"):
+    with stance("force_eager"):
         yield
 
 
@@ -109,5 +116,5 @@ def _unfused() -> AbstractContextManager[None]:
     After some runs their executor fuses what it has seen and prepares for autograd, so a recording would depend on
     what the process did before, and could fail in inference mode.
     """
-    unfused: AbstractContextManager[None] = torch.jit.optimized_execution(False)  # type: ignore[attr-defined]
-    return unfused
+    optimized = torch_private.UNFUSED.get()
+    return nullcontext() if optimized is None else optimized(False)

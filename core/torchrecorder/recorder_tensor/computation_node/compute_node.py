@@ -11,11 +11,12 @@ from torch import nn
 from torchrecorder.recorder_tensor.checks import is_generator_empty
 from torchrecorder.recorder_tensor.computation_node.base_node import Node
 from torchrecorder.recorder_tensor.ordered_set import NodeContainer
+from torchrecorder.running import torch_private
 
 
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
     """The shape of a tensor; asking a recording one is not recorded."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with torch_private.without_subclass_function():
         return tuple(tensor.shape)
 
 

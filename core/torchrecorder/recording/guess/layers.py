@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from torchrecorder.recording.guess.guess import Guess, required
 from torchrecorder.request import InputSpec
@@ -105,7 +104,7 @@ def _accepted(layer: nn.Module, batch: int) -> Iterator[InputSpec]:
     elif isinstance(layer, nn.LayerNorm):
         yield InputSpec((batch, 16, *layer.normalized_shape))
         yield InputSpec((batch, *layer.normalized_shape))
-    elif isinstance(layer, _BatchNorm):
+    elif isinstance(layer, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)):
         yield InputSpec((2, layer.num_features, 32, 32))
         yield InputSpec((2, layer.num_features))
 
