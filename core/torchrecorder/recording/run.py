@@ -21,7 +21,7 @@ from torchrecorder.recording.skeleton import Skeleton
 from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import named_tensors
-from torchrecorder.running.preserve import undisturbed
+from torchrecorder.running.restore import preserved_process_state
 
 Run = Literal["auto", "real", "fake", "meta"]
 
@@ -106,7 +106,7 @@ def prepared(
             paths = {id(module): path for path, module in stand_in.named_modules()}
             originals = [(old, paths[id(new)]) for old, new in skeleton.modules if id(new) in paths and old is not new]
             ready = session(stand_in, originals, tensors.before_write, given.unseen)
-        stack.enter_context(undisturbed(forward.seed))
+        stack.enter_context(preserved_process_state(forward.seed))
         stack.enter_context(tensors.running())
         yield ready, args, kwargs
 

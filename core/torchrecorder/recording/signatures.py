@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor, nn
 
+from torchrecorder.running.facts import forward_parameters
 from torchrecorder.running.nested import named_tensors
 
 _Names = tuple[tuple[str, ...], str]
@@ -50,16 +50,13 @@ class Signatures:
         try:
             return self._known[forward]
         except KeyError:
-            found = self._known[forward] = _parameter_names(module.forward)
+            found = self._known[forward] = _parameter_names(module)
             return found
 
 
-def _parameter_names(forward: Any) -> _Names:
+def _parameter_names(module: nn.Module) -> _Names:
     """The names that positions have, and the name of what is left over (`args` in `*args`)."""
-    try:
-        parameters = inspect.signature(forward).parameters.values()
-    except (ValueError, TypeError):
-        return (), ""
+    parameters = forward_parameters(module)
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
     return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)), rest
 

@@ -220,6 +220,12 @@ def without_subclass_function() -> AbstractContextManager[Any]:
     return (NO_SUBCLASS_FUNCTION.get() or contextlib.nullcontext)()  # type: ignore[no-any-return]
 
 
+def is_functorch_wrapped(tensor: Tensor) -> bool:
+    """Whether a transform of torch.func has put something around the tensor."""
+    functions = FUNCTORCH.get()
+    return functions is not None and bool(functions[1](tensor))
+
+
 def sees_writes() -> bool:
     """Whether a write into the memory of a parameter is seen before it happens, so that it can be undone."""
     return all(part.get() is not None for part in (DISPATCH_MODE, SCHEMA, STORAGE_ADDRESS))

@@ -1,17 +1,139 @@
-"""The three kinds of nodes: tensors, calls of modules, calls of functions."""
+"""The nodes of a recorded graph (tensors, calls of modules and of functions), and the ordered set they are kept in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Optional, Tuple  # noqa: UP035 - signatures are torchview's, to the letter
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, MutableSet, Optional, Tuple, TypeVar  # noqa: UP035 - as torchview's users may subscript them
 
 import torch
 from torch import nn
+from torch.nn.parameter import Parameter
 
-from torchrecorder.recorder_tensor.checks import is_generator_empty
-from torchrecorder.recorder_tensor.computation_node.base_node import Node
-from torchrecorder.recorder_tensor.ordered_set import NodeContainer
 from torchrecorder.running import torch_private
+
+T = TypeVar("T")
+
+
+class OrderedSet(MutableSet[T]):
+    """A set whose iteration order is the order of insertion, so that one model always gives one text of DOT."""
+
+    def __init__(self, iterable: Any | None = None) -> None:
+        elements: Iterable[T] = () if iterable is None else iterable
+        self.map: dict[T, None] = dict.fromkeys(elements)
+
+    def __len__(self) -> int:
+        return len(self.map)
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.map
+
+    def add(self, value: T) -> None:
+        """Put an element at the end; one that is there already keeps its place."""
+        self.map.setdefault(value)
+
+    def remove(self, value: T) -> None:
+        """Take an element out; as in torchview, removing one that is not there does nothing."""
+        self.discard(value)
+
+    def discard(self, value: T) -> None:
+        """Take an element out if it is there."""
+        self.map.pop(value, None)
+
+    def __iter__(self) -> Generator[T, Any, Any]:
+        yield from self.map
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        return f"{name}({list(self.map)})" if self.map else name
+
+
+NodeContainer = OrderedSet
+"""The name under which torchview's nodes use it."""
+
+
+class Node:
+    """Base class of the nodes of a recorded graph.
+
+    Attributes:
+        depth: Level in the hierarchy of modules; the model is on level 0.
+        name: What the drawing calls it.
+        parents: The nodes it comes from.
+        children: The nodes that come from it.
+        node_id: Names it in the drawing; nodes with the same id are drawn once.
+    """
+
+    def __init__(
+        self,
+        depth: int,
+        parents: NodeContainer[Node] | Node | None = None,
+        children: NodeContainer[Node] | Node | None = None,
+        name: str = "node",
+    ) -> None:
+        self.children = _container(children)
+        self.parents = _container(parents)
+        self.name = name
+        self.depth = depth
+        self.node_id = "null"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"{self.name} at {hex(id(self))}"
+
+    def add_child(self, node: Node) -> None:
+        """Make a node follow this one; the node itself is not changed."""
+        self.children.add(node)
+
+    def add_parent(self, node: Node) -> None:
+        """Make a node precede this one; the node itself is not changed."""
+        self.parents.add(node)
+
+    def remove_child(self, node: Node) -> None:
+        """Forget a child, if it is one."""
+        self.children.remove(node)
+
+    def remove_parent(self, node: Node) -> None:
+        """Forget a parent, if it is one."""
+        self.parents.remove(node)
+
+    def set_children(self, node_arr: NodeContainer[Node]) -> None:
+        """Replace all children."""
+        self.children = node_arr
+
+    def set_parents(self, node_arr: NodeContainer[Node]) -> None:
+        """Replace all parents."""
+        self.parents = node_arr
+
+    def is_root(self) -> bool:
+        """Whether nothing precedes it."""
+        return not self.parents
+
+    def is_leaf(self) -> bool:
+        """Whether nothing follows it."""
+        return not self.children
+
+    def set_node_id(self) -> None:
+        """Give the node the id that its kind of node has.
+
+        Raises:
+            NotImplementedError: This base class has none.
+        """
+        raise NotImplementedError("To be implemented by subclasses of Node Class !!!")
+
+
+def _container(nodes: Any) -> NodeContainer[Node]:
+    if nodes is None:
+        return NodeContainer()
+    if isinstance(nodes, Node):
+        return NodeContainer([nodes])
+    kept: NodeContainer[Node] = nodes
+    return kept
+
+
+def is_generator_empty(parameters: Iterable[Parameter]) -> bool:
+    """Whether there is nothing to iterate over; the first element of an iterator is used up."""
+    return not any(True for _ in parameters)
 
 
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
@@ -84,6 +206,14 @@ class _ComputeNode(Node):
         self.output_nodes.add(output_node)
 
 
+def _is_true(module: nn.Module) -> bool:
+    """As torchview asks for children: an empty container is false, and a module without a length is true."""
+    try:
+        return bool(module)
+    except TypeError:  # a compiled module, which asks the module that it wraps
+        return True
+
+
 class ModuleNode(_ComputeNode):
     """One call of a module.
 
@@ -110,7 +240,7 @@ class ModuleNode(_ComputeNode):
         super().__init__(depth, parents, children, name)
         self.compute_unit_id = id(module_unit)
         self.is_activation = is_generator_empty(module_unit.parameters())
-        self.is_container = not any(module_unit.children())  # an empty container is false
+        self.is_container = not any(map(_is_true, module_unit.children()))
         self.input_shape = []
         self.output_shape = []
         self.output_nodes = NodeContainer() if output_nodes is None else output_nodes
