@@ -29,6 +29,9 @@ ORIGINALS = {
 }
 """The releases that our recorders are ports of. scio needs Python 3.12."""
 
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+"""What builds documentation, with torch or without."""
+
 
 def install(session: nox.Session, *packages: str) -> None:
     """Install packages beside the pinned torch.
@@ -171,6 +174,49 @@ def installed(session: nox.Session) -> set[str]:
     """The distributions of a session's environment."""
     listed = session.run("python", "-m", "pip", "list", "--format=freeze", silent=True, log=False, stderr=None)
     return {line.partition("==")[0] for line in str(listed).splitlines()}
+
+
+@nox.session
+@nox.parametrize(
+    "python,torch",
+    [
+        nox.param("3.11", "oldest", id="oldest", tags=["oldest"]),
+        nox.param("3.11", "pinned", id="pinned", tags=["pinned"]),
+        nox.param("3.11", "newest", id="newest", tags=["newest"]),
+        *(nox.param(python, "", id=f"no torch, {python}", tags=["bare"]) for python in PYTHONS),
+    ],
+)
+def versions(session: nox.Session, torch: str) -> None:
+    """Try the versions that pyproject.toml promises, or one of them: `nox -t oldest`, `pinned`, `newest`, `bare`.
+
+    The oldest torch goes with the lowest of all others, the newest with the newest that the index has. Each records the
+    truth and builds a site with Sphinx and with MkDocs. A Python without torch lets the one of `oldest`, which comes
+    first, record for it. What is not there is skipped.
+    """
+    others = ["sphinx", "mkdocs", "graphviz"]
+    if torch == "oldest":
+        others = [f"{name}=={lowest(name)}" for name in others]
+    wanted = {"oldest": f"torch=={lowest('torch')}.*", "pinned": f"torch=={pinned('torch')}", "newest": "torch"}
+    if torch:
+        session.install("--upgrade", wanted[torch])
+        session.install("--upgrade", "-e", ".[sphinx,mkdocs]", "hypothesis", "numpy", "pytest", "pytest-xdist", *others)
+        session.run("python", "-c", "import torch; print('torch', torch.__version__)")
+        session.run("pytest", "--numprocesses=2", "tests/truth/test_truth.py", "tests/core/recording", *session.posargs)
+        python = str(Path(session.bin, "python"))
+    else:
+        session.install("--upgrade", "-e", ".[sphinx,mkdocs]", *others)
+        found = [str(file) for file in Path(session.virtualenv.location).parent.glob("versions-*oldest*/bin/python")]
+        if not found:
+            session.skip("nothing records for it: nox -t oldest comes first")
+        (python,) = found
+    session.run("python", "tests/versions/build.py", python)
+
+
+def lowest(name: str) -> str:
+    """The lowest version that pyproject.toml promises to work with."""
+    found = re.search(rf'"{name}>=([\d.]+)', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert found is not None, f"pyproject.toml does not ask for {name}"
+    return found[1]
 
 
 @nox.session

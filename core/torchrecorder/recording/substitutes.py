@@ -119,7 +119,7 @@ class FakeTensors:
             with self._mode:
                 return _empty_like(tensor, "cpu")
         # A tensor that autograd made would be asked for its gradient, of which torch warns.
-        new = self._mode.from_tensor(tensor if tensor.is_leaf else _cut(tensor))
+        new: Tensor = self._mode.from_tensor(tensor if tensor.is_leaf else _cut(tensor))
         self._given_out[id(new)] = new
         return new
 

@@ -21,7 +21,8 @@ from torchrecorder.graph.model import ValueKind
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import describe_tensor
 
-_in_transform, _is_wrapped, _get_unwrapped = torch_private.FUNCTORCH.get() or (None, None, None)
+_transform: tuple[Any, Any, Any] = torch_private.FUNCTORCH.get() or (None, None, None)
+_in_transform, _is_wrapped, _get_unwrapped = _transform
 _HAS_ADDRESSES = torch_private.STORAGE_ADDRESS.get() is not None
 
 

@@ -198,7 +198,7 @@ AT_END_OF_PASS = Part(
 
 
 def _functorch() -> tuple[Callable[..., Any], ...]:
-    found: Any = torch._C._functorch  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    found: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
     return found.peek_interpreter_stack, found.is_functorch_wrapped_tensor, found.get_unwrapped
 
 
@@ -212,12 +212,12 @@ def _skipper() -> Callable[[CodeType], None]:
 
 def without_torch_function() -> AbstractContextManager[Any]:
     """In this, nobody sees what is asked of tensors."""
-    return (NO_TORCH_FUNCTION.get() or contextlib.nullcontext)()  # type: ignore[no-any-return]
+    return (NO_TORCH_FUNCTION.get() or contextlib.nullcontext)()
 
 
 def without_subclass_function() -> AbstractContextManager[Any]:
     """In this, tensors of other classes are plain ones."""
-    return (NO_SUBCLASS_FUNCTION.get() or contextlib.nullcontext)()  # type: ignore[no-any-return]
+    return (NO_SUBCLASS_FUNCTION.get() or contextlib.nullcontext)()
 
 
 def is_functorch_wrapped(tensor: Tensor) -> bool:

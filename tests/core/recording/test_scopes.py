@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -273,7 +274,7 @@ def every(*functions: Any) -> Any:
 @pytest.mark.usefixtures("applied")
 @pytest.mark.parametrize("train", [False, True], ids=["no grad", "grad"])
 class TestCustomFunctions:
-    def check(self, forward: Any, train: bool, expected: list[tuple[str, str | None, int]], *names: str) -> None:
+    def check(self, forward: Any, train: bool, expected: Sequence[tuple[str, str | None, int]], *names: str) -> None:
         with torch.set_grad_enabled(train):
             graph = record(Net(forward), X.clone().requires_grad_(train))
         assert calls_of(graph) == [("", None, 1), *expected]

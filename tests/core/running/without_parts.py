@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import traceback
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch._dynamo
@@ -32,7 +31,7 @@ class Plain(nn.Module):
 class InPlace(Plain):
     def forward(self, x: Tensor) -> Any:
         with torch.no_grad():
-            self.layers[0].weight.mul_(2)
+            next(self.parameters()).mul_(2)
         y = self.layers(x)
         y[0].add_(1)
         return y.relu_()
@@ -54,7 +53,7 @@ class Custom(Plain):
 
 
 class Drawing(Plain):
-    def forward(self, items: Iterator[Tensor]) -> Any:
+    def forward(self, items: Any) -> Any:
         return self.layers(next(items))
 
 
@@ -67,7 +66,8 @@ def nets() -> list[tuple[nn.Module, Any]]:
     x = torch.rand(2, 4)
     attention = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
     return [
-        *((net, x) for net in (Plain(), InPlace(), Custom(), torch.compile(Plain()))),
+        *[(net, x) for net in (Plain(), InPlace(), Custom())],
+        (cast("nn.Module", torch.compile(Plain())), x),
         (attention, torch.rand(1, 3, 4)),
         (Drawing(), items()),
     ]
@@ -134,4 +134,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
