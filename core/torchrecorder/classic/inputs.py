@@ -30,7 +30,7 @@ def arguments_of(net: nn.Module, input_shapes: Any, input_data: Any) -> tuple[An
         raise BadInputs("neither input_shapes nor input_data is given", _HOW)
     shapes = [input_shapes] if isinstance(input_shapes, tuple) else input_shapes
     if not isinstance(shapes, list) or not all(_is_shape(shape) for shape in shapes):
-        raise BadInputs(f"{input_shapes!r} is no shape and no list of shapes", _HOW)
+        raise BadInputs(f"{input_shapes!r} is neither a shape nor a list of shapes", _HOW)
     return _random(net, shapes)
 
 
