@@ -1,13 +1,19 @@
 """What is asked: targets, shapes, options and settings, read from text. Needs no torch."""
 
-from torchrecorder.request.body import Body, read_body
 from torchrecorder.request.options import OPTIONS, Option
-from torchrecorder.request.reading import one_depth, read_drawing, read_options, read_request, site_options
-from torchrecorder.request.recording import RecordingRequest
+from torchrecorder.request.reading import (
+    Body,
+    one_depth,
+    read_body,
+    read_drawing,
+    read_options,
+    read_request,
+    site_options,
+)
+from torchrecorder.request.requests import DiagramRequest, DrawingOptions, FigureOptions, RecordingRequest
 from torchrecorder.request.settings import Settings, place
 from torchrecorder.request.shapes import InputSpec, format_shapes, parse_shapes, shapes_from
 from torchrecorder.request.target import Target, parse_target
-from torchrecorder.request.values import DiagramRequest, DrawingOptions, FigureOptions
 
 __all__ = [
     "OPTIONS",

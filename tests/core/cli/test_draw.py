@@ -67,7 +67,7 @@ def test_prints_the_tree_without_a_file(capsys: pytest.CaptureFixture[str]) -> N
     [
         (["cli_nets.Nett", "--shape", "1,3"], 1, ["cli_nets has no 'Nett'", "did you mean cli_nets.Net?"]),
         (["cli_nets.Net", "--shape", "1,5"], 1, ["in layer fc (Linear)", "Traceback", "cli_nets.py"]),
-        (["cli_nets.Net", "--shape", "1,a", "--depth", "x"], 2, ["'a' in '1,a' is no size", "'x' is no depth"]),
+        (["cli_nets.Net", "--shape", "1,a", "--depth", "x"], 2, ["'a' in '1,a' is not a valid size", "'x' is not a valid depth"]),
         (["cli_nets.Net", "--shape", "1,3", "-o", "net.gif"], 2, ["its name must end with .svg"]),
         (["cli_nets.Net", "--shape", "1,3", "-o", "nowhere/net.svg"], 2, ["cannot write nowhere/net.svg"]),
         (["cli_nets.Net", "--shape", "1,3", "--engine", "none", "--direction", "LR"], 1, ["no layout engine"]),

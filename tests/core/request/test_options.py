@@ -43,9 +43,9 @@ def test_all_problems_at_once() -> None:
     assert len(found) == 5
     text = "\n".join(found)
     assert "'Net' names no module" in text
-    assert "shape: 'a' in '1,a' is no size" in text
+    assert "shape: 'a' in '1,a' is not a valid size" in text
     assert "unknown option 'dept', did you mean depth?" in text
-    assert "depth: 'deep' is no depth" in text
+    assert "depth: 'deep' is not a valid depth" in text
     assert "mode: 'evil' is none of eval, train; did you mean eval?" in text
 
 
@@ -89,7 +89,7 @@ def test_a_bad_value_is_named(name: str, text: str) -> None:
         ("0-9", "10 depths, and readers switch between at most 5: write 0-4"),
         ("atuo", "did you mean auto?"),
         ("a-b", "1-3 to let readers switch"),
-        ("9999999999", "is no depth"),
+        ("9999999999", "is not a valid depth"),
     ],
 )
 def test_a_bad_range_of_depths_is_told_with_what_may_be_meant(text: str, near: str) -> None:
