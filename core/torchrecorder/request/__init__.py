@@ -11,12 +11,13 @@ from torchrecorder.request.reading import (
     site_options,
 )
 from torchrecorder.request.requests import DiagramRequest, DrawingOptions, FigureOptions, RecordingRequest
-from torchrecorder.request.settings import Settings, place
+from torchrecorder.request.settings import SITE_SETTINGS, Settings, SiteSetting, place, site_settings
 from torchrecorder.request.shapes import InputSpec, format_shapes, parse_shapes, shapes_from
 from torchrecorder.request.target import Target, parse_target
 
 __all__ = [
     "OPTIONS",
+    "SITE_SETTINGS",
     "Body",
     "DiagramRequest",
     "DrawingOptions",
@@ -25,6 +26,7 @@ __all__ = [
     "Option",
     "RecordingRequest",
     "Settings",
+    "SiteSetting",
     "Target",
     "format_shapes",
     "one_depth",
@@ -37,4 +39,5 @@ __all__ = [
     "read_request",
     "shapes_from",
     "site_options",
+    "site_settings",
 ]
