@@ -13,7 +13,7 @@ from torchrecorder import __version__
 from torchrecorder.cli.shared import FAILED, Commands
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineNotFound, TorchMissing
-from torchrecorder.old import old_distribution
+from torchrecorder.installation import legacy_install
 from torchrecorder.request import RecordingRequest, Settings
 from torchrecorder.worker.client import Worker
 
@@ -45,7 +45,7 @@ def _versions() -> Iterator[tuple[bool, str]]:
     for name in ("sphinx", "mkdocs"):
         if (version := _version(name)) is not None:
             yield True, f"{name} {version}"
-    if old := old_distribution():
+    if old := legacy_install():
         yield False, old
 
 
