@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 
@@ -142,6 +144,19 @@ def test_every_error_is_tried_here() -> None:
 def test_is_caught_as_the_builtin_a_caller_expects(error: errors.TorchRecorderError, builtin: type[Exception]) -> None:
     with pytest.raises(builtin):
         raise error
+
+
+def test_the_guide_explains_every_kind_of_warning() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide" / "errors.md").read_text(encoding="utf-8")
+    kinds = {error.kind for error in EXAMPLES} - {
+        "error",
+        "collect",
+        "cluster",
+        "recorder",
+    }  # builds never warn of these
+    assert {f"| `torchrecorder.{kind}` |" for kind in kinds} == set(
+        re.findall(r"\| `torchrecorder\.\w+` \|", guide)
+    ) - {"| `torchrecorder.install` |"}
 
 
 def test_unreadable_messages_are_format_errors() -> None:

@@ -163,7 +163,7 @@ OPTIONS: tuple[Option, ...] = (
         "auto",
         "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size.",
     ),
-    Option("seed", "recording", read_whole_number, 0, "Where random weights and inputs start."),
+    Option("seed", "recording", read_whole_number, 0, "Seed of the random weights and inputs."),
     Option(
         "recorder",
         "recording",
