@@ -35,19 +35,14 @@ def add_to(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what was found, and give the exit status: 1 if something is wrong."""
     settings = Settings.for_project(Path.cwd(), cache=arguments.cache, python=arguments.python)
-    findings = [*_installed(), _recording(settings)]
-    if settings.cache.is_dir():
-        counts = {kind: sum(1 for _ in (settings.cache / kind).glob("*/*")) for kind in ("rec", "ren", "obj")}
-        text = f"cache: {counts['rec']} recordings, {counts['ren']} drawings, {counts['obj']} objects"
-        findings.append((True, text))
-    else:
-        findings.append((True, f"cache: {settings.cache.name} does not exist yet"))
-    for is_good, text in findings:
+    status = 0
+    for is_good, text in _findings(settings):
         print(f"{'ok   ' if is_good else 'WRONG'} {text}")
-    return 0 if all(is_good for is_good, _ in findings) else FAILED
+        status = status if is_good else FAILED
+    return status
 
 
-def _installed() -> Iterator[tuple[bool, str]]:
+def _findings(settings: Settings) -> Iterator[tuple[bool, str]]:
     yield True, f"torchrecorder {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}"
     for name in ("sphinx", "mkdocs"):
         with suppress(PackageNotFoundError):
@@ -58,11 +53,15 @@ def _installed() -> Iterator[tuple[bool, str]]:
         yield True, f"layout engine: {find_engine('auto').identity}"
     except EngineNotFound as error:
         yield False, str(error)
-
-
-def _recording(settings: Settings) -> tuple[bool, str]:
     with Worker(settings.path, python=settings.python, memory_bytes=settings.memory_bytes) as worker:
         answer = worker.record(RecordingRequest("torch.nn.Linear(3, 4)", "1,3"), timeout_s=60)
     if answer.error is not None:
-        return False, f"worker: {answer.error}\n{answer.error.details()}".rstrip()
-    return True, f"worker: {settings.python or sys.executable} records, torch {answer.notes['distributions']['torch']}"
+        yield False, f"worker: {answer.error}\n{answer.error.details()}".rstrip()
+    else:
+        torch = answer.notes["distributions"]["torch"]
+        yield True, f"worker: {settings.python or sys.executable} records, torch {torch}"
+    if settings.cache.is_dir():
+        counts = {kind: sum(1 for _ in (settings.cache / kind).glob("*/*")) for kind in ("rec", "ren", "obj")}
+        yield True, f"cache: {counts['rec']} recordings, {counts['ren']} drawings, {counts['obj']} objects"
+    else:
+        yield True, f"cache: {settings.cache.name} does not exist yet"
