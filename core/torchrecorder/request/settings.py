@@ -49,8 +49,16 @@ class SiteSetting:
     default: SettingValue = ""
     """Its type is that of the values."""
     choices: tuple[str, ...] = ()
-    check: Callable[[str], object] = str
-    """Raises ValueError with what is wrong with a text."""
+    read: Callable[[str], object] = str
+    """Raises ValueError with what is wrong with a text; not asked if there are choices."""
+
+    def problem(self, text: str) -> str:
+        """What is wrong with a text; empty if nothing is."""
+        try:
+            (one_of(*self.choices) if self.choices else self.read)(text)
+        except ValueError as error:
+            return str(error)
+        return ""
 
 
 SITE_SETTINGS: tuple[SiteSetting, ...] = (
@@ -65,7 +73,6 @@ SITE_SETTINGS: tuple[SiteSetting, ...] = (
         "What a builder without torch does with a diagram that is out of date: `warn`, `placeholder`, or `error`.",
         "warn",
         get_args(OnStale),
-        one_of(*get_args(OnStale)),
     ),
     SiteSetting(
         "python", "The Python that records models: a path, or a name such as `python3.12`. Empty: that of the build."
@@ -74,7 +81,7 @@ SITE_SETTINGS: tuple[SiteSetting, ...] = (
         "memory",
         'Address space that a recording may take, as in `"32G"`; `"0"` for no limit.',
         "16G",
-        check=read_memory,
+        read=read_memory,
     ),
     SiteSetting("remote", "A cache that a team shares: a folder, or a URL for fsspec."),
     SiteSetting(
@@ -132,7 +139,7 @@ class Settings:
         Raises:
             OptionError: `memory` or `on_stale` cannot be read, or both.
         """
-        if wrong := _problems({"on_stale": on_stale, "memory": memory}):
+        if wrong := _problems({"on_stale": on_stale, "memory": memory or "0"}):
             raise OptionError(tuple(f"{name}: {problem}" for name, problems in wrong.items() for problem in problems))
         folders = [os.path.abspath(root / entry) for entry in path]
         own = [os.path.abspath(entry or os.curdir) for entry in sys.path]
@@ -186,13 +193,8 @@ def site_settings(
 
 
 def _problems(written: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for setting in SITE_SETTINGS:
-        try:
-            setting.check(written.get(setting.name) or str(setting.default))
-        except ValueError as error:
-            found[setting.name] = (str(error),)
-    return found
+    found = {s.name: s.problem(written[s.name]) for s in SITE_SETTINGS if s.name in written}
+    return {name: (problem,) for name, problem in found.items() if problem}
 
 
 def place(root: Path, url: str) -> str:
