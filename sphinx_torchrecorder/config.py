@@ -17,7 +17,6 @@ logger = logging.getLogger(__name__)
 
 
 def setup(app: Sphinx) -> None:
-    """Declare the values."""
     for setting in SITE_SETTINGS:
         types = (list, tuple) if isinstance(setting.default, list) else (type(setting.default),)
         app.add_config_value(f"torchrecorder_{setting.name}", setting.default, "", types, setting.help)

@@ -20,7 +20,6 @@ from torchrecorder.worker.client import Worker
 
 
 def add_to(commands: Commands) -> None:
-    """Add the command's parser."""
     parser = add_command(
         commands,
         "doctor",
@@ -33,7 +32,6 @@ def add_to(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what was found, and give the exit status: 1 if something is wrong."""
     settings = Settings.for_project(Path.cwd(), cache=arguments.cache, python=arguments.python)
     status = 0
     for is_good, text in _findings(settings):

@@ -15,7 +15,6 @@ _PAGE_OPTIONS = [option.name for option in OPTIONS if option.stage == "figure"]
 
 
 def add_to(commands: Commands) -> None:
-    """Add the command's parser."""
     draw = add_command(
         commands, "draw", run, help="draw one model", description="Draw one model into a file.", check=check
     )
@@ -56,7 +55,6 @@ def check(arguments: argparse.Namespace) -> list[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Draw, and give the exit status."""
     request = _request(arguments)
     settings = Settings.for_project(
         Path.cwd(),

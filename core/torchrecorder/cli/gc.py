@@ -1,4 +1,4 @@
-"""`torchrecorder gc`: remove from a cache what nothing leads to any more."""
+"""`torchrecorder gc`: remove the files of a cache that nothing refers to any more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from torchrecorder.errors import OptionError
 
 
 def add_to(commands: Commands) -> None:
-    """Add the command's parser."""
     parser = add_command(
         commands,
         "gc",
@@ -24,7 +23,6 @@ def add_to(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Sweep, and give the exit status."""
     if not (arguments.cache / "obj").is_dir():
         raise OptionError((f"{arguments.cache} is not a cache of torchrecorder: it has no folder `obj`",))
     swept = sweep(arguments.cache, days=arguments.days)

@@ -32,7 +32,6 @@ _WHERE = 'write torchrecorder_cache = "diagrams" in conf.py, or `cache: diagrams
 
 
 def add_update(commands: Commands) -> None:
-    """Add the parser of `update`."""
     parser = add_command(
         commands,
         "update",
@@ -49,7 +48,6 @@ def add_update(commands: Commands) -> None:
 
 
 def add_check(commands: Commands) -> None:
-    """Add the parser of `check`."""
     parser = add_command(
         commands,
         "check",
@@ -62,17 +60,16 @@ def add_check(commands: Commands) -> None:
 
 
 def run_update(arguments: argparse.Namespace) -> int:
-    """Update, and give the exit status."""
-    found = _collect(arguments.docs)
+    project = _collect(arguments.docs)
     if arguments.remote:
-        remote = place(found.settings.root, arguments.remote)
-        found = replace(found, settings=replace(found.settings, remote=remote))
+        remote = place(project.settings.root, arguments.remote)
+        project = replace(project, settings=replace(project.settings, remote=remote))
     if arguments.dask:
         with _cluster(arguments.dask) as (executor, threads):
-            done = update(found, executor, jobs=threads)
+            done = update(project, executor, jobs=threads)
     else:
         with ThreadPoolExecutor(arguments.jobs) as executor:  # each thread has a worker process of its own
-            done = update(found, executor, jobs=arguments.jobs)
+            done = update(project, executor, jobs=arguments.jobs)
     for remark in sorted(done.remarks):
         print(f"torchrecorder: {remark}", file=sys.stderr)
     for target, error in sorted(done.errors.items()):
@@ -81,11 +78,11 @@ def run_update(arguments: argparse.Namespace) -> int:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Check, and give the exit status."""
-    found = _collect(arguments.docs)
-    found = replace(found, settings=replace(found.settings, remote=""))  # what others have is not in the project yet
-    wanted = list(dict.fromkeys(request.recording for request in found.requests))
-    pipeline = _pipeline(found)
+    project = _collect(arguments.docs)
+    # What others have recorded is not in the project yet.
+    project = replace(project, settings=replace(project.settings, remote=""))
+    wanted = list(dict.fromkeys(request.recording for request in project.requests))
+    pipeline = _pipeline(project)
     recordings = pipeline.recordings()
     wrong = 0
     for request in wanted:
@@ -99,7 +96,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     pipeline.layers.close()
     for remark in cache_remarks(pipeline):
         print(f"torchrecorder: {remark}", file=sys.stderr)
-    wrong += _verify(found, wanted) if arguments.verify else 0
+    wrong += _verify(project, wanted) if arguments.verify else 0
     print(f"{len(wanted)} recordings, {wrong} to be made again" if wrong else f"{len(wanted)} recordings, all fresh")
     return FAILED if wrong else 0
 
@@ -114,20 +111,20 @@ class Done:
     """What users should know of the caches."""
 
 
-def update(found: Collected, executor: Executor, *, jobs: int) -> Done:
+def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     """Bring the cache of a project up to date.
 
     Args:
-        found: What the project asks for.
+        project: What the project asks for.
         executor: Runs the parts; any `concurrent.futures.Executor`, whose workers share the cache's folder.
         jobs: Into how many parts the work is divided at least.
     """
-    stale = _stale(found)
-    fresh = [request for request in found.requests if request not in stale]
-    print(f"{len(found.requests)} diagrams, {len(stale)} to be recorded", file=sys.stderr)
+    stale = _stale(project)
+    fresh = [request for request in project.requests if request not in stale]
+    print(f"{len(project.requests)} diagrams, {len(stale)} to be recorded", file=sys.stderr)
     # The fresh ones are looked at too, but do not count for the bar: they do not tell how long the others take.
     parts = [part for part in (fresh, *_parts(list(stale), jobs)) if part]
-    futures = {executor.submit(draw_part, replace(found, requests=tuple(part))): part for part in parts}
+    futures = {executor.submit(draw_part, replace(project, requests=tuple(part))): part for part in parts}
     all_done, bar = Done(), _Bar(len(stale))
     for future in as_completed(futures):
         try:
@@ -140,7 +137,7 @@ def update(found: Collected, executor: Executor, *, jobs: int) -> Done:
         if futures[future] is not fresh:
             bar.advance(len(futures[future]))
     why = "it was recorded, but has changed since, or the workers do not share the folder of the cache"
-    here = replace(found, settings=replace(found.settings, remote=""), requests=tuple(stale))
+    here = replace(project, settings=replace(project.settings, remote=""), requests=tuple(stale))
     all_done.errors |= {
         request.recording.target: why for request in _stale(here) if request.recording.target not in all_done.errors
     }
@@ -162,32 +159,34 @@ def _add_docs(parser: argparse.ArgumentParser) -> None:
 
 
 def _collect(docs: Path) -> Collected:
-    found = collect(docs)
-    if found.settings.committed is None:
+    project = collect(docs)
+    if project.settings.committed is None:
         raise OptionError((f"{docs} names no cache: {_WHERE}",))
-    return found
+    return project
 
 
 def _pipeline(
-    found: Collected, open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
+    project: Collected, open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
 ) -> Pipeline:
-    return Pipeline(found.settings, open_worker, writes_committed=True)
+    return Pipeline(project.settings, open_worker, writes_committed=True)
 
 
-def _stale(found: Collected) -> dict[DiagramRequest, None]:
-    pipeline = _pipeline(found)
+def _stale(project: Collected) -> dict[DiagramRequest, None]:
+    pipeline = _pipeline(project)
     recordings = pipeline.recordings()
-    stale = {r: None for r in found.requests if recordings.look(r.recording)[1].verdict is not Verdict.FRESH}
+    stale = {r: None for r in project.requests if recordings.look(r.recording)[1].verdict is not Verdict.FRESH}
     pipeline.layers.close()
     return stale
 
 
-def _verify(found: Collected, wanted: Sequence[RecordingRequest]) -> int:
+def _verify(project: Collected, wanted: Sequence[RecordingRequest]) -> int:
     """How many recordings that are fresh by their manifests come out otherwise when made again."""
-    kept, wrong = _pipeline(found).recordings(), 0
+    kept, wrong = _pipeline(project).recordings(), 0
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
-        settings = replace(found.settings, cache=Path(scratch), committed=None, remote="", project=found.settings.root)
-        requests = {request.recording: request.timeout_s for request in found.requests}
+        settings = replace(
+            project.settings, cache=Path(scratch), committed=None, remote="", project=project.settings.root
+        )
+        requests = {request.recording: request.timeout_s for request in project.requests}
         again = Pipeline(settings).recordings().make(requests, lambda *_: None)
     for request in wanted:
         manifest, finding = kept.look(request)

@@ -41,13 +41,13 @@ def read_depth(text: str) -> Depth | tuple[int, ...]:
     """One depth, or those of a range such as `1-3`."""
     if text in ("auto", "all"):
         return "auto" if text == "auto" else "all"
-    found = _DEPTH.fullmatch(text)
-    if found is None:
+    match = _DEPTH.fullmatch(text)
+    if match is None:
         raise ValueError(
             f"{text!r} is not a valid depth{_near_depth(text)}: write 0 for the model as one box, 1 for its children,"
             " …, auto or all, or 1-3 to let readers switch"
         )
-    first, last = int(found["first"]), int(found["last"] or found["first"])
+    first, last = int(match["first"]), int(match["last"] or match["first"])
     if first > last:
         raise ValueError(f"{text!r} counts down: did you mean {last}-{first}?")
     if last - first >= MAX_DEPTHS:

@@ -35,10 +35,10 @@ from torchrecorder.request.target import parse_target
 _BY_NAME = {option.name: option for option in OPTIONS}
 _DEFAULTS = {option.name: option.default for option in OPTIONS}
 _RECORDING = tuple(field.name for field in fields(RecordingRequest))[1:]
-_SAID = ("show", "hide")
-_DRAWING = (*_SAID, *(o.name for o in OPTIONS if o.stage == "drawing" and o.name not in ("depth", *_SAID)))
+_DRAWING = tuple(o.name for o in OPTIONS if o.stage == "drawing" and o.name not in ("depth", "show", "hide"))
 _FIGURE = tuple(option.name for option in OPTIONS if option.stage == "figure")
-_recording_values, _drawing_values, _figure_values = (itemgetter(*names) for names in (_RECORDING, _DRAWING, _FIGURE))
+_recording_values, _figure_values = itemgetter(*_RECORDING), itemgetter(*_FIGURE)
+_drawing_values = itemgetter("show", "hide", *_DRAWING)
 
 _OPTION_LINE = re.compile(r"(?::(?P<field>[\w-]+):|(?P<key>[\w-]+):)(?:\s+(?P<value>.*))?", re.ASCII)
 
@@ -146,7 +146,7 @@ class Body:
     options: dict[str, str | None]
     """As written, by name; None where no value was."""
     problems: tuple[str, ...] = ()
-    """What is said twice, and lines that cannot be read."""
+    """Options that are given twice, and lines that cannot be read."""
 
     def request(self, site: Mapping[str, str] | None = None) -> DiagramRequest:
         """The diagram it asks for.
@@ -174,23 +174,23 @@ def read_body(lines: Iterable[str], target: str = "", options: Mapping[str, str 
         target: Given if the target is not to be looked for.
         options: Those that are given already.
     """
-    found, problems = dict(options or {}), []
+    written, problems = dict(options or {}), []
     last, last_indent = "", 0  # the option that an indented line continues
     for line in (line.expandtabs() for line in lines if line.strip()):
         text, indent = line.strip(), len(line) - len(line.lstrip())
         if option := _OPTION_LINE.fullmatch(text):
             last, last_indent = (option["field"] or option["key"]).lower(), indent
-            if last in found:
+            if last in written:
                 problems.append(f"{last} is given twice")
-            found[last] = option["value"]
+            written[last] = option["value"]
         elif last and indent > last_indent:
-            found[last] = f"{found[last] or ''} {text}".strip()
+            written[last] = f"{written[last] or ''} {text}".strip()
         elif target:
             last = ""
             problems.append(f"cannot read {text!r}: the model is {target}, and an option is written `:depth: 2`")
         else:
             last, target = "", text
-    return Body(target, found, tuple(problems))
+    return Body(target, written, tuple(problems))
 
 
 def _drawing(values: Mapping[str, Any]) -> DrawingOptions:
@@ -199,7 +199,7 @@ def _drawing(values: Mapping[str, Any]) -> DrawingOptions:
 
 @lru_cache(maxsize=256)  # the diagrams of a site mostly share them
 def _drawing_of(depth: Depth, show: tuple[str, ...], hide: tuple[str, ...], *others: Any) -> DrawingOptions:
-    return DrawingOptions(depth, **dict(zip(_DRAWING[len(_SAID) :], others, strict=True)), show=shown(show, hide))
+    return DrawingOptions(depth, **dict(zip(_DRAWING, others, strict=True)), show=shown(show, hide))
 
 
 @lru_cache(maxsize=256)

@@ -35,7 +35,7 @@ _TO_TEXT = json.JSONEncoder(sort_keys=True).encode  # made once: `json.dumps` ma
 
 
 def shown(show: Collection[str], hide: Collection[str]) -> tuple[Fact, ...]:
-    """What is said: the usual and what is asked for, without what is not wanted, in a fixed order."""
+    """The facts that a picture says: the usual ones and those in `show`, without those in `hide`, in a fixed order."""
     return tuple(fact for fact in FACTS if (fact in USUAL or fact in show) and fact not in hide)
 
 

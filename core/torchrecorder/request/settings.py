@@ -34,10 +34,10 @@ def read_memory(text: str) -> int | None:
     Raises:
         ValueError: It means nothing.
     """
-    found = _MEMORY.fullmatch(text.strip().upper())
-    if found is None:
+    match = _MEMORY.fullmatch(text.strip().upper())
+    if match is None:
         raise ValueError(f"{text!r} is not a valid amount of memory: write 16G, 800M, or 0 for no limit")
-    return int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " ")) or None
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " ")) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +193,8 @@ def site_settings(
 
 
 def _problems(written: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    found = {s.name: s.problem(written[s.name]) for s in SITE_SETTINGS if s.name in written}
-    return {name: (problem,) for name, problem in found.items() if problem}
+    problems = {s.name: s.problem(written[s.name]) for s in SITE_SETTINGS if s.name in written}
+    return {name: (problem,) for name, problem in problems.items() if problem}
 
 
 def place(root: Path, url: str) -> str:

@@ -116,21 +116,21 @@ def _is_size(value: object) -> bool:
 
 
 def _parse_input(text: str) -> InputSpec:
-    found = _INPUT.fullmatch(text)
-    if not text or found is None:
+    match = _INPUT.fullmatch(text)
+    if not text or match is None:
         raise ValueError(f"{text!r} is not a valid input: write sizes as 1,3,224,224 or ids=int64[1,16]<100")
-    boxed = found["boxed"] if found["boxed"] is not None else found["round"]
-    sizes = (boxed if boxed is not None else found["bare"]).strip()
+    boxed = match["boxed"] if match["boxed"] is not None else match["round"]
+    sizes = (boxed if boxed is not None else match["bare"]).strip()
     if boxed is None and not sizes:
-        raise ValueError(f"{text!r} has no sizes: write {found['dtype'] or 'float32'}[1,3], or […[]] for a scalar")
-    dtype = _parse_dtype(found["dtype"] or "float32")
-    high = int(found["high"]) if found["high"] else None
+        raise ValueError(f"{text!r} has no sizes: write {match['dtype'] or 'float32'}[1,3], or […[]] for a scalar")
+    dtype = _parse_dtype(match["dtype"] or "float32")
+    high = int(match["high"]) if match["high"] else None
     if high is not None and not dtype.startswith(("int", "uint")):
         raise ValueError(f"{text!r} bounds {dtype} numbers: `<` is for integers, as in int64[1,16]<{high}")
     if high == 0:
         raise ValueError(f"{text!r} leaves no integer below 0 to draw")
     parts = sizes.removesuffix(",").split(",") if sizes.removesuffix(",") else []
-    return InputSpec(tuple(_parse_size(size, text) for size in parts), dtype, found["name"], high)
+    return InputSpec(tuple(_parse_size(size, text) for size in parts), dtype, match["name"], high)
 
 
 def _parse_size(text: str, whole: str) -> int:

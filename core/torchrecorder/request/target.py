@@ -38,16 +38,16 @@ def parse_target(text: str) -> Target:
     Raises:
         ValueError: It is not a dotted name, or its arguments are not literals.
     """
-    found = _TARGET.fullmatch(text.strip())
-    if found is None:
+    match = _TARGET.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f"{text.strip()!r} names no model: write pkg.Net, pkg.mod:Net or pkg.Net(width=64)")
-    module = found["first"] if found["second"] else None
-    dotted = f"{module}.{found['second']}" if module else found["first"]
+    module = match["first"] if match["second"] else None
+    dotted = f"{module}.{match['second']}" if module else match["first"]
     if "." not in dotted:
         raise ValueError(f"{dotted!r} names no module: write it with its module, as in pkg.{dotted}")
-    if found["call"] is None:
+    if match["call"] is None:
         return Target(dotted, module)
-    args, kwargs = _arguments(found["call"])
+    args, kwargs = _arguments(match["call"])
     return Target(dotted, module, args, kwargs, called=True)
 
 
