@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torchrecorder.cli.update import update
+from torchrecorder.cli.projects import update
 from torchrecorder.errors import OutOfDate, TorchMissing
 from torchrecorder.pipeline import Collected, Pipeline
 from torchrecorder.pipeline.recordings import Recordings
