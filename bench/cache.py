@@ -25,10 +25,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import cache_warm
 
-from tests.core.diagram.soaking import EDITED, KEPT, WIDTHS, Soak, fresh
-from torchrecorder.cli.update import update
-from torchrecorder.diagram import Collected, Pipeline, Settings, Verdict, read_request
-from torchrecorder.diagram.worker import Worker
+from tests.core.cache.soaking import EDITED, KEPT, WIDTHS, Soak, fresh
+from torchrecorder.cli.projects import update
+from torchrecorder.pipeline import Collected, Pipeline
+from torchrecorder.request import Settings, read_request
+from torchrecorder.trace.freshness import Verdict
+from torchrecorder.worker.client import Worker
 
 MODELS = 50
 KILLS = 200

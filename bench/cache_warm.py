@@ -17,8 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from torchrecorder.diagram import DiagramRequest, Outcome, Pipeline, Settings, read_request
-from torchrecorder.diagram.worker import Worker
+from torchrecorder.page import Outcome
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.request import DiagramRequest, Settings, read_request
+from torchrecorder.worker.client import Worker
 
 _REPEAT = 7
 _LAYER = """from torch import nn
@@ -131,7 +133,8 @@ def _least(work: Callable[[], None]) -> float:
 _PROBE = """
 import sys
 from pathlib import Path
-from torchrecorder.diagram import Pipeline, Settings, read_request
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.request import Settings, read_request
 root = Path(sys.argv[1])
 request = read_request("nets.net.Net(2)", {"shape": "1,8"})
 outcome = Pipeline(Settings.for_project(root, path=["."])).run([request])[request]

@@ -26,12 +26,12 @@ import torchrecorder
 from bench.nets import MODELS
 from tests.core.graph.building import Net, chain
 from tests.corpus.torchvision_ops import define_missing_operators
+from torchrecorder.drawing.dot import to_dot
+from torchrecorder.drawing.svg import finish, link
+from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
-from torchrecorder.graph.views.viewer import Viewer, Wish
 from torchrecorder.recording import capture
-from torchrecorder.renderer.dot import to_dot
-from torchrecorder.renderer.layout import find_engine
-from torchrecorder.renderer.svg import finish, link
+from torchrecorder.view.viewer import Viewer, Wish
 
 
 def residual(n: int, *, mask: bool = False, skips: int = 0) -> Graph:

@@ -19,18 +19,11 @@ from mkdocs_torchrecorder.links import Find, nowhere
 from mkdocs_torchrecorder.marker import marked_fences, marker, replace_markers
 from mkdocs_torchrecorder.page import KEY, Page
 from mkdocs_torchrecorder.report import Report, show_progress
-from torchrecorder.diagram import (
-    Copies,
-    DiagramRequest,
-    LastingWorker,
-    Outcome,
-    Pipeline,
-    Settings,
-    concerns_build,
-    message,
-    site_options,
-)
 from torchrecorder.errors import NotDrawn, OptionError, OutOfDate, TorchRecorderError
+from torchrecorder.page import Copies, Outcome, concerns_build, message
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.request import DiagramRequest, Settings, site_options
+from torchrecorder.worker.persistent import LastingWorker
 
 Result: TypeAlias = Outcome | OptionError
 Results: TypeAlias = dict[Fence, Result]

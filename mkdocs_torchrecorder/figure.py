@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.diagram import Outcome, contents, remarks
+from torchrecorder.page import Outcome, contents, remarks
 
 _FIGURE = "width:auto;max-width:100%;margin:1.5em 0;text-align:"
 _REMARK = "display:block;margin-top:.4em"

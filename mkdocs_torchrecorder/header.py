@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from mkdocs_torchrecorder.fence import Fence
-from torchrecorder.diagram import Body, read_body
+from torchrecorder.request import Body, read_body
 
 _PAIR = re.compile(r"(?P<name>[A-Za-z][\w-]*)=(?P<value>.*)", re.ASCII | re.DOTALL)
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from torchrecorder.diagram import Diagram, names_of_class
+from torchrecorder.page import Diagram, names_of_class
 
 Find: TypeAlias = Callable[[str], str | None]
 """Gives the address of a class, seen from one page; None if it has no page."""

@@ -23,8 +23,10 @@ from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.marker import marked_fences
 from mkdocs_torchrecorder.page import page_of_file
 from mkdocs_torchrecorder.report import Report
-from torchrecorder.diagram import ASSETS, SCRIPT, STYLE, LastingWorker, Outcome, Settings
 from torchrecorder.errors import OptionError
+from torchrecorder.page import ASSETS, SCRIPT, STYLE, Outcome
+from torchrecorder.request import Settings
+from torchrecorder.worker.persistent import LastingWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable

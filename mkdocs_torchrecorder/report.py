@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from torchrecorder.diagram import Progress
+from torchrecorder.pipeline import Progress
 
 logger = logging.getLogger("mkdocs.plugins.torchrecorder")
 

@@ -10,7 +10,7 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 
 from sphinx_torchrecorder.nodes import diagram_picture
-from torchrecorder.diagram import ASSETS, SCRIPT, STYLE
+from torchrecorder.page import ASSETS, SCRIPT, STYLE
 
 
 def setup(app: Sphinx) -> None:

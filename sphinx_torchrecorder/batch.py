@@ -18,8 +18,10 @@ from sphinx_torchrecorder.config import settings_of
 from sphinx_torchrecorder.environment import Asked, Build, Form, ImageType, asked_by_document, build_of, start_build
 from sphinx_torchrecorder.progress import ProgressLine
 from sphinx_torchrecorder.report import report
-from torchrecorder.diagram import DiagramRequest, Outcome, Pipeline, Settings
 from torchrecorder.errors import OptionError
+from torchrecorder.page import Outcome
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.request import DiagramRequest, Settings
 
 
 def setup(app: Sphinx) -> None:

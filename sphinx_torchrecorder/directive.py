@@ -15,7 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from sphinx_torchrecorder.environment import Asked
 from sphinx_torchrecorder.nodes import diagram_placeholder
-from torchrecorder.diagram import OPTIONS, Body, read_body
+from torchrecorder.request import OPTIONS, Body, read_body
 
 NAME = "torchrecorder"
 
@@ -32,7 +32,7 @@ class _AnyOption(dict[str, Callable[[str], Any]]):
 
 
 class DiagramDirective(SphinxDirective):
-    """`.. torchrecorder:: pkg.Net`, with the options of `torchrecorder.diagram.OPTIONS`."""
+    """`.. torchrecorder:: pkg.Net`, with the options of `torchrecorder.request.OPTIONS`."""
 
     optional_arguments = 1
     final_argument_whitespace = True  # pkg.Net(width=64, depth=2)

@@ -16,8 +16,9 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors import EnvironmentCollector
 
 from sphinx_torchrecorder.nodes import diagram_placeholder
-from torchrecorder.diagram import Body, DiagramRequest, Outcome
 from torchrecorder.errors import OptionError
+from torchrecorder.page import Outcome
+from torchrecorder.request import Body, DiagramRequest
 
 _ASKED = "torchrecorder_asked"
 _BUILD = "torchrecorder_build"

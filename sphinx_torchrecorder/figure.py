@@ -13,8 +13,9 @@ from sphinx.environment import BuildEnvironment
 from sphinx_torchrecorder.environment import Form, ImageType
 from sphinx_torchrecorder.links import reference
 from sphinx_torchrecorder.nodes import Picture, diagram_picture
-from torchrecorder.diagram import HEAD, Diagram, FigureOptions, Outcome, cells, remarks
 from torchrecorder.errors import TorchRecorderError
+from torchrecorder.page import HEAD, Diagram, Outcome, cells, remarks
+from torchrecorder.request import FigureOptions
 
 
 def dress(frame: nodes.Element, options: FigureOptions, form: Form) -> None:

@@ -16,7 +16,7 @@ from sphinx.domains.python import PythonDomain
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import NoUri
 
-from torchrecorder.diagram import names_of_class
+from torchrecorder.page import names_of_class
 
 _CLASS = "torchrecorder_class"
 """Names the class on our references and on what remains of them, for titles and texts of a target are not its name."""

@@ -9,7 +9,8 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_torchrecorder import links
-from torchrecorder.diagram import Diagram, FigureOptions, contents
+from torchrecorder.page import Diagram, contents
+from torchrecorder.request import FigureOptions
 
 
 @dataclass(frozen=True, slots=True)

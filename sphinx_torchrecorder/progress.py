@@ -8,7 +8,7 @@ from types import TracebackType
 from sphinx.util import logging
 from sphinx.util.display import status_iterator
 
-from torchrecorder.diagram import Progress
+from torchrecorder.pipeline import Progress
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from sphinx_torchrecorder.environment import Asked
-from torchrecorder.diagram import Outcome, concerns_build, message
 from torchrecorder.errors import NotDrawn, OptionError, OutOfDate, TorchRecorderError
+from torchrecorder.page import Outcome, concerns_build, message
 
 logger = logging.getLogger(__name__)
 

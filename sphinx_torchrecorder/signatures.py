@@ -17,8 +17,8 @@ from types import MappingProxyType
 from sphinx.application import Sphinx
 
 from sphinx_torchrecorder.environment import Asked
-from torchrecorder.diagram import Outcome
 from torchrecorder.errors import OptionError
+from torchrecorder.page import Outcome
 
 _VERSION = 1
 

@@ -12,8 +12,8 @@ from sphinx_torchrecorder import figure
 from sphinx_torchrecorder.environment import Asked, Build, build_of
 from sphinx_torchrecorder.nodes import diagram_placeholder
 from sphinx_torchrecorder.report import warn
-from torchrecorder.diagram import Copies, Outcome, message
 from torchrecorder.errors import OptionError
+from torchrecorder.page import Copies, Outcome, message
 
 
 class ShowDiagrams(SphinxPostTransform):

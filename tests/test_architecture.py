@@ -13,7 +13,13 @@ ROOT = Path(__file__).parent.parent
 LIGHT = [
     "torchrecorder",
     "torchrecorder.cli",
-    "torchrecorder.diagram",
+    "torchrecorder.cache.remote",
+    "torchrecorder.drawing",
+    "torchrecorder.page",
+    "torchrecorder.pipeline",
+    "torchrecorder.trace",
+    "torchrecorder.view",
+    "torchrecorder.worker.client",
     "torchrecorder.errors",
     "torchrecorder.graph",
     "torchrecorder.nodes",
@@ -49,7 +55,8 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
 def test_using_plain_data_loads_nothing_heavy() -> None:
     statement = (
         "import torchrecorder; torchrecorder.Graph; torchrecorder.Diagram; dir(torchrecorder);"
-        "from torchrecorder.diagram import Pipeline, Settings, read_request; from pathlib import Path;"
+        "from torchrecorder.pipeline import Pipeline; from torchrecorder.request import Settings, read_request;"
+        "from pathlib import Path;"
         "Pipeline(Settings.for_project(Path('nowhere'))).run([])"
     )
     assert loaded_by(statement).isdisjoint(HEAVY)
@@ -65,7 +72,7 @@ def test_the_classic_renderer_needs_graphviz_but_no_torch() -> None:
 
 def test_the_tests_above_can_fail() -> None:
     assert {"torch", "numpy"} <= loaded_by("import torchrecorder; torchrecorder.capture")
-    assert "graphviz" in loaded_by("import torchrecorder.renderer.dot")
+    assert "graphviz" in loaded_by("import torchrecorder.drawing.dot")
 
 
 def test_every_public_name_is_there() -> None:
@@ -80,7 +87,7 @@ def test_every_public_name_is_there() -> None:
 
 def test_public_functions_stay_functions_whatever_is_imported_first() -> None:
     statement = (
-        "import torchrecorder.recording.child, torchrecorder.live; from torchrecorder import capture, draw;"
+        "import torchrecorder.worker.server, torchrecorder.live; from torchrecorder import capture, draw;"
         "assert callable(capture) and callable(draw) and callable(torchrecorder.capture)"
     )
     assert "torch" in loaded_by(statement)
@@ -95,3 +102,30 @@ def test_record_is_a_function_and_recorder_a_module_whatever_is_imported_first(f
         "assert renderer.base.BaseRenderer is torchrecorder.BaseRenderer and nodes.OpNode"
     )
     assert "torch" in loaded_by(statement)
+
+
+def test_without_numpy_all_but_the_port_of_scio_works(tmp_path: Path) -> None:
+    """In this process's children and in theirs; torch itself warns, and works."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules.update(dict.fromkeys(['numpy', 'torchinfo']))")
+    (tmp_path / "bare.py").write_text(
+        "import sys\n"
+        "from torch import nn\n"
+        "assert sys.modules['numpy'] is None\n"
+        "def net(): return nn.Sequential(nn.Linear(3, 4), nn.ReLU())\n"
+    )
+    draw = "from torchrecorder.cli import main; assert main(['draw', 'bare.net', '--shape', '2,3']) == 0;"
+    live = "import bare, torchrecorder as t; assert 'Linear 3→4' in t.draw(bare.net(), shape=(2, 3)).text;"
+    port = "from torchrecorder.activations import Recorder; Recorder(bare.net(), input_size=(2, 3))"
+    done = subprocess.run(
+        [sys.executable, "-c", draw + live + port],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT / "core")))},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Linear 3→4" in done.stdout
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: torchrecorder.activations.Recorder needs torchinfo and numpy; "
+        "python -m pip install 'torchrecorder-docs[scio]' gives you both"
+    )

@@ -6,17 +6,17 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from torchrecorder.diagram import Diagram, read_drawing
-from torchrecorder.diagram.draw import Order
-from torchrecorder.diagram.draw import draw as draw_graphs
+from torchrecorder.drawing.draw import Order
+from torchrecorder.drawing.draw import draw as draw_graphs
+from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
-from torchrecorder.recording import capture
+from torchrecorder.page import Diagram
 from torchrecorder.recording.arguments import Arguments, as_arguments
+from torchrecorder.recording.engine import capture
 from torchrecorder.recording.inputs import make_inputs
-from torchrecorder.renderer.layout import find_engine
-from torchrecorder.request import shapes_from
+from torchrecorder.request import read_drawing, shapes_from
 
 if TYPE_CHECKING:
     from torch import nn

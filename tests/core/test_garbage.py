@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.core.drawing.engines import laid_out
 from tests.core.graph.building import transformer
-from tests.core.renderer.engines import laid_out
+from torchrecorder.drawing.dot import to_dot
+from torchrecorder.drawing.svg import finish
 from torchrecorder.garbage import no_garbage_collection
-from torchrecorder.graph.views.viewer import Viewer, Wish
-from torchrecorder.renderer.dot import to_dot
-from torchrecorder.renderer.svg import finish
+from torchrecorder.view.viewer import Viewer, Wish
 
 VIEWER = Viewer(transformer(40), Wish(everything=True, fold=False))
 VIEW = VIEWER.view(9)

@@ -67,7 +67,7 @@ def test_the_builds_of_a_server_share_a_worker(tmp_path: Path, monkeypatch: pyte
     class Counted(subprocess.Popen[bytes]):
         def __init__(self, command: list[str], **options: object) -> None:
             super().__init__(command, **options)  # type: ignore[call-overload]
-            if "torchrecorder.recording.child" in command:
+            if "torchrecorder.worker.server" in command:
                 started.append(self)
 
     monkeypatch.setattr(subprocess, "Popen", Counted)

@@ -4,7 +4,7 @@ import pytest
 
 from mkdocs_torchrecorder.fence import Fence
 from mkdocs_torchrecorder.header import read_fence
-from torchrecorder.diagram import Body
+from torchrecorder.request import Body
 
 
 def read(header: str, body: str = "") -> Body:

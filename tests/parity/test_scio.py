@@ -531,7 +531,7 @@ def test_torchinfo_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("torchinfo", "torchinfo.torchinfo"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(
-        ImportError, match=r"needs torchinfo and numpy; python -m pip install 'torchrecorder-docs\[torch\]'"
+        ImportError, match=r"needs torchinfo and numpy; python -m pip install 'torchrecorder-docs\[scio\]'"
     ):
         Recorder(toy(), input_size=(1, 5))
 

@@ -67,7 +67,7 @@ class Built:
 
     @property
     def workers(self) -> list[Process]:
-        return [process for process in self.processes if "torchrecorder.recording.child" in process.argv]
+        return [process for process in self.processes if "torchrecorder.worker.server" in process.argv]
 
     @property
     def builder(self) -> Process:

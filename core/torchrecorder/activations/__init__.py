@@ -1,7 +1,7 @@
 """Activations of chosen layers, by the labels of torchinfo's table.
 
-A port of scio's `scio.recorder`; what differs, and why, is in `PORTS.toml`. Needs torchinfo, which is imported when
-a `Recorder` is made: `python -m pip install 'torchrecorder-docs[torch]'`.
+A port of scio's `scio.recorder`; what differs, and why, is in `PORTS.toml`. Needs torchinfo and numpy, which
+are imported when a `Recorder` is made: `python -m pip install 'torchrecorder-docs[scio]'`.
 """
 
 from torchrecorder.activations.passes import Postprocessor

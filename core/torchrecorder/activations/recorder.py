@@ -49,7 +49,7 @@ class Recorder(nn.Module):
         record_seqs: For each module the labels of its calls in order, and whether each is recorded.
 
     Raises:
-        ImportError: torchinfo is not installed.
+        ImportError: torchinfo or numpy is not installed.
         RuntimeError: The control flow is not static, or the forward pass of the example failed.
         ValueError: There is neither `input_data` nor `input_size`.
     """

@@ -46,7 +46,7 @@ def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[LayerTable, 
         options: For `torchinfo.summary`; the table shows all depths, attribute names, shapes and parameters by default.
 
     Raises:
-        ImportError: torchinfo is not installed.
+        ImportError: torchinfo or numpy is not installed.
         ValueError: There is neither `input_data` nor `input_size`.
         RuntimeError: The forward pass failed (from torchinfo).
     """
@@ -67,12 +67,12 @@ def import_torchinfo() -> Any:
     """The module `torchinfo.torchinfo`.
 
     Raises:
-        ImportError: It is not installed.
+        ImportError: It or numpy is not installed.
     """
     try:
         return import_module("torchinfo.torchinfo")
     except ModuleNotFoundError as error:
-        advice = "python -m pip install 'torchrecorder-docs[torch]' gives you both"
+        advice = "python -m pip install 'torchrecorder-docs[scio]' gives you both"
         raise ImportError(f"torchrecorder.activations.Recorder needs torchinfo and numpy; {advice}") from error
 
 

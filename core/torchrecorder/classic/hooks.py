@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.classic.recording import ClassicCall, ClassicRecording
-from torchrecorder.classic.steps import version_of
 from torchrecorder.classic.walk import can_follow, dummy_of, leaf_acc, op_acc, own_parameters, tensor_acc
 from torchrecorder.nodes import BaseNode, LayerNode, ParamNode, TensorNode
+from torchrecorder.running import torch_private
 from torchrecorder.running.nested import map_tensors
 
 _Passed = tuple[Tensor, TensorNode | None]
@@ -36,7 +36,7 @@ def prehook(module: nn.Module, inputs: Any, rec: ClassicRecording, node: LayerNo
     Returns:
         The leaf-equivalent of `inputs`.
     """
-    with torch._C.DisableTorchFunction():
+    with torch_private.without_torch_function():
         for name, param in own_parameters(module):
             known = rec.nodes.get(param)
             if known is None:
@@ -66,7 +66,7 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording
     Returns:
         The leaf-equivalent of `outputs`.
     """
-    with torch._C.DisableTorchFunction():
+    with torch_private.without_torch_function():
         call = rec.calls.running(module)
         nodes = map(rec.node_of, _tensors(inputs)) if call is None else call.inputs
         taken = [found for found in nodes if found is not None]
@@ -95,7 +95,7 @@ class Before(partial[Any]):
         args = super().__call__(module, args)
         rec: ClassicRecording = self.keywords["rec"]
         if kwargs and (call := rec.calls.running(module)) is not None:
-            with torch._C.DisableTorchFunction():
+            with torch_private.without_torch_function():
                 with rec.calls.suspended():
                     taken = _taken(kwargs, rec, self.keywords["node"])
                 kwargs = _replaced(kwargs, taken, call, rec)
@@ -237,7 +237,7 @@ def _write_back(call: ClassicCall, rec: ClassicRecording, node: LayerNode) -> No
     if call.parent is None:  # the user's own tensors stay as they are
         return
     for tensor, dummy in call.replaced:
-        if version_of(dummy) == 0 or dummy.grad_fn is None:
+        if torch_private.version_of(dummy) == 0 or dummy.grad_fn is None:
             continue
         op_acc(dummy.grad_fn, rec, node)
         try:

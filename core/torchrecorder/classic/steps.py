@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from torchrecorder.nodes import TensorNode
 from torchrecorder.running.nested import tensors_in
+from torchrecorder.running.torch_private import version_of
 
 _NEED_NO_GRAD: set[Any] = {Tensor.numpy, Tensor.__array__, Tensor.__deepcopy__}
 """Functions that refuse a tensor which requires grad, as tensors of a recording do and those of the user may not."""
@@ -47,11 +48,6 @@ class RecordedTensors:
     def has(self, tensor: Tensor) -> bool:
         """Whether the tensor is a key of the nodes, written to or not."""
         return tensor in self._nodes
-
-
-def version_of(tensor: Tensor) -> int:
-    """Counts the writes in place; 0 for tensors of inference mode, which do not count."""
-    return 0 if tensor.is_inference() else tensor._version
 
 
 class Step:

@@ -17,8 +17,9 @@ from torchrecorder.classic.recording import ClassicCall, ClassicRecording
 from torchrecorder.classic.steps import Step
 from torchrecorder.errors import NotRecorded
 from torchrecorder.graph import Call, ClassicNode, ClassicNodes, Graph, Info, Op, Value
-from torchrecorder.graph.model import ClassicKind, OpKind, ValueKind
+from torchrecorder.graph.model import ClassicKind, Mode, OpKind, ValueKind
 from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNode
+from torchrecorder.running import torch_private
 from torchrecorder.running.facts import describe_modules, describe_tensor, tied, with_holders
 
 
@@ -54,6 +55,7 @@ class _GraphMaker:
                 self._add(node)
         calls = tuple(self._call(call) for call in self.calls)
         first = self.calls[0]
+        mode: Mode = "train" if first.is_training else "eval"
         return Graph(
             modules=describe_modules(self.root, with_holders([call.module for call in calls])),
             calls=calls,
@@ -61,7 +63,7 @@ class _GraphMaker:
             values=tuple(self.values),
             inputs=self._by_name(self.inputs),
             outputs={name: (value,) for name, value in self._by_name(first.outputs).items()},
-            info=Info("real", torch.__version__, "train" if first.is_training else "eval", recorder="classic"),
+            info=Info("real", torch.__version__, mode, notes=torch_private.notes(), recorder="classic"),
             tied=tied(self.root),
             classic=classic_nodes(self.rec, self.paths),
         )

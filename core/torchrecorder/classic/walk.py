@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch._C._functorch import is_functorch_wrapped_tensor
 
 from torchrecorder.classic.recording import ClassicRecording
 from torchrecorder.classic.steps import Step
 from torchrecorder.errors import NotRecorded
 from torchrecorder.nodes import BaseNode, LayerNode
+from torchrecorder.running import torch_private
 
 
 def op_acc(gf: Any, rec: ClassicRecording, node: BaseNode) -> None:
@@ -156,4 +156,4 @@ def can_follow(tensor: Tensor) -> bool:
     if not is_number or tensor.layout is not torch.strided or tensor.element_size() <= 1 or tensor.is_inference():
         return False
     # Inside of vmap, jvp and grad, `requires_grad_` raises; the steps are followed by `classic.steps`.
-    return tensor.requires_grad or not is_functorch_wrapped_tensor(tensor)
+    return tensor.requires_grad or not torch_private.is_functorch_wrapped(tensor)

@@ -1,4 +1,4 @@
-"""The plain data between recording and drawing: what a model did, and what a picture of it shows."""
+"""What a model did in one forward, as plain data: what recording ends in and drawing starts from."""
 
 from torchrecorder.graph.codec import from_json, to_json
 from torchrecorder.graph.model import (
@@ -14,25 +14,19 @@ from torchrecorder.graph.model import (
     TensorMeta,
     Value,
 )
-from torchrecorder.graph.views import Box, Edge, Node, View, make_view
 
 __all__ = [
-    "Box",
     "Call",
     "ClassicNode",
     "ClassicNodes",
-    "Edge",
     "Failure",
     "Graph",
     "Info",
     "Module",
-    "Node",
     "Op",
     "ParamCount",
     "TensorMeta",
     "Value",
-    "View",
     "from_json",
-    "make_view",
     "to_json",
 ]

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.autograd.graph import Node
 
 from torchrecorder.running.nested import map_tensors, named_tensors
+from torchrecorder.running.torch_private import AT_END_OF_PASS, BACKWARD_PASS, base_of, version_of
 
 Report = Callable[[Tensor], Tensor | None]
 """Gets a gradient; a tensor that it returns takes the gradient's place further up."""
@@ -100,14 +101,14 @@ class ViewOfBase:
     @classmethod
     def of(cls, tensor: Tensor) -> ViewOfBase | None:
         """That of a tensor as it is; `None` if it is not a view, or its base has no history."""
-        base = tensor._base
+        base = base_of(tensor)
         if base is None or base.grad_fn is None or base.dtype != tensor.dtype or not has_strides(base):
             return None
-        return cls(tensor, base, (base.grad_fn, base.output_nr), tensor._version)
+        return cls(tensor, base, (base.grad_fn, base.output_nr), version_of(tensor))
 
     def is_written_to(self) -> bool:
         """Whether it has been, since it was looked at."""
-        return self._probe._version != self._version
+        return version_of(self._probe) != self._version
 
     def part_of(self, grad: Tensor) -> Tensor:
         """What the gradient of the base says about the view."""
@@ -168,8 +169,11 @@ class Gathered:
         if self._pass != (current := _current_pass()):
             self._pass, self._grads = current, {}
             # Which of the others will come is known at the end of the pass.
-            torch.autograd.Variable._execution_engine.queue_callback(lambda: self._end(current))
+            if (at_end := AT_END_OF_PASS.get()) is not None:
+                at_end(lambda: self._end(current))
         self._grads[place] = grad
+        if len(self._grads) == self._count and AT_END_OF_PASS.get() is None:
+            self._end(current)
 
     def _end(self, finished: int) -> None:
         if self._pass == finished:
@@ -179,7 +183,8 @@ class Gathered:
 
 
 def _current_pass() -> int:
-    return torch._C._current_graph_task_id()
+    current = BACKWARD_PASS.get()
+    return 0 if current is None else current()
 
 
 Choose = Callable[[Tensor], bool]

@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.nn.parameter import Parameter
 
+from torchrecorder.running import torch_private
+
 T = TypeVar("T")
 
 
@@ -136,7 +138,7 @@ def is_generator_empty(parameters: Iterable[Parameter]) -> bool:
 
 def shape_of(tensor: torch.Tensor) -> tuple[int, ...]:
     """The shape of a tensor; asking a recording one is not recorded."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with torch_private.without_subclass_function():
         return tuple(tensor.shape)
 
 

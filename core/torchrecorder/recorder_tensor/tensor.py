@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-import torch
 from torch import ScriptMethod, Tensor, nn
 
 from torchrecorder.recorder_tensor.computation_node import (
@@ -26,6 +25,7 @@ from torchrecorder.recorder_tensor.computation_node import (
     shape_of,
 )
 from torchrecorder.recorder_tensor.labels import stringify_attributes
+from torchrecorder.running import torch_private
 from torchrecorder.running.nested import Items, items_of, rebuilt, walk
 
 L = TypeVar("L")
@@ -293,7 +293,7 @@ def _record(
 
 def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:
     """What `Tensor.__deepcopy__` gives, as one of ours: torch cannot make a new tensor of this class by itself."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with torch_private.without_subclass_function():
         plain = tensor.as_subclass(Tensor)
         copied = copy.deepcopy(plain, memo).as_subclass(type(tensor))
     memo[id(tensor)] = copied
@@ -302,7 +302,7 @@ def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:
 
 def _formatted(tensor: Tensor, how: str) -> str:
     """What `Tensor.__format__` gives: of a subclass with one number, torch formats the object, not the number."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with torch_private.without_subclass_function():
         return format(tensor.as_subclass(Tensor), how)
 
 

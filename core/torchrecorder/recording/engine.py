@@ -9,6 +9,8 @@ from typing import Any
 
 from torch import nn
 
+from torchrecorder.errors import TorchRecorderError
+from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Mode
 from torchrecorder.recording.run import Forward, Run, run_as
@@ -46,6 +48,7 @@ def capture(
     Raises:
         TypeError: `model` is no `nn.Module`, or `args` no tuple or list: a tensor would be taken apart in silence.
         ForwardError: The forward raised. Its `graph` is what had been recorded.
+        FailedInside: Our own code raised.
         RuntimeError: It was called from inside a forward that is being recorded.
     """
     if not isinstance(model, nn.Module):
@@ -54,7 +57,12 @@ def capture(
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"args holds the arguments of the forward, so one {type(args).__name__} is written (x,)")
     with _alone():
-        return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed))
+        try:
+            return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed))
+        except TorchRecorderError:
+            raise
+        except Exception as error:
+            raise failed_inside(type(model).__name__, error) from error
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F  # noqa: N812 - everyone's name for it
 from torch import Tensor
-from torch._ops import OpOverload, OpOverloadPacket
+
+_KERNELS = (type(torch.ops.aten.add.Tensor), type(torch.ops.aten.add))
 
 
 class OpName(NamedTuple):
@@ -92,7 +93,7 @@ _OPERATORS = {"add", "sub", "mul", "matmul", "pow", "mod", "floordiv", "and", "o
 
 def op_name(func: Callable[..., Any]) -> OpName | None:
     """The name of a function of torch's API; None if it is a question and no operation."""
-    if isinstance(func, (OpOverload, OpOverloadPacket)):
+    if isinstance(func, _KERNELS):
         return kernel_name(func)
     name = getattr(func, "__name__", "")
     owner = getattr(func, "__self__", None)
@@ -110,9 +111,8 @@ def op_name(func: Callable[..., Any]) -> OpName | None:
 
 def kernel_name(func: Any) -> OpName:
     """The name of a kernel, `aten.add_.Tensor`."""
-    name = getattr(func, "_schema", None)
-    qualified = name.name if name is not None else getattr(func, "_qualified_op_name", str(func))
-    return OpName(qualified.rpartition("::")[2], f"torch.ops.{func}")
+    text = str(func)
+    return OpName(text.split(".")[1] if "." in text else text, f"torch.ops.{text}")
 
 
 def _property(accessor: str, name: str) -> OpName | None:

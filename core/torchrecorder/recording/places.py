@@ -5,20 +5,15 @@ from __future__ import annotations
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-import torch
-from torch import nn
+import torch.utils.checkpoint
 
 from torchrecorder.recording.origin import import_path, is_users
+from torchrecorder.running import torch_private
 
-
-def _code_named(name: str, code: CodeType) -> CodeType:
-    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
-
-
-CALL: CodeType = nn.Module._call_impl.__code__
+CALL: CodeType | None = torch_private.MODULE_CALL.get()
 """What runs a module, with the hooks in the function inside it."""
-HOOKED_CALL = _code_named("inner", CALL)
-APPLY: CodeType = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
+HOOKED_CALL: CodeType | None = torch_private.HOOKED_CALL.get()
+APPLY: CodeType | None = torch_private.FUNCTION_CALL.get()
 
 
 class Place(NamedTuple):
@@ -31,6 +26,11 @@ class Place(NamedTuple):
     is_module_call: bool
     may_be_scope: bool
     """Whether it may run a module that no hook announces, or a custom autograd function."""
+    is_import: bool
+    is_checkpoint: bool
+    """Whether it is of torch's checkpoints."""
+    is_looked_at: bool
+    """Whether it is any of the last three, which few are."""
 
 
 class Places:
@@ -54,5 +54,7 @@ def _describe(code: CodeType, frame: FrameType) -> Place:
     filename = code.co_filename
     is_seen = is_users(filename) and not filename.startswith("<")
     file = import_path(filename, frame.f_globals) if is_seen else None
-    may_be_scope = code is APPLY or (code.co_name == "forward" and code.co_argcount > 0)
-    return Place(code, file, code is CALL or code is HOOKED_CALL, may_be_scope)
+    is_scope = code is APPLY or (code.co_name == "forward" and code.co_argcount > 0)
+    is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
+    is_looked_at = is_scope or is_import or is_checkpoint
+    return Place(code, file, code is CALL or code is HOOKED_CALL, is_scope, is_import, is_checkpoint, is_looked_at)

@@ -19,6 +19,7 @@ from torchrecorder.recording.given import Given
 from torchrecorder.recording.session import Session
 from torchrecorder.recording.skeleton import Skeleton
 from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
+from torchrecorder.running import torch_private
 from torchrecorder.running.nested import named_tensors
 from torchrecorder.running.restore import preserved_process_state
 
@@ -76,6 +77,8 @@ def record(
     executed: Executed, forward: Forward, notes: tuple[str, ...] = (), session: type[Session] = Session
 ) -> Graph:
     """Record a forward in one way. The model and the arguments stay as they are."""
+    if executed == "fake" and torch_private.FAKE_MODE.get() is None:
+        executed = "meta"
     info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes)
     with prepared(executed, forward, session) as (running, args, kwargs):
         try:
@@ -126,9 +129,13 @@ def _set_mode(model: nn.Module, is_training: bool) -> None:
             vars(module)["training"] = is_training
 
 
+def _fake_tensors(model: nn.Module) -> Substitutes:
+    return MetaTensors(model) if torch_private.FAKE_MODE.get() is None else FakeTensors(model)
+
+
 _TENSORS: dict[Executed, Callable[[nn.Module], Substitutes]] = {
     "real": SharedTensors,
-    "fake": FakeTensors,
+    "fake": _fake_tensors,
     "meta": MetaTensors,
 }
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import islice
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import _disable_current_modes
 
 from torchrecorder.graph import Call, Failure, Graph, Info
 from torchrecorder.recording.calls import Calls
@@ -21,6 +20,7 @@ from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import CallRow, Scopes
 from torchrecorder.recording.signatures import Signatures
 from torchrecorder.recording.values import Values
+from torchrecorder.running import torch_private
 from torchrecorder.running.facts import tied
 from torchrecorder.running.nested import named, named_tensors
 
@@ -85,7 +85,7 @@ class Session:
         """Run code that is no part of the model."""
         was, self._ops.paused = self._ops.paused, True
         try:
-            with torch._C.DisableTorchFunction(), _disable_current_modes():
+            with torch_private.without_torch_function(), (torch_private.NO_MODES.get() or nullcontext)():
                 return take()
         finally:
             self._ops.paused = was
@@ -117,12 +117,13 @@ class Session:
     def _recording(self) -> Iterator[None]:
         with ExitStack() as stack:
             stack.enter_context(self._calls.hooked())
+            stack.enter_context(self._scopes.functions_announced())
             stack.enter_context(KernelMode(self._ops))
             stack.enter_context(ApiMode(self._ops))
             yield
 
     def _complete(self, info: Info) -> Info:
-        notes = (*info.notes, *self._ops.notes, *self._notes)
+        notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._notes)
         if self._unseen and any(value.kind == "const" for value in self._values.rows):
             names = ", ".join(self._unseen)
             notes = (*notes, f"not looked into: arguments of class {names}; tensors in them are drawn as constants")

@@ -7,7 +7,6 @@ forgotten with it. Recording on the model itself once left fake tensors in a cac
 from __future__ import annotations
 
 import copy
-import sys
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 
 from torchrecorder.recording.copies import COPIERS, SHARED, Copier, container_copier
 from torchrecorder.recording.substitutes import Substitute
+from torchrecorder.running import torch_private
 from torchrecorder.running.objects import dictionary, is_open, members
 
 _DEEPEST = 60
@@ -127,15 +127,9 @@ class Skeleton:
 _OWN = {name for name, value in vars(nn.Module()).items() if isinstance(value, (dict, set))}
 
 
-def _compiled_class() -> type[nn.Module] | None:
-    """The class of `torch.compile(module)`, unless nobody has loaded the compiler (which takes seconds)."""
-    loaded = sys.modules.get("torch._dynamo.eval_frame")
-    return getattr(loaded, "OptimizedModule", None)
-
-
 def _eager_class(cls: type[nn.Module]) -> type[nn.Module]:
     """The class itself; for a compiled module one that looks the same and does not warn about hooks."""
-    if cls is not _compiled_class():
+    if cls is not torch_private.optimized_module():
         return cls
     facts = {"__call__": nn.Module.__call__, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
     return type(cls.__name__, (cls,), facts)
@@ -145,6 +139,6 @@ def _make_eager(module: nn.Module) -> None:
     """Let a compiled module call the stand-in of the one it compiles: its own `forward` holds the original."""
     if "_compiled_call_impl" in module.__dict__:
         module.__dict__["_compiled_call_impl"] = None
-    compiled = _compiled_class()
+    compiled = torch_private.optimized_module()
     if compiled is not None and isinstance(module, compiled):
         module.__dict__["forward"] = module.get_submodule("_orig_mod").__call__

@@ -15,8 +15,8 @@ from typing import Any
 import graphviz
 from graphviz.backend import dot_command
 
+from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineNotFound
-from torchrecorder.renderer.layout import find_engine
 
 _LOCK = threading.RLock()
 """The name of the program is one for the whole graphviz package."""

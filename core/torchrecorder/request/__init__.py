@@ -1,19 +1,43 @@
-"""What a user asks to have recorded, as plain data that needs no torch.
+"""What is asked: targets, shapes, options and settings, read from text. Needs no torch."""
 
-The room lies below both `recording` and `diagram`, because the two meet only through the worker's pipe and must read
-the same words the same way.
-"""
-
-from torchrecorder.request.recording import RecordingRequest
+from torchrecorder.request.options import OPTIONS, Option
+from torchrecorder.request.reading import (
+    Body,
+    one_depth,
+    read_body,
+    read_drawing,
+    read_options,
+    read_request,
+    site_options,
+)
+from torchrecorder.request.requests import DiagramRequest, DrawingOptions, FigureOptions, RecordingRequest
+from torchrecorder.request.settings import SITE_SETTINGS, Settings, SiteSetting, place, site_settings
 from torchrecorder.request.shapes import InputSpec, format_shapes, parse_shapes, shapes_from
 from torchrecorder.request.target import Target, parse_target
 
 __all__ = [
+    "OPTIONS",
+    "SITE_SETTINGS",
+    "Body",
+    "DiagramRequest",
+    "DrawingOptions",
+    "FigureOptions",
     "InputSpec",
+    "Option",
     "RecordingRequest",
+    "Settings",
+    "SiteSetting",
     "Target",
     "format_shapes",
+    "one_depth",
     "parse_shapes",
     "parse_target",
+    "place",
+    "read_body",
+    "read_drawing",
+    "read_options",
+    "read_request",
     "shapes_from",
+    "site_options",
+    "site_settings",
 ]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.jit import ScriptModule
 from torch.nn.parameter import is_lazy
 
+from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules
 
 
@@ -136,11 +137,12 @@ def preserved_process_state(seed: int | None) -> Iterator[None]:
                 numpy.random.seed(seed % 2**32)
         stack.enter_context(_preserved_modes())
         # Only if the compiler is loaded: loading it takes seconds, and without it nothing can have been compiled.
-        if "torch._dynamo" in sys.modules:
-            stack.enter_context(torch.compiler.set_stance("force_eager"))
+        if "torch._dynamo" in sys.modules and (set_stance := torch_private.STANCE.get()) is not None:
+            stack.enter_context(set_stance("force_eager"))
         # After some runs the executor of script modules fuses what it has seen and prepares for autograd, so that a
         # recording would depend on what the process did before, and could fail in inference mode.
-        stack.enter_context(torch.jit.optimized_execution(False))  # type: ignore[attr-defined]
+        if (optimized := torch_private.UNFUSED.get()) is not None:
+            stack.enter_context(optimized(False))
         yield
 
 
@@ -163,9 +165,14 @@ def _preserved_modes() -> Iterator[None]:
             torch.set_float32_matmul_precision(precision)
         if _default_device() != device:
             torch.set_default_device(device)
+            if device is None:  # before torch 2.9 a device of None is one that was set, and cannot be asked for
+                vars(torch_private.DEFAULT_DEVICE.get()).pop("device_context", None)
 
 
 def _default_device() -> Any:
     """The device that was set; None if none was, which costs less than the CPU does when it is set."""
-    held = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    context = torch_private.DEFAULT_DEVICE.get()
+    if context is None:
+        return torch.get_default_device()
+    held = getattr(context, "device_context", None)
     return None if held is None else held.device

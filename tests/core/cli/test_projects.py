@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from torchrecorder.cache.sweep import sweep
 from torchrecorder.cli import main
-from torchrecorder.cli.update import update
-from torchrecorder.diagram import collect
-from torchrecorder.diagram.sweep import sweep
+from torchrecorder.cli.projects import update
 from torchrecorder.errors import CollectFailed
+from torchrecorder.pipeline import collect
 
 NETS = """from torch import nn
 

@@ -20,9 +20,11 @@ from typing import Any
 import pytest
 
 from torchrecorder.cli import main
-from torchrecorder.cli.update import update
-from torchrecorder.diagram import Collected, Settings, Verdict, read_request
-from torchrecorder.diagram.pipeline import Pipeline
+from torchrecorder.cli.projects import update
+from torchrecorder.pipeline import Collected
+from torchrecorder.pipeline.batch import Pipeline
+from torchrecorder.request import Settings, read_request
+from torchrecorder.trace.freshness import Verdict
 
 COUNT = 6
 NETS = "from torch import nn\n" + "".join(

@@ -154,8 +154,8 @@ class Energy(nn.Module):
 
 
 def test_the_worker_uses_autograd_only_if_it_must() -> None:
-    from torchrecorder.recording.job import record as record_request
     from torchrecorder.request import RecordingRequest
+    from torchrecorder.worker.job import record as record_request
 
     graph = record_request(RecordingRequest(f"{__name__}:Energy", "2,3"))
     assert "linear" in op_names(graph)

@@ -12,15 +12,15 @@ from torch import nn
 
 from tests.parity.classic_nets import NETS
 from torchrecorder import Graph, make_dot, record
+from torchrecorder.drawing.svg import finish, fixed
+from torchrecorder.drawing.svg.pdf import to_pdf
+from torchrecorder.drawing.svg.strokes import rectangle
+from torchrecorder.engine import find_engine
 from torchrecorder.errors import FormatError, ForwardError
 from torchrecorder.graph import from_json, to_json
 from torchrecorder.recording.classic import ClassicSession
 from torchrecorder.recording.run import Forward, run_as
 from torchrecorder.renderer.classic import to_classic_dot
-from torchrecorder.renderer.layout import find_engine
-from torchrecorder.renderer.svg import finish, fixed
-from torchrecorder.renderer.svg.pdf import to_pdf
-from torchrecorder.renderer.svg.strokes import rectangle
 
 
 def facts(source: str) -> Any:

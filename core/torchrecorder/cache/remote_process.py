@@ -1,0 +1,79 @@
+"""Reads and writes files below a URL: `python -P -m torchrecorder.cache.remote_process URL`, started by `cache.remote`.
+
+A process of its own, because a network must never be able to stop a build: whatever hangs here can be killed, what
+takes too much memory hurts only itself, and no thread of an event loop stays in a process that Sphinx forks.
+
+One JSON line asks, `{"read": name}` or `{"write": name, "data": text}`, and one answers: `{"data": text or null}`,
+`{"written": true}`, or `{"error": text}`. Content travels as Base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+_MEMORY_BYTES = 4 << 30
+"""A server that sends without end must not fill the machine before its time is over."""
+
+
+def main() -> None:
+    """Serve until the standard input closes."""
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)  # what libraries print is no answer
+    _limit()
+    try:
+        from fsspec.core import url_to_fs
+
+        files, root = url_to_fs(sys.argv[1])  # type: ignore[no-untyped-call]
+    except Exception as error:  # a protocol that nobody knows, a library that is missing, a URL that is none
+        _send(answers, {"cannot": f"{type(error).__name__}: {error}"})
+        return
+    _send(answers, {"ready": True})
+    for line in sys.stdin:
+        _send(answers, _answer(files, root.rstrip("/"), json.loads(line)))
+
+
+def _answer(files: Any, root: str, job: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        if "read" in job:
+            return {"data": _read(files, f"{root}/{job['read']}")}
+        _write(files, f"{root}/{job['write']}", base64.b64decode(job["data"]))
+        return {"written": True}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}".rstrip(": ")}
+
+
+def _read(files: Any, path: str) -> str | None:
+    try:
+        return base64.b64encode(files.cat_file(path)).decode("ascii")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+
+
+def _write(files: Any, path: str, data: bytes) -> None:
+    with contextlib.suppress(NotImplementedError):  # object stores and HTTP have no folders
+        files.makedirs(path.rpartition("/")[0], exist_ok=True)
+    files.pipe_file(path, data)
+
+
+def _limit() -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no limits, macOS not this one
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        bound = _MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(_MEMORY_BYTES, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
+
+
+def _send(answers: Any, message: Mapping[str, Any]) -> None:
+    answers.write(json.dumps(message) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

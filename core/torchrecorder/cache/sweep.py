@@ -1,0 +1,91 @@
+"""Removes from a cache folder what is damaged, forgotten by others, or led to by nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchrecorder.cache.store import POINTERS, Shelf, Store, entry_of
+
+_YOUNG_S = 3600.0
+"""What was written within the hour may be part of a build that is still running."""
+
+
+@dataclass(slots=True)
+class Swept:
+    """What was done."""
+
+    files: int = 0
+    bytes: int = 0
+    kept: int = 0
+    young: int = 0
+    """Files that would have been removed, but may be part of a build that is still running."""
+
+
+def sweep(folder: Path, *, days: float | None = None, now: float | None = None) -> Swept:
+    """Remove entries that lead nowhere, objects that nothing leads to, and files that a killed build left.
+
+    Args:
+        folder: The cache.
+        days: Also remove entries that were written longer ago; None for no limit.
+        now: Seconds since the epoch; taken from the clock if not given.
+    """
+    sweeper = _Sweeper(folder, time.time() if now is None else now, days)
+    needed = {digest for shelf in POINTERS for digest in sweeper.entries(shelf)}
+    sweeper.objects(needed)
+    return sweeper.swept
+
+
+class _Sweeper:
+    def __init__(self, folder: Path, now: float, days: float | None) -> None:
+        self.swept = Swept()
+        self._folder = folder
+        self._store = Store(folder)
+        self._now = now
+        self._days = days
+
+    def entries(self, shelf: Shelf) -> Iterator[str]:
+        """The objects that good entries of a shelf lead to; the others are removed."""
+        for file in self._files(shelf):
+            wanted = self._wanted(file, shelf)
+            if wanted is None or self._is_forgotten(file) or not all(map(self._store.object, wanted)):
+                self._remove(file)
+            else:
+                self.swept.kept += 1
+                yield from wanted
+
+    def objects(self, needed: set[str]) -> None:
+        for file in self._files("obj"):
+            if file.name in needed:
+                self.swept.kept += 1
+            else:
+                self._remove(file)
+
+    def _files(self, shelf: str) -> list[Path]:
+        return sorted(file for file in (self._folder / shelf).glob("*/*") if file.is_file() and not file.is_symlink())
+
+    def _is_forgotten(self, file: Path) -> bool:
+        return self._days is not None and self._age_s(file) > self._days * 86400
+
+    def _wanted(self, file: Path, shelf: Shelf) -> list[str] | None:
+        try:
+            entry = entry_of(file.read_bytes()) or {}
+            return [str(entry[name]) for name in POINTERS[shelf]]
+        except (OSError, KeyError):
+            return None
+
+    def _age_s(self, file: Path) -> float:
+        return self._now - file.stat().st_mtime
+
+    def _remove(self, file: Path) -> None:
+        with contextlib.suppress(OSError):
+            if self._age_s(file) <= _YOUNG_S:
+                self.swept.young += 1
+                return
+            size = file.stat().st_size
+            file.unlink()
+            self.swept.files += 1
+            self.swept.bytes += size

@@ -1,0 +1,235 @@
+"""The words on boxes and nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import cached_property
+from typing import NamedTuple
+
+from torchrecorder.drawing.labels.flops import flops_by_call
+from torchrecorder.drawing.labels.kinds import SYMBOLS, Kind, Kinds, plain
+from torchrecorder.drawing.labels.names import class_name, clean, relative, run_name
+from torchrecorder.drawing.labels.summaries import summary
+from torchrecorder.drawing.labels.units import flops, parameters, tensor
+from torchrecorder.graph import Graph, Module, Op
+from torchrecorder.request.requests import USUAL
+from torchrecorder.view import Box, Node, View
+
+MAX_NAME, MAX_LINE = 44, 60
+"""Caps on the first and the second line; a node wider than that breaks the picture."""
+MAX_CLASS = 200
+_NAMED = 3
+"""More far ends than this are counted instead of named."""
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+
+
+class Label(NamedTuple):
+    """The lines of a node; a single one if the second would repeat it."""
+
+    name: str
+    line: str = ""
+    is_sign: bool = False
+    """Whether it is a sign to be drawn in a circle."""
+
+
+class Labels:
+    """Words for the boxes and nodes of a View."""
+
+    def __init__(self, view: View, *, name: str = "", show: Collection[str] = USUAL) -> None:
+        self.view, self.graph = view, view.graph
+        self.name = name
+        self.show = show
+        self.kinds = Kinds(view.graph)
+        self.flops = flops_by_call(view.graph) if "flops" in show else {}
+
+    def box(self, box: Box) -> str:
+        """Title of a box: `name · Class ×N · params each`."""
+        module = self._module(box.calls[0])
+        name = self._run_name(box.calls, box.parent)
+        cls = " + ".join(self._classes(box.calls[: box.period]))
+        cls = f"({cls})" if " + " in cls else cls
+        times = f" ×{box.repeat}" if box.repeat > 1 else ""
+        facts = self._facts(module, box.calls) if box.period == 1 else []
+        parts = [name if name != cls else "", cls + times, *facts]
+        return clean(" · ".join(filter(None, parts)), MAX_NAME + MAX_LINE)
+
+    def _classes(self, calls: tuple[int, ...]) -> list[str]:
+        """Their classes in order: `5 A` and `B` if the first of a turn are alike."""
+        found: list[tuple[str, int]] = []
+        for call in calls:
+            module = self._module(call)
+            cls = self.graph.calls[call].module if module is None else class_name(module)
+            n = found.pop()[1] if found and found[-1][0] == cls else 0
+            found.append((cls, n + 1))
+        return [f"{n} {cls}" if n > 1 else cls for cls, n in found]
+
+    def node(self, node: Node) -> Label:
+        """The lines of a node."""
+        if node.kind == "call":
+            return self._call(node)
+        if node.kind == "op" and node.op is not None:
+            return self._op(self.graph.ops[node.op])
+        if node.kind == "gap":
+            return self._gap(node)
+        return self._link(node) if node.kind in ("from", "to") else self._end(node)
+
+    def kind(self, node: Node) -> Kind:
+        """The kind of a node."""
+        return self.kinds.of(node)
+
+    def cls(self, calls: tuple[int, ...]) -> str:
+        """The class of what is called, with its module; empty for a function."""
+        module = self._module(calls[0])
+        return "" if module is None else clean(module.cls, MAX_CLASS)
+
+    def reference(self, node: Node) -> str:
+        """What a layer refers to: its class, and behind `#` its call if there may be something to see inside."""
+        if node.kind != "call":
+            return ""
+        module, call = self._module(node.calls[0]), node.calls[0]
+        has_inside = module is not None and (call in self.kinds.calling or not module.native)
+        return self.cls(node.calls) + (f"#{call}" if has_inside else "")
+
+    def _call(self, node: Node) -> Label:
+        call = self.graph.calls[node.calls[0]]
+        module = self._module(call.id)
+        times = f" ×{node.repeat}" if node.repeat > 1 else ""
+        if module is None:
+            return Label(clean(call.module + times, MAX_NAME), "function")
+        name = self._run_name(node.calls, node.box)
+        line = self._layer(node, module, times)
+        if not name or line.lower() == name.lower().rstrip("0123456789_"):
+            return Label(clean(line, MAX_NAME))
+        return Label(clean(name, MAX_NAME), clean(line, MAX_LINE))
+
+    def _layer(self, node: Node, module: Module, times: str) -> str:
+        """What the layer is, and its parameters if that does not say their number."""
+        cls = class_name(module)
+        if module.native and self.kind(node) != "block":
+            heads = self._heads.get(node.calls[0], "") if cls == "MultiheadAttention" else ""
+            said = (heads or summary(cls, module.extra_repr)) + times
+            return " · ".join(filter(None, (said, self._flops(node.calls))))
+        return " · ".join(filter(None, (cls + times, *self._facts(module, node.calls))))
+
+    @cached_property
+    def _heads(self) -> dict[int, str]:
+        """`MultiheadAttention 8 heads` by call: the number stands in the op that it ran, not in its `extra_repr`."""
+        found: dict[int, str] = {}
+        for op in self.graph.ops:
+            if op.name == "multi_head_attention_forward":
+                heads = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
+                found.setdefault(op.call, f"MultiheadAttention {heads} heads" if heads.isdigit() else "")
+        return found
+
+    def _facts(self, module: Module | None, calls: tuple[int, ...]) -> list[str]:
+        return [self._params(module, calls), self._flops(calls)]
+
+    def _flops(self, calls: tuple[int, ...]) -> str:
+        number = self.flops.get(calls[0], 0)
+        return (flops(number) + (" each" if len(calls) > 1 else "")) if number else ""
+
+    def _params(self, module: Module | None, calls: tuple[int, ...]) -> str:
+        if "params" not in self.show or module is None or not module.params.total:
+            return ""
+        modules = {self.graph.calls[call].module for call in calls}
+        text = parameters(module.params.total, each=len(modules) > 1)
+        return text if len(modules) > 1 or len(calls) == 1 else f"{text} shared"
+
+    def _op(self, op: Op) -> Label:
+        label = op_label(self.graph, op)
+        said = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
+        return Label(label.name, " · ".join(filter(None, (label.line, said))), label.is_sign)
+
+    def _gap(self, node: Node) -> Label:
+        """`… 268 more layers` and the names of the first and the last."""
+        thing = "steps" if len(node.calls) < node.size else "layers"
+        paths = [self.graph.calls[call].module for call in node.calls]
+        base = self._path(node.box)
+        names = [relative(path, base) for path in (paths[:1] + paths[-1:])]
+        return Label(f"… {node.size} more {thing}", clean(" – ".join(dict.fromkeys(names)), MAX_LINE))
+
+    def _link(self, node: Node) -> Label:
+        """`from down1` or `to up3`: what is at the other end."""
+        others = [self.view.nodes[link] for link in node.links]
+        if node.kind == "from" and len(others) == 1 and others[0].kind not in ("call", "op", "gap"):
+            return Label(self._end(others[0]).name)
+        names = [self._far_name(other, node.box) for other in others]
+        if len(names) > _NAMED:
+            text = f"{names[0]} … {names[-1]}" if node.kind == "from" else f"{len(names)} places"
+            return Label(clean(f"{node.kind} {text}", MAX_LINE), f"{len(names)} tensors" if node.kind == "from" else "")
+        return Label(clean(f"{node.kind} {', '.join(names)}", MAX_LINE))
+
+    def _far_name(self, node: Node, box: int | None) -> str:
+        """The name of a node for a reader who is in another box."""
+        if node.kind == "call":
+            return self._run_name(node.calls, box)
+        name = self.node(node).name
+        place = relative(self._path(node.box), self._path(box)) if node.box != box else ""
+        return f"{name} in {place}" if place and node.kind in ("op", "gap") else name
+
+    def _end(self, node: Node) -> Label:
+        default = {"input": "input", "output": "output", "const": "constant"}.get(node.kind, "")
+        name = node.name
+        if node.kind in ("param", "buffer", "const") and node.box is not None:
+            name = relative(name, self._path(node.box))
+        if node.kind == "output" and (not name or name.isdigit()):
+            name = f"output {name}".strip()
+        if len(node.values) > 1:
+            return Label(clean(name or default + "s", MAX_NAME), f"{len(node.values)} tensors")
+        return Label(clean(name or default, MAX_NAME), self._shape(node.values[0]) if node.values else "")
+
+    def _shape(self, value: int) -> str:
+        said = tensor(self.graph.values[value].meta, self.show) if "shapes" in self.show else ""
+        return clean(said, MAX_LINE)
+
+    def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
+        """The name of what is called, from the box on."""
+        paths = [self.graph.calls[call].module for call in calls]
+        return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
+
+    def _path(self, box: int | None) -> str:
+        """The path of the module that a box shows, or that one around calls that take turns does."""
+        while box is not None and self.view.boxes[box].period > 1:
+            box = self.view.boxes[box].parent
+        return "" if box is None else self.graph.calls[self.view.boxes[box].calls[0]].module
+
+    def _module(self, call: int) -> Module | None:
+        row = self.graph.calls[call]
+        return self.graph.modules.get(row.module) if row.kind == "module" else None
+
+
+def op_label(graph: Graph, op: Op) -> Label:
+    """The lines of an op: a sign, or its name with what distinguishes it."""
+    name = plain(op.name)
+    if name in SYMBOLS:
+        return _sign(SYMBOLS[name], op)
+    if name == "scaled_dot_product_attention":
+        return Label("attention", "scaled dot-product")
+    if name == "getitem":
+        return Label(_index(op.attrs.get("1", "")))
+    power = op.attrs.get("1", "") if name == "pow" else ""
+    return Label(clean(f"{name} {power}".strip(), MAX_NAME), clean(_weights(graph, op), MAX_LINE))
+
+
+def _sign(sign: str, op: Op) -> Label:
+    """A sign, with the number if the op's other side is one."""
+    number = op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
+    if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
+        return Label(sign, is_sign=True)
+    text = f"{float(number):.4g}"
+    return Label(f"{text} {sign}" if "0" in op.attrs else f"{sign} {text}")
+
+
+def _index(index: str) -> str:
+    """`[:, 0]` for the index `(:, 0)`."""
+    inner = index[1:-1].rstrip(",") if index.startswith("(") else index
+    return f"[{clean(inner, 16)}]" if inner else "[…]"
+
+
+def _weights(graph: Graph, op: Op) -> str:
+    """`16→32` for a linear map whose weight is no module's."""
+    if plain(op.name) != "linear" or len(op.inputs) < 2:
+        return ""
+    meta = graph.values[op.inputs[1]].meta
+    return "" if meta is None or len(meta.shape) != 2 else f"{meta.shape[1]}→{meta.shape[0]}"

@@ -1,0 +1,182 @@
+"""The picture of a Graph as plain data: what the cache keeps, and what is checked when it comes from there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchrecorder.drawing.table import Row
+
+VERSION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The picture of a layer that is closed in another picture."""
+
+    call: int
+    """The number that the closed layer refers to it by."""
+    path: str
+    """Of the layer."""
+    parent: int | None
+    """The call of the inside in which it is closed; None if that is the main picture."""
+    svg: str
+    width: float
+    """In CSS pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The picture of a Graph, with what is said about it; plain data, kept in the cache."""
+
+    svg: str
+    """For inline use in HTML: it takes the page's colours. Its only ids begin with `tr-`; its only links are
+    `torchrecorder:pkg.Class` and, at a closed layer, `torchrecorder:pkg.Class#12`, for which an address is put in."""
+    width: float
+    """In CSS pixels, of the SVG at its natural size."""
+    height: float
+    text: str
+    """The tree of modules, for output without pictures."""
+    alt: str
+    """What the picture shows, in a sentence or two."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What is known of the model, by a short name: `parameters`, `input`, …."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know besides, such as a guessed input or a part that is not drawn."""
+    dot: str = ""
+    """What the layout engine got, for other tools that read Graphviz's language."""
+    insides: tuple[Inside, ...] = ()
+    """Of closed layers, an inside before those that are closed in it."""
+    table: tuple[Row, ...] = ()
+    """The layers as rows, if they were asked for."""
+
+    @property
+    def svgs(self) -> tuple[str, ...]:
+        """All pictures: its own, and those of the insides."""
+        return self.svg, *(inside.svg for inside in self.insides)
+
+    @property
+    def digest(self) -> str:
+        """Names it in the cache."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes that its pictures refer to, each once."""
+        from torchrecorder.drawing.links import classes
+
+        return tuple(dict.fromkeys(cls for svg in self.svgs for cls in classes(svg)))
+
+    @property
+    def uid(self) -> str:
+        """What its ids begin with."""
+        found = _UID.search(self.svg)
+        return found[0] if found else "tr"
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields as plain data, with the version of the format."""
+        return {"torchrecorder_drawing": VERSION, **asdict(self)}
+
+    def to_bytes(self) -> bytes:
+        """As it is kept in the cache: a line of JSON with its facts, then its long texts, one behind the other.
+
+        In JSON, each quote sign of an SVG would be escaped, and unescaped again by each build that shows it.
+        """
+        facts = self.to_json()
+        parts = [facts, facts, facts, *facts["insides"]]
+        texts = [part.pop(name).encode() for part, name in zip(parts, _texts(len(parts)), strict=True)]
+        facts["sizes"] = [*map(len, texts)]
+        return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" + b"".join(texts)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Drawing | None:
+        """The drawing that `to_bytes` wrote; None for anything else."""
+        head, _, rest = data.partition(b"\n")
+        try:
+            facts = json.loads(head)
+            sizes = facts.pop("sizes")
+            parts = [facts, facts, facts, *facts["insides"]]
+            end = 0
+            for part, name, size in zip(parts, _texts(len(parts)), sizes, strict=True):
+                part[name] = rest[end : end + size].decode()
+                end += size
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            return None
+        return Drawing.from_json(facts) if end == len(rest) and min(sizes) >= 0 else None
+
+    @staticmethod
+    def from_json(data: Any) -> Drawing | None:
+        """The drawing that `to_json` wrote; None for anything else."""
+        if not isinstance(data, dict) or data.pop("torchrecorder_drawing", None) != VERSION:
+            return None
+        try:
+            drawing = Drawing(
+                **{
+                    **data,
+                    "notes": tuple(data["notes"]),
+                    "insides": tuple(Inside(**inside) for inside in data["insides"]),
+                    "table": _rows(data["table"]),
+                }
+            )
+        except (TypeError, KeyError):
+            return None
+        return drawing if drawing.is_whole() else None
+
+    def is_whole(self) -> bool:
+        """Whether every field is what it should be, which nobody has checked when it comes from a cache."""
+        return (
+            isinstance(self.facts, dict)
+            and _are((str,), self.svg, self.text, self.alt, self.dot, *self.notes, *self.facts, *self.facts.values())
+            and _are((float, int), self.width, self.height)
+            and (not self.insides or _are_whole(self.insides))
+            and all(map(_is_row, self.table))
+        )
+
+
+def _are(kinds: tuple[type, ...], *values: object) -> bool:
+    return {*map(type, values)}.issubset(kinds)
+
+
+def _are_whole(insides: tuple[Inside, ...]) -> bool:
+    return (
+        _are((str,), *(inside.svg for inside in insides), *(inside.path for inside in insides))
+        and _are((float, int), *(inside.width for inside in insides))
+        and _are((int,), *(inside.call for inside in insides))
+        and {inside.parent for inside in insides} <= {None, *(inside.call for inside in insides)}
+    )
+
+
+def _rows(table: list[dict[str, Any]]) -> tuple[Row, ...]:
+    if not table:
+        return ()
+    from torchrecorder.drawing.table import Row  # loads all that knows of Graphs, which most pictures do not need
+
+    return tuple(Row(**row) for row in table)
+
+
+def _is_row(row: Row) -> bool:
+    return all(_are((int if field.type == "int" else str,), getattr(row, field.name)) for field in fields(row))
+
+
+def _texts(parts: int) -> list[str]:
+    """The names of the long texts: three of the drawing, and one of each inside."""
+    return ["svg", "text", "dot", *["svg"] * (parts - 3)]
+
+
+_UID = re.compile(r"\btr-[0-9a-f]{12}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDrawing:
+    """A drawing of the cache, of which is known what it is before it is read."""
+
+    digest: str
+    """As `Drawing.digest`."""
+    classes: tuple[str, ...]
+    """As `Diagram.classes`."""
+    load: Callable[[], Drawing]

@@ -1,0 +1,170 @@
+"""What a user's styler says of a picture, asked in a process of its own.
+
+A styler often lives beside the model, so importing it imports torch, which a documentation build must not; and a styler
+that hangs or prints must not harm the build either. The answer is plain data and is checked on this side.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchrecorder.errors import StylerError
+from torchrecorder.request import parse_target
+from torchrecorder.trace.digest import source_digest
+from torchrecorder.trace.finder import ModuleFinder
+from torchrecorder.worker.interpreter import environment, foreign_path
+
+if TYPE_CHECKING:
+    from torchrecorder.drawing.styles import Picture, Styles
+
+TIMEOUT_S = 120.0
+"""Importing a styler may import torch."""
+_LOG_TAIL = 2000
+
+
+def source_of(styler: str, finder: ModuleFinder) -> str:
+    """The digest of the file that the styler is written in; empty if there is none.
+
+    What that file imports is known only when the styler has been asked: see `modules_changed`.
+    """
+    parts = parse_target(styler).dotted.split(".")
+    names = [".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1)]
+    return next((digest for name in names if (digest := _digest(name, finder))), "")
+
+
+def modules_changed(modules: object, finder: ModuleFinder) -> bool:
+    """Whether any module that a styler's process had imported is not as it was.
+
+    Args:
+        modules: The digests of their files by name; anything, where a cache of others says so.
+        finder: Finds them where the styler's process does.
+    """
+    if not isinstance(modules, dict):
+        return True
+    return any(not digest or _digest(str(name), finder) != digest for name, digest in modules.items())
+
+
+def _digest(module: str, finder: ModuleFinder) -> str:
+    try:
+        file = finder.file(module)
+        return "" if file is None else source_digest(file.read_bytes())
+    except (OSError, ValueError):
+        return ""
+
+
+def styles_by(styler: object, picture: Picture) -> Styles:
+    """What a styler of this process says of a picture.
+
+    Raises:
+        StylerError: It raised, or said what cannot be drawn.
+    """
+    from torchrecorder.drawing.styles import StylerRaised, ask
+
+    name = f"{getattr(styler, '__module__', '')}.{getattr(styler, '__qualname__', type(styler).__qualname__)}"
+    try:
+        answer = ask(styler, picture)
+    except StylerRaised as error:
+        raise StylerError(name, (error.reason,), error.trace) from error
+    return _checked(name, answer, picture)
+
+
+def styles_by_name(
+    styler: str,
+    pictures: Sequence[Picture],
+    path: Sequence[str],
+    python: str = "",
+    timeout_s: float = TIMEOUT_S,
+    on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
+) -> list[Styles | StylerError]:
+    """What the styler of a dotted name says of each picture, or why it says nothing.
+
+    One process is asked about all of them, because importing a styler may import torch. An error says that the styler
+    is not there, raised, took too long, or said what cannot be drawn.
+
+    Args:
+        styler: The name, perhaps with literal arguments: `pkg.MyStyler(width=2)`.
+        pictures: What it is asked about.
+        path: Folders to import it from.
+        python: The Python that imports it; this one, if empty.
+        timeout_s: How long importing and asking it may take, in seconds.
+        on_modules: Is told the styler and the digests of the user's modules that its process imported, by name.
+    """
+    job = {
+        "styler": styler,
+        "path": list(path) if not python else foreign_path(path),
+        "pictures": [asdict(picture) for picture in pictures],
+    }
+    try:
+        answers, modules = _asked(styler, json.dumps(job), python, timeout_s)
+        if on_modules is not None:
+            on_modules(styler, modules)
+        return [_answered(styler, answer, picture) for answer, picture in zip(answers, pictures, strict=True)]
+    except StylerError as error:
+        return [error] * len(pictures)
+
+
+def _answered(styler: str, answer: Any, picture: Picture) -> Styles | StylerError:
+    answer = answer if isinstance(answer, dict) else {}
+    if "reason" in answer:
+        return StylerError(styler, (str(answer["reason"]),), str(answer.get("trace", "")))
+    try:
+        return _checked(styler, answer.get("styles"), picture)
+    except StylerError as error:
+        return error
+
+
+def _checked(name: str, answer: Any, picture: Picture) -> Styles:
+    from torchrecorder.drawing.styles import read_styles
+
+    styles, problems = read_styles(answer, picture)
+    if problems:
+        raise StylerError(name, tuple(problems))
+    return styles
+
+
+def _asked(styler: str, job: str, python: str, timeout_s: float) -> tuple[list[Any], dict[str, str]]:
+    with tempfile.TemporaryDirectory(prefix="torchrecorder-") as folder:
+        answer, log = Path(folder, "answer.json"), Path(folder, "log")
+        with log.open("wb") as printed:
+            command = [python or sys.executable, "-P", "-m", _CHILD, str(answer)]
+            ending = _run(command, environment(python, Path(folder)), job, printed, timeout_s)
+        said = log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+        try:
+            found = json.loads(answer.read_bytes())
+            return list(found["answers"]), dict(found["modules"])
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise StylerError(styler, (ending or "its process gave no answer",), said) from error
+
+
+_CHILD = "torchrecorder.drawing.styler_child"
+
+
+def _run(command: list[str], variables: dict[str, str], job: str, printed: Any, timeout_s: float) -> str:
+    """Why the process ended without an answer; empty if it ended well."""
+    from torchrecorder.engine.process import kill_group
+
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            env=variables,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return f"{command[0]} cannot be started: {error.strerror or error}"
+    try:
+        process.communicate(job.encode(), timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        return f"it took longer than {timeout_s:g} s"
+    finally:
+        kill_group(process)
+    return f"its process ended with status {process.returncode}" if process.returncode else ""

@@ -1,0 +1,178 @@
+"""The finished picture as a PDF of vectors, for LaTeX and print.
+
+Only what `finish` writes has to be understood: rectangles, circles, paths of relative steps, and text in one family.
+Text is set in Helvetica, which every PDF reader has and which layout reckons with; signs that it lacks, arrows, in
+Symbol. Nothing has to be installed, and the same picture gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from xml.etree import ElementTree
+
+from torchrecorder.drawing.svg.metrics import width
+from torchrecorder.drawing.svg.strokes import circle, outline, rectangle
+
+_MAX_SIDE = 14_400
+"""Longer pages are measured in larger units, by a rule of the format."""
+_FONTS = ("Helvetica", "Helvetica-Bold", "Symbol")
+_SYMBOL = {"→": "\xae", "−": "-", "←": "\xac", "↑": "\xad", "↓": "\xaf", "≤": "\xa3", "≥": "\xb3", "∞": "\xa5"}
+_RUNS = re.compile(f"[{''.join(_SYMBOL)}]+|[^{''.join(_SYMBOL)}]+")
+
+
+def to_pdf(svg: str) -> bytes:
+    """The PDF of a picture.
+
+    Args:
+        svg: What `fixed` gave: a picture with colours of its own.
+    """
+    root = ElementTree.fromstring(svg)
+    wide, high = (float(size) for size in root.get("viewBox", "").split()[2:])
+    unit = max(wide, high, _MAX_SIDE) / _MAX_SIDE
+    painter = _Painter(wide, high)
+    content = f"{1 / unit:.6g} 0 0 {-1 / unit:.6g} 0 {high / unit:.2f} cm\n" + "".join(painter.paint(root, _Style()))
+    return _file(wide / unit, high / unit, unit, content, painter.alphas)
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """What an element takes from those around it."""
+
+    fill: str = "#000000"
+    stroke: str = "none"
+    fill_opacity: float = 1
+    stroke_opacity: float = 1
+    stroke_width: float = 1
+    stroke_dasharray: str = ""
+    font_size: float = 10.5
+    font_weight: str = ""
+    text_anchor: str = "start"
+
+    def within(self, attributes: Mapping[str, str]) -> _Style:
+        """The style of an element in this one."""
+        found: dict[str, str | float] = {}
+        for name in _NAMES & attributes.keys():
+            text = attributes[name]
+            field = name.replace("-", "_")
+            found[field] = text if isinstance(getattr(self, field), str) else float(text)
+        return replace(self, **found) if found else self  # type: ignore[arg-type]
+
+
+_NAMES = frozenset(field.replace("_", "-") for field in _Style.__slots__)
+
+
+class _Painter:
+    """Writes the operators of a page, and keeps the opacities that they use."""
+
+    def __init__(self, wide: float, high: float) -> None:
+        self.wide, self.high = wide, high
+        self.alphas: dict[tuple[float, float], str] = {}
+
+    def paint(self, root: ElementTree.Element, style: _Style) -> Iterator[str]:
+        """The operators of the shapes and words in an element."""
+        pending = [(root, style)]
+        while pending:
+            element, around = pending.pop()
+            own = around.within(element.attrib)
+            tag = element.tag.rpartition("}")[2]
+            if tag in ("svg", "g"):
+                pending.extend((child, own) for child in reversed(element))
+            elif tag == "text":
+                yield from self._text(element, own)
+            elif tag in ("rect", "circle", "path"):
+                yield from self._shape(tag, element, own)
+
+    def _shape(self, tag: str, element: ElementTree.Element, style: _Style) -> Iterator[str]:
+        get = element.get
+        if tag == "path":
+            path = outline(get("d", ""))
+        elif tag == "circle":
+            path = circle(float(get("cx", "0")), float(get("cy", "0")), float(get("r", "0")))
+        elif get("width") == "100%":
+            path = rectangle(0, 0, self.wide, self.high, 0)
+        else:
+            x, y, w, h, r = (float(get(name, "0")) for name in ("x", "y", "width", "height", "rx"))
+            path = rectangle(x, y, w, h, r, float(get("ry", r)))
+        is_filled, is_drawn = style.fill != "none", style.stroke != "none"
+        operator = {(True, True): "B", (True, False): "f", (False, True): "S"}.get((is_filled, is_drawn))
+        if path and operator:
+            yield f"q {self._state(style)}{path} {operator} Q\n"
+
+    def _state(self, style: _Style) -> str:
+        parts = [self._alpha(style.fill_opacity, style.stroke_opacity)]
+        if style.fill != "none":
+            parts.append(f"{_rgb(style.fill)} rg")
+        if style.stroke != "none":
+            dashes = f" [{style.stroke_dasharray.replace(',', ' ')}] 0 d" if style.stroke_dasharray else ""
+            parts.append(f"{_rgb(style.stroke)} RG {style.stroke_width:g} w{dashes}")
+        return " ".join(parts) + " "
+
+    def _alpha(self, fill: float, stroke: float) -> str:
+        return f"/{self.alphas.setdefault((fill, stroke), f'A{len(self.alphas)}')} gs"
+
+    def _text(self, element: ElementTree.Element, style: _Style) -> Iterator[str]:
+        spans = [(element.text or "", style)]
+        for child in element:
+            spans += [(child.text or "", style.within(child.attrib)), (child.tail or "", style)]
+        runs = [run for text, own in spans for run in _runs(text, own)]
+        x, y = float(element.get("x", "0")), float(element.get("y", "0"))
+        if style.text_anchor == "middle":
+            x -= sum(wide for _, _, wide in runs) / 2
+        shown = []
+        for font, text, wide in runs:
+            shown.append(f"/F{font} {style.font_size:g} Tf 1 0 0 -1 {x:.2f} {y:.2f} Tm ({_literal(text)}) Tj")
+            x += wide
+        yield f"q {self._alpha(style.fill_opacity, 1)} {_rgb(style.fill)} rg BT {' '.join(shown)} ET Q\n"
+
+
+def _runs(text: str, style: _Style) -> Iterator[tuple[int, str, float]]:
+    """The text in parts of one font each: its number, the text in the font's own signs, its width."""
+    bold = bool(style.font_weight)
+    for match in _RUNS.finditer(text):
+        part = match[0]
+        wide = width(part, style.font_size, bold=bold)
+        if part[0] in _SYMBOL:
+            yield 2, "".join(_SYMBOL[sign] for sign in part), wide
+        else:
+            yield int(bold), part.encode("cp1252", "replace").decode("latin-1"), wide
+
+
+def _literal(text: str) -> str:
+    """The text between brackets; what could end it is written as a number."""
+    return "".join(sign if " " <= sign <= "~" and sign not in "\\()" else f"\\{ord(sign):03o}" for sign in text)
+
+
+def _rgb(colour: str) -> str:
+    return " ".join(f"{int(colour[i : i + 2], 16) / 255:.3g}" for i in (1, 3, 5))
+
+
+def _file(wide: float, high: float, unit: float, content: str, alphas: Mapping[tuple[float, float], str]) -> bytes:
+    """The objects of a document of one page, and where each begins."""
+    stream = zlib.compress(content.encode("ascii"), 9)
+    fonts = " ".join(f"/F{i} {i + 5} 0 R" for i in range(len(_FONTS)))
+    states = " ".join(f"/{name} << /ca {fill:g} /CA {stroke:g} >>" for (fill, stroke), name in alphas.items())
+    used = f"/Resources << /Font << {fonts} >> /ExtGState << {states} >> >>"
+    page = f"/MediaBox [0 0 {wide:.2f} {high:.2f}] /UserUnit {unit:g} /Contents 4 0 R {used}"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        f"<< /Type /Page /Parent 2 0 R {page} >>".encode(),
+        b"<< /Filter /FlateDecode /Length %d >>\nstream\n%b\nendstream" % (len(stream), stream),
+        *(_font(name).encode() for name in _FONTS),
+    ]
+    parts, starts = [b"%PDF-1.6\n%\xe2\xe3\xcf\xd3\n"], []
+    for number, body in enumerate(objects, 1):
+        starts.append(sum(map(len, parts)))
+        parts.append(b"%d 0 obj\n%b\nendobj\n" % (number, body))
+    rows = "".join(f"{start:010d} 00000 n \n" for start in starts)
+    size = len(objects) + 1
+    end = f"xref\n0 {size}\n0000000000 65535 f \n{rows}trailer\n<< /Size {size} /Root 1 0 R >>\n"
+    return b"".join((*parts, f"{end}startxref\n{sum(map(len, parts))}\n%%EOF\n".encode()))
+
+
+def _font(name: str) -> str:
+    encoding = "" if name == "Symbol" else " /Encoding /WinAnsiEncoding"
+    return f"<< /Type /Font /Subtype /Type1 /BaseFont /{name}{encoding} >>"

@@ -1,0 +1,59 @@
+"""The finished picture as pixels, for what shows no vectors.
+
+Painted from our own PDF by PDFium, because it brings its own Helvetica: a painter of SVG takes the fonts of the
+machine, and a server that builds documentation often has none.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any
+
+from torchrecorder.drawing.svg.pdf import to_pdf
+from torchrecorder.errors import OptionError
+
+DPI = 192
+_MAX_PIXELS = 100_000_000
+"""A larger picture is painted more coarsely, since its pixels must fit into memory."""
+
+
+def to_png(svg: str) -> bytes:
+    """The PNG of a picture, at `DPI` dots per inch.
+
+    Args:
+        svg: What `fixed` gave.
+
+    Raises:
+        OptionError: pypdfium2 is not installed.
+    """
+    try:
+        import pypdfium2  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise OptionError(("a .png needs pypdfium2: pip install 'torchrecorder-docs[png]'",)) from error
+    document: Any = pypdfium2.PdfDocument(to_pdf(svg))
+    try:
+        page = document[0]
+        wide, high = page.get_size()
+        scale = min(DPI / 72, (_MAX_PIXELS / (wide * high)) ** 0.5)
+        bitmap = page.render(scale=scale, rev_byteorder=True, prefer_bgrx=False)
+        return _png(bitmap.width, bitmap.height, bitmap.stride, bytes(bitmap.buffer), scale * 72)
+    finally:
+        document.close()
+
+
+def _png(wide: int, high: int, stride: int, pixels: bytes, dpi: float) -> bytes:
+    """Rows of red, green and blue as a file."""
+    rows = b"".join(b"\0" + pixels[row * stride : row * stride + 3 * wide] for row in range(high))
+    per_metre = round(dpi / 0.0254)
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)),
+        (b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1)),
+        (b"IDAT", zlib.compress(rows, 9)),
+        (b"IEND", b""),
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

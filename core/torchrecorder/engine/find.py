@@ -1,0 +1,107 @@
+"""Finding a layout engine.
+
+`graphviz-pure` comes first: it is a dependency, so every machine has the same one and draws the same bytes. A system's
+`dot` is often years old and measures text with whatever fonts are installed.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+from torchrecorder.engine.process import Engine
+from torchrecorder.errors import EngineNotFound
+
+_PURE = "graphviz-pure"
+
+
+def find_engine(setting: str = "auto") -> Engine:
+    """The engine that a setting names.
+
+    Args:
+        setting: `auto` (graphviz-pure, else the system's dot), `pure`, `dot`, or the path of a program.
+
+    Raises:
+        EngineNotFound: It is not there; the reason says where it was looked for.
+    """
+    if setting == "pure":
+        return _pure()
+    if setting == "dot":
+        return _system_dot()
+    if setting != "auto":
+        return _at(setting)
+    try:
+        return _pure()
+    except EngineNotFound as error:
+        first = error.reason
+    try:
+        return _system_dot()
+    except EngineNotFound as error:
+        raise EngineNotFound(engine="auto", reason=f"{first}; {error.reason}") from None
+
+
+def _pure() -> Engine:
+    looked = []
+    for path in _places_of_pure():
+        if path.is_file():
+            return Engine(path.resolve(), f"{_PURE} {_version_of_pure()}")
+        looked.append(str(path))
+    places = ", ".join(dict.fromkeys(looked))
+    raise EngineNotFound(engine=_PURE, reason=f"{_PURE} is neither at {places} nor on the PATH")
+
+
+def _places_of_pure() -> Iterator[Path]:
+    """Where pip puts a program: next to its record, next to Python, in the script folders, on the PATH."""
+    program = _PURE + (".exe" if sys.platform == "win32" else "")
+    try:
+        files = metadata.distribution(_PURE).files or []
+    except metadata.PackageNotFoundError:
+        files = []
+    yield from (Path(str(file.locate())) for file in files if file.name == program)
+    yield Path(sys.executable).parent / program
+    yield Path(sysconfig.get_path("scripts")) / program
+    yield Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))) / program
+    found = shutil.which(_PURE)
+    if found:
+        yield Path(found)
+
+
+def _version_of_pure() -> str:
+    """Its version without starting it: a build with every picture in the cache starts no process."""
+    try:
+        return metadata.version(_PURE)
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _system_dot() -> Engine:
+    found = shutil.which("dot")
+    if not found:
+        raise EngineNotFound(engine="dot", reason="dot is not on the PATH")
+    return Engine(Path(found), _asked(found))
+
+
+def _at(setting: str) -> Engine:
+    found = shutil.which(setting) or shutil.which(str(Path(setting).expanduser()))
+    if not found:
+        raise EngineNotFound(engine=setting, reason=f"{setting} is no program")
+    return Engine(Path(found).resolve(), _asked(found))
+
+
+@lru_cache(maxsize=8)
+def _asked(program: str) -> str:
+    """Name and version as the program says them."""
+    try:
+        run = subprocess.run([program, "-V"], capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EngineNotFound(engine=program, reason=f"{program} -V fails: {error}") from error
+    said = (run.stderr + run.stdout).decode("utf-8", "replace")
+    match = re.search(r"version (\S+(?: \([^)]*\))?)", said)
+    return f"{Path(program).name} {match[1] if match else 'unknown'}"

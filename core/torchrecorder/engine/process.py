@@ -1,0 +1,192 @@
+"""Running the layout engine: the only place of this room that starts a process.
+
+A batch of pictures is one process, because starting one costs more than a small picture. The engine gets no network,
+no files and little of everything else: its own session, killed as a group; an empty directory; an environment that
+forbids it to read images; limits of time, memory and output. Each picture lies in a file of its own, so an error stays
+with its picture; a picture is blamed for a time-out or a crash only after it had a process to itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchrecorder.engine.limits import MEMORY_BYTES, OUTPUT_BYTES, limit
+from torchrecorder.errors import EngineError
+
+MAX_STDERR = 2000
+_END = b"}"
+_NO_MEMORY = re.compile(r"memory|alloc", re.IGNORECASE)
+"""What engines say when the system gives them no more; there is no signal for it."""
+_LIMITS = {
+    "SIGXCPU": "it computed for longer than it may",
+    "SIGXFSZ": f"its output is larger than {OUTPUT_BYTES >> 20} MiB",
+}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A program that lays out graphs as Graphviz's `dot` does."""
+
+    path: Path
+    identity: str
+    """Its name and version, `graphviz-pure 0.2.2`: a part of the key of a stored picture."""
+
+    def layout(self, sources: Sequence[str], timeout_s: float = 10) -> list[str | EngineError]:
+        """Where everything lies in each picture, as Graphviz's JSON, or why that is not known.
+
+        Args:
+            sources: The texts.
+            timeout_s: Seconds that a process may take; only a picture that is alone in it can fail by that.
+        """
+        results: dict[int, str | EngineError] = {}
+        pending = list(range(len(sources)))
+        alone = False
+        while pending:
+            batch = pending[:1] if alone else pending
+            run = _run(self.path, [sources[i] for i in batch], timeout_s)
+            settled = self._settle(batch, run, timeout_s)
+            results |= settled
+            suspect = None if settled or isinstance(run, OSError) else batch[run.reached()]
+            pending = sorted((i for i in pending if i not in settled), key=lambda i: (i != suspect, i))
+            alone = not settled
+        return [results[i] for i in range(len(sources))]
+
+    def _settle(self, batch: list[int], run: _Run | OSError, timeout_s: float) -> dict[int, str | EngineError]:
+        """The results that are certain after a run; of one that was alone, its own."""
+        if isinstance(run, OSError):
+            return dict.fromkeys(batch, self._error(f"it does not start: {run}"))
+        finished: dict[int, str | EngineError] = {
+            i: layout for i, layout in zip(batch, run.outputs, strict=True) if layout is not None
+        }
+        if run.status == 0:
+            return {i: finished.get(i, self._error("it gave no picture")) for i in batch}
+        if run.was_stopped and finished:
+            return finished
+        if len(batch) == 1:
+            return {batch[0]: self._error(run.reason(timeout_s))}
+        if run.was_stopped:
+            return {}
+        failed = [position for position, i in enumerate(batch) if i not in finished]
+        return {batch[position]: self._error(run.reason(timeout_s, position)) for position in failed}
+
+    def _error(self, reason: str) -> EngineError:
+        return EngineError(engine=self.identity, reason=reason)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """How one process ended."""
+
+    status: int
+    killed: bool
+    outputs: list[str | None]
+    begun: list[bool]
+    """For each picture whether its file was opened, which an engine does when it has laid it out."""
+    stderr: str
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether it ended before it could try all pictures."""
+        return self.killed or self.status < 0
+
+    def reached(self) -> int:
+        """Position of the picture that a stopped process was at: the one after the last it opened a file for.
+
+        The file itself may be empty, because engines write late.
+        """
+        last = max((position for position, begun in enumerate(self.begun) if begun), default=-1)
+        return min(last + 1, len(self.begun) - 1) if self.was_stopped else 0
+
+    def reason(self, timeout_s: float, position: int = 0) -> str:
+        """Why a picture failed, as far as the engine tells."""
+        if self.killed:
+            return f"it took longer than {timeout_s:g} s"
+        file = f"p{position}.dot"
+        lines = [line for line in self.stderr.splitlines() if file in line or ".dot" not in line]
+        said = "; ".join(line.replace(f"{file}: ", "").strip() for line in lines if "Warning" not in line)
+        how = f"exit status {self.status}" if self.status >= 0 else signal.Signals(-self.status).name
+        if self.status and _NO_MEMORY.search(said):
+            how = f"it needed more than {MEMORY_BYTES >> 20:,} MiB of memory ({how})"
+        elif how in _LIMITS:
+            how = _LIMITS[how]
+        return f"{how}: {said[:MAX_STDERR]}" if said else how
+
+
+def _run(program: Path, sources: list[str], timeout_s: float) -> _Run | OSError:
+    try:
+        with tempfile.TemporaryDirectory(prefix="torchrecorder-") as name:
+            return _run_in(Path(name), program, sources, timeout_s)
+    except OSError as error:  # the program is gone, or a disk is full
+        return error
+
+
+def _run_in(folder: Path, program: Path, sources: list[str], timeout_s: float) -> _Run:
+    files = [f"p{i}.dot" for i in range(len(sources))]
+    for file, source in zip(files, sources, strict=True):
+        (folder / file).write_text(source, encoding="utf-8", errors="replace")
+    status, killed = _wait(_start(program, folder, files), timeout_s)
+    stderr = (folder / "stderr").read_bytes()[: 8 * MAX_STDERR].decode("utf-8", "replace")
+    pictures = [folder / f"{file}.json0" for file in files]
+    return _Run(status, killed, [*map(_finished, pictures)], [path.exists() for path in pictures], stderr)
+
+
+def _start(program: Path, folder: Path, files: list[str]) -> subprocess.Popen[bytes]:
+    with (folder / "stderr").open("wb") as stderr:
+        return subprocess.Popen(
+            [program, "-Tjson0", "-O", *files],
+            cwd=folder,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            start_new_session=True,
+        )
+
+
+def _environment() -> dict[str, str]:
+    """What the engine gets: enough to start, and the setting that keeps it from reading images.
+
+    `GV_FILE_PATH`, which did the same for older versions, makes Graphviz 16 refuse to start.
+    """
+    kept = {key: os.environ[key] for key in ("SYSTEMROOT", "TEMP", "TMP") if key in os.environ}
+    return {**kept, "SERVER_NAME": "torchrecorder", "LC_ALL": "C"}
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[int, bool]:
+    """The exit status, and whether the time was over."""
+    limit(process.pid, timeout_s)
+    killed = False
+    try:
+        process.communicate(timeout=timeout_s)  # returns at once when the process ends; wait() would poll
+    except subprocess.TimeoutExpired:
+        killed = True
+    finally:
+        kill_group(process)
+    return process.returncode, killed
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends the process and what it may have started."""
+    if os.name == "posix":
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.communicate()
+
+
+def _finished(file: Path) -> str | None:
+    """A picture that was written to its end."""
+    try:
+        data = file.read_bytes()
+    except OSError:
+        return None
+    return data.decode("utf-8", "replace") if data.rstrip().endswith(_END) else None

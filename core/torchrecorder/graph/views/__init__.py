@@ -1,7 +1,0 @@
-"""From a Graph to what one picture of it shows: which calls are boxes, which are nodes, what is drawn once for many."""
-
-from torchrecorder.graph.views.amount import AUTO_NODES
-from torchrecorder.graph.views.model import Box, Edge, Node, NodeKind, View
-from torchrecorder.graph.views.select import Depth, make_view
-
-__all__ = ["AUTO_NODES", "Box", "Depth", "Edge", "Node", "NodeKind", "View", "make_view"]

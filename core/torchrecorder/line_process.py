@@ -1,0 +1,144 @@
+"""A process that answers JSON lines with JSON lines, each wait with a limit."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import site
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torchrecorder.errors import FormatError
+
+
+class LineProcess:
+    """A running process. Not thread-safe: one question at a time."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        """Start it.
+
+        Args:
+            command: The program and its arguments.
+            environment: All of its variables.
+            log: Where its standard error output goes.
+        """
+        with log.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for the builder, which then ends this process
+            )
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def ask(self, job: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Send a line and wait for its answer.
+
+        Raises:
+            TimeoutError: None came in time.
+            EOFError: The process ended.
+            FormatError: The answer is no JSON object.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(job).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise EOFError from error
+        return self.next(timeout_s)
+
+    def next(self, timeout_s: float) -> dict[str, Any]:
+        """The next line, asked for or not.
+
+        Raises:
+            TimeoutError: None came in time.
+            EOFError: The process ended.
+            FormatError: It is no JSON object.
+        """
+        try:
+            line = self._lines.get(timeout=timeout_s)
+        except queue.Empty:
+            raise TimeoutError from None
+        if not line:
+            raise EOFError
+        try:
+            return dict(json.loads(line))
+        except ValueError as error:
+            raise FormatError("the worker's answer", str(error)) from error
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process has not ended."""
+        return not self._has_ended()
+
+    def end(self, *, grace_s: float = 5) -> str:
+        """End the process, at the latest by force, with all that it started, and say how it ended.
+
+        Args:
+            grace_s: How long it may take to end by itself.
+        """
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        deadline = time.monotonic() + grace_s
+        while not self._has_ended() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        if not self._has_ended():
+            self._process.kill()
+        if sys.platform == "linux" and self._process.returncode is None:
+            with contextlib.suppress(ChildProcessError):  # somebody else waits for all children of the builder
+                os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+                _kill_session(self._process.pid)
+        code = self._process.wait()
+        return f"signal {-code}" if code < 0 else f"exit status {code}"
+
+    def _has_ended(self) -> bool:
+        """Whether it has, without taking note of it on Linux, because its number must stay its own until `end`."""
+        if sys.platform != "linux" or self._process.returncode is not None:
+            return self._process.poll() is not None
+        try:
+            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+        except ChildProcessError:
+            return True
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stdout:
+            for line in stdout:
+                self._lines.put(line)
+        self._lines.put(b"")
+
+
+def _kill_session(leader: int) -> None:
+    """Kill what a process has left in its session: a worker that was killed itself could not end what a model started.
+
+    Args:
+        leader: A process that nobody has waited for yet, so that no other session can have its number.
+    """
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            _, _, facts = file.read_bytes().rpartition(b")")  # the name before it may hold anything
+            if int(facts.split()[3]) == leader:
+                os.kill(int(file.parent.name), signal.SIGKILL)
+
+
+def import_path(own: str) -> str:
+    """`PYTHONPATH` for a process that has to find torchrecorder in a folder.
+
+    What stands there comes before Python's own library. So site-packages, where the process looks anyway, is left out:
+    a backport that an old package has installed, such as `dataclasses`, would take the place of the real module.
+    """
+    looked_in = map(os.path.realpath, site.getsitepackages())
+    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return os.pathsep.join([*([] if own in looked_in else [own]), *given])

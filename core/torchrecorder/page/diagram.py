@@ -1,0 +1,216 @@
+"""A finished diagram: what a page shows of one model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from torchrecorder.drawing.model import Drawing, KeptDrawing
+from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.page.switch import join_depths
+from torchrecorder.request.requests import DiagramRequest
+
+if TYPE_CHECKING:
+    from torchrecorder.drawing.table import Row
+    from torchrecorder.graph import Graph
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A drawing with the Graph it shows and the files that decide it."""
+
+    origin: Drawing | KeptDrawing
+    sources: tuple[Path, ...] = ()
+    """Files of the model's code; when one changes, the diagram may."""
+    load_graph: Callable[[], Graph] = field(kw_only=True, repr=False)
+    """Gives the Graph, which is read from the cache only if somebody asks."""
+    steps: tuple[tuple[str, Drawing | KeptDrawing], ...] = ()
+    """The drawings to switch between, each with its depth, if there are several; the first is `origin`."""
+
+    @staticmethod
+    def of_depths(diagrams: Sequence[tuple[str, Diagram]]) -> Diagram:
+        """One diagram of several of the same Graph, each with its depth; the first is shown first."""
+        return replace(diagrams[0][1], steps=tuple((depth, diagram.origin) for depth, diagram in diagrams))
+
+    @cached_property
+    def _shown(self) -> tuple[tuple[str, Drawing], ...]:
+        origins = self.steps or (("", self.origin),)
+        return join_depths([(depth, it if isinstance(it, Drawing) else it.load()) for depth, it in origins])
+
+    @property
+    def depths(self) -> tuple[tuple[str, Drawing], ...]:
+        """The drawings to switch between, each with its depth; none if there is one drawing only."""
+        return self._shown if len(self._shown) > 1 else ()
+
+    @property
+    def drawings(self) -> tuple[Drawing, ...]:
+        """All that there is to see of it."""
+        return tuple(drawing for _, drawing in self._shown)
+
+    @property
+    def drawing(self) -> Drawing:
+        """The drawing that is shown first; it is read from the cache only if somebody asks.
+
+        Raises:
+            FormatError: The cache was changed since the diagram was found in it.
+        """
+        return self._shown[0][1]
+
+    @cached_property
+    def digest(self) -> str:
+        """Names what is drawn: SHA-256 in hexadecimal digits."""
+        names = [f"{depth}:{it.digest}" for depth, it in self.steps or (("", self.origin),)]
+        return hashlib.sha256("\n".join(names).encode()).hexdigest()
+
+    @property
+    def svg(self) -> str:
+        """The picture for inline use in HTML, without links: it takes the page's colours."""
+        return self.inline_svg()
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
+        origins = [it for _, it in self.steps] or [self.origin]
+        return tuple(dict.fromkeys(cls for it in origins for cls in it.classes))
+
+    @property
+    def text(self) -> str:
+        """The tree of modules as text."""
+        return self.drawing.text
+
+    @property
+    def alt(self) -> str:
+        """What the picture shows, in a sentence or two."""
+        return self.drawing.alt
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in CSS pixels."""
+        return self.drawing.width, self.drawing.height
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What is known of the model, by a short name."""
+        return self.drawing.facts
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know besides."""
+        return tuple(dict.fromkeys(note for drawing in self.drawings for note in drawing.notes))
+
+    @property
+    def table(self) -> tuple[Row, ...]:
+        """The layers as rows: label, name, class, output, parameters, operations."""
+        from torchrecorder.drawing.table import layer_table
+
+        return self.drawing.table or layer_table(self.graph)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """What the model did, as plain data."""
+        return self.load_graph()
+
+    def inline_svg(
+        self, *, copy: int = 1, alt: str = "", width: str = "", urls: Mapping[str, str] = MappingProxyType({})
+    ) -> str:
+        """The picture for inline use, fitted to its place in a page.
+
+        Args:
+            copy: Counts the same picture in one page, because ids must be unique there.
+            alt: What it shows, in place of its own title and description.
+            width: As in CSS, in place of its natural width.
+            urls: Addresses by class, for those of `classes` that have one. Only relative ones, `#…`, `http:`, `https:`
+                and `mailto:` become links.
+        """
+        from torchrecorder.page.inline import fitted
+
+        return fitted(self.drawing.svg, copy=copy, alt=alt, width=width, urls=urls)
+
+    def standalone_svg(self) -> str:
+        """The picture with colours of its own, for files and `<img>`."""
+        from torchrecorder.drawing.svg import fixed
+
+        return fixed(self.drawing.svg)
+
+    def to_pdf(self) -> bytes:
+        """The picture as a PDF of one page, in vectors."""
+        from torchrecorder.drawing.svg.pdf import to_pdf
+
+        return to_pdf(self.standalone_svg())
+
+    def to_png(self) -> bytes:
+        """The picture as a PNG of 192 dots per inch.
+
+        Raises:
+            OptionError: pypdfium2, the extra `png`, is not installed.
+        """
+        from torchrecorder.drawing.svg.png import to_png
+
+        return to_png(self.standalone_svg())
+
+    def save(self, path: str | Path) -> None:
+        """Write the diagram to a file; its ending says how.
+
+        `.svg`, `.pdf` and `.png` are pictures with colours of their own, `.txt` is the tree of modules, `.json` the
+        Graph, `.dot` what the layout engine got.
+
+        Raises:
+            OptionError: The ending is another, or `.png` is not installed.
+        """
+        path = Path(path)
+        if (write := _WRITERS.get(path.suffix.lower())) is None:
+            raise OptionError((f"cannot write {path.name!r}: its name must end with {', '.join(_WRITERS)}",))
+        written = write(self)
+        path.write_bytes(written if isinstance(written, bytes) else written.encode())
+
+    def _repr_svg_(self) -> str:
+        """The picture for a notebook, which shows it apart from the page's own colours."""
+        return self.standalone_svg()
+
+
+def _json(diagram: Diagram) -> str:
+    from torchrecorder.graph import to_json
+
+    return to_json(diagram.graph) + "\n"
+
+
+_WRITERS: dict[str, Callable[[Diagram], str | bytes]] = {
+    ".svg": lambda diagram: diagram.standalone_svg() + "\n",
+    ".pdf": Diagram.to_pdf,
+    ".png": Diagram.to_png,
+    ".txt": lambda diagram: diagram.text + "\n",
+    ".json": _json,
+    ".dot": lambda diagram: diagram.drawing.dot,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one request: a diagram, an error, or both if the forward failed half-way."""
+
+    request: DiagramRequest
+    diagram: Diagram | None
+    error: TorchRecorderError | None = None
+    sources: tuple[Path, ...] = ()
+    """Files of the model's code, also of one that failed, for a server to watch."""
+    info: str = ""
+    """Why the diagram may be out of date, though it most likely is not; for the log, not for a warning."""
+
+    def signature(self) -> str:
+        """Changes when what a page shows of the request changes."""
+        shown = (self.diagram and self.diagram.digest, str(self.error), self.request.figure)
+        return hashlib.sha256(repr(shown).encode()).hexdigest()
+
+    def at_hand(self) -> Outcome:
+        """Itself with its pictures read; with an error, if they went meanwhile and cannot be made again."""
+        try:
+            if self.diagram is not None:
+                _ = self.diagram.drawings
+            return self
+        except TorchRecorderError as error:
+            return replace(self, diagram=None, error=error)

@@ -1,0 +1,6 @@
+"""The whole path of a batch of diagrams; what front ends and the command call."""
+
+from torchrecorder.pipeline.batch import Pipeline, Progress
+from torchrecorder.pipeline.collecting import Collected, collect
+
+__all__ = ["Collected", "Pipeline", "Progress", "collect"]

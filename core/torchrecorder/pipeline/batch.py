@@ -1,0 +1,241 @@
+"""The path of a batch of diagrams: find what is still true, record what is not, draw what is missing.
+
+    request --key--> manifest --fresh--> Graph --key--> drawing
+
+Each arrow that fails costs its step only: a changed depth is drawn again without torch, a changed comment is recorded
+again but, giving the same Graph, not drawn again. An error is told to its request and never kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import TYPE_CHECKING, Literal
+
+from torchrecorder.cache.layered import Layers
+from torchrecorder.cache.remote import Remote
+from torchrecorder.cache.store import Store
+from torchrecorder.drawing.model import Drawing, KeptDrawing
+from torchrecorder.drawing.styling import source_of
+from torchrecorder.errors import FormatError, NotDrawn, TorchRecorderError
+from torchrecorder.installation import legacy_install
+from torchrecorder.page.diagram import Diagram, Outcome
+from torchrecorder.pipeline import collecting
+from torchrecorder.pipeline.drawings import Drawings, RenderKey
+from torchrecorder.pipeline.recordings import Recording, Recordings
+from torchrecorder.request import DiagramRequest, RecordingRequest
+from torchrecorder.request.settings import Settings
+from torchrecorder.trace.finder import ModuleFinder
+from torchrecorder.worker.client import Worker
+
+if TYPE_CHECKING:
+    from torchrecorder.graph import Graph
+
+COPIES = "remote"
+"""The part of this machine's cache that holds copies from the remote one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a batch is."""
+
+    stage: Literal["recording", "drawing"]
+    target: str
+    """What is being recorded now; empty while drawing, which is one step for all."""
+    done: int
+    total: int
+
+
+def _silent(progress: Progress) -> None:
+    """Nobody wants to know."""
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """Draws diagrams; its parts are chosen here, so that tests can choose others."""
+
+    settings: Settings
+    open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
+    writes_committed: bool = False
+    """Whether what is made goes into the committed cache, which alone is read then."""
+    store: Store = field(init=False)
+    layers: Layers = field(init=False)
+    has_worked: bool = field(init=False, default=False)
+    """Whether anything had to be recorded or drawn."""
+
+    def __post_init__(self) -> None:
+        if self.open_worker is None:
+            self.open_worker = partial(Worker, python=self.settings.python, memory_bytes=self.settings.memory_bytes)
+        self.store = Store(self.settings.cache)
+        self.layers = self._layers()
+
+    def problems(self) -> dict[str, str]:
+        """What a build is to say once whatever its pages show, by the last part of the warning's name.
+
+        The old distribution is looked for only where there was something to do: a build without changes is not told
+        again, and does not wait for it.
+        """
+        found = {"cache": self.layers.problem, "install": legacy_install() if self.has_worked else ""}
+        return {kind: text for kind, text in found.items() if text}
+
+    def recordings(self) -> Recordings:
+        """What finds and makes recordings for one build."""
+        assert self.open_worker is not None
+        return Recordings(self.layers, self.store, self.settings, self.open_worker)
+
+    def run(
+        self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = _silent
+    ) -> dict[DiagramRequest, Outcome]:
+        """The outcome of each request, in their order."""
+        singles = {request: request.singles() for request in requests}
+        switches = any(request.depths for request in singles)
+        each = list(dict.fromkeys(one for ones in singles.values() for one in ones)) if switches else [*singles]
+        if file := os.environ.get(collecting.VARIABLE):
+            collecting.note(file, self.settings, each)
+            return {request: Outcome(request, None, NotDrawn()) for request in singles}
+        batch = _Batch(self, each, on_progress)
+        try:
+            outcomes = batch.outcomes()
+        finally:
+            self.layers.close()
+        self.has_worked = self.has_worked or batch.has_worked
+        if not switches:
+            return outcomes
+        return {request: _joined(request, [outcomes[one] for one in ones]) for request, ones in singles.items()}
+
+    def _layers(self) -> Layers:
+        settings = self.settings
+        committed = [] if settings.committed is None else [Store(settings.committed, is_committed=True)]
+        remote = Remote(settings.remote) if settings.remote else None
+        if self.writes_committed and committed:
+            return Layers(committed[0], remote=remote, notes=self.store)
+        copies = [Store(settings.cache / COPIES, is_shared=True)] if remote else []
+        return Layers(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
+
+
+def _joined(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
+    """What became of all depths of a request."""
+    if len(outcomes) == 1:
+        return outcomes[0]
+    drawn = [(str(one.request.drawing.depth), one.diagram) for one in outcomes if one.diagram is not None]
+    error = next((one.error for one in outcomes if one.error is not None), None)
+    sources = tuple(dict.fromkeys(file for one in outcomes for file in one.sources))
+    info = next((one.info for one in outcomes if one.info), "")
+    return Outcome(request, Diagram.of_depths(drawn) if drawn else None, error, sources, info)
+
+
+@dataclass(slots=True, eq=False)
+class _Item:
+    """What is known so far of one request."""
+
+    request: DiagramRequest
+    recording: Recording
+    key: RenderKey | None = None
+    """None without a Graph."""
+    drawing: Drawing | KeptDrawing | TorchRecorderError | None = None
+
+
+class _Batch:
+    """One run: what is wanted, and what is known of it so far."""
+
+    def __init__(
+        self, pipeline: Pipeline, wanted: Sequence[DiagramRequest], on_progress: Callable[[Progress], None]
+    ) -> None:
+        self.wanted = wanted
+        self.has_worked = False
+        self.layers = pipeline.layers
+        self.on_progress = on_progress
+        self.recordings = pipeline.recordings()
+        finder = ModuleFinder(pipeline.settings.path)
+        self.drawings = Drawings(pipeline.layers, pipeline.store, pipeline.settings, finder)
+        self.styler_source = cache(partial(source_of, finder=finder))
+        self.recorded: dict[RecordingRequest, Recording] = {}
+
+    def outcomes(self) -> dict[DiagramRequest, Outcome]:
+        self._find_recordings()
+        items = [_Item(request, self.recorded[request.recording]) for request in self.wanted]
+        self._find_drawings(items)
+        self.recordings.save()
+        self.drawings.save()
+        return {item.request: self._outcome(item) for item in items}
+
+    def _find_recordings(self) -> None:
+        asked = dict.fromkeys(request.recording for request in self.wanted)
+        kept = {request: self.recordings.kept(request) for request in asked}
+        self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
+        if len(self.recorded) < len(kept):
+            self._record([request for request in self.wanted if kept[request.recording] is None])
+
+    def _find_drawings(self, items: Sequence[_Item]) -> None:
+        missing = [item for item in items if not self._is_drawn(item)]
+        lost = [item for item in missing if item.key and not self.recordings.load(item.recording)]
+        self._record([item.request for item in lost])
+        for item in lost:
+            item.recording = self.recorded[item.request.recording]
+            item.key = self._key(item)
+        if drawable := [item for item in missing if item.key]:
+            self._draw(drawable)
+
+    def _is_drawn(self, item: _Item) -> bool:
+        item.key = self._key(item)
+        item.drawing = self.drawings.kept(item.key) if item.key else None
+        return item.drawing is not None
+
+    def _record(self, requests: Sequence[DiagramRequest]) -> None:
+        self.has_worked = self.has_worked or bool(requests)
+        timeouts: dict[RecordingRequest, float] = {}
+        for request in requests:
+            timeouts[request.recording] = max(request.timeout_s, timeouts.get(request.recording, 0.0))
+        self.recorded |= self.recordings.make(timeouts, self._tell_recording)
+
+    def _tell_recording(self, target: str, done: int, total: int) -> None:
+        self.on_progress(Progress("recording", target, done, total))
+
+    def _draw(self, items: Sequence[_Item]) -> None:
+        self.has_worked = True
+        missing = {item.key: item.recording for item in items if item.key}
+        self.on_progress(Progress("drawing", "", 0, len(missing)))
+        made = self.drawings.make(missing)
+        for item in items:
+            item.drawing = made[item.key] if item.key else None
+
+    def _key(self, item: _Item) -> RenderKey | None:
+        if not item.recording.digest:
+            return None
+        styler = item.request.drawing.styler
+        return RenderKey(item.recording.digest, item.request.drawing, self.styler_source(styler) if styler else "")
+
+    def _outcome(self, item: _Item) -> Outcome:
+        request, recording, drawing = item.request, item.recording, item.drawing
+        if not isinstance(drawing, Drawing | KeptDrawing):
+            return Outcome(request, None, recording.error or drawing, recording.sources)
+        if isinstance(drawing, KeptDrawing):
+            drawing = KeptDrawing(drawing.digest, drawing.classes, partial(self._load, item, drawing))
+
+        def load_graph() -> Graph:
+            self.recordings.load(recording)
+            return recording.graph()
+
+        diagram = Diagram(drawing, recording.sources, load_graph=load_graph)
+        return Outcome(request, diagram, recording.error, recording.sources, recording.info)
+
+    def _load(self, item: _Item, kept: KeptDrawing) -> Drawing:
+        """The drawing; if somebody has taken it away or harmed it since it was found, a new one."""
+        try:
+            return kept.load()
+        except FormatError:
+            self.drawings.forget(kept.digest)
+        try:
+            self._find_drawings([item])
+        finally:
+            self.layers.close()
+        if isinstance(item.drawing, KeptDrawing):  # another build has put it back
+            return item.drawing.load()
+        if isinstance(item.drawing, Drawing):
+            return item.drawing
+        error = item.recording.error or item.drawing
+        assert error is not None
+        raise error

@@ -1,0 +1,109 @@
+"""The requests of a whole documentation project, found by letting its own tool read it.
+
+`TORCHRECORDER_COLLECT` names a file. While it is set, a pipeline draws nothing: it writes there what it was asked for.
+So a command learns what Sphinx or MkDocs would ask, with its settings, extensions and macros, and needs none of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from torchrecorder.errors import CollectFailed
+from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest
+from torchrecorder.request.settings import Settings
+
+VARIABLE = "TORCHRECORDER_COLLECT"
+_CONFIGURATIONS = ("conf.py", "mkdocs.yml", "mkdocs.yaml")
+_ERROR = re.compile(r"ERROR\b|[\w.]*(Error|Exception)\b")
+_PATHS = ("cache", "committed", "project")
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a project asks for."""
+
+    settings: Settings
+    requests: tuple[DiagramRequest, ...]
+
+
+def collect(docs: Path) -> Collected:
+    """The requests of the documentation in a folder, or of a configuration file.
+
+    Raises:
+        CollectFailed: There is no documentation, its tool failed, or it asked for nothing.
+    """
+    configuration = _configuration(docs)
+    with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
+        notes = Path(scratch, "requests.jsonl")
+        environment = {**os.environ, VARIABLE: str(notes), "NO_MKDOCS_2_WARNING": "1"}
+        command = _command(configuration, Path(scratch))
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if not notes.exists():
+            said = _last_words(done.stderr or done.stdout)
+            raise CollectFailed(str(docs), said if done.returncode else "it has no diagrams, or not our extension")
+        return _read(notes.read_text(encoding="utf-8"))
+
+
+def note(file: str, settings: Settings, requests: Sequence[DiagramRequest]) -> None:
+    """Write down what a pipeline is asked for, as one line."""
+    row = {"settings": _settings_to_json(settings), "requests": [asdict(request) for request in requests]}
+    with open(file, "a", encoding="utf-8") as notes:
+        notes.write(json.dumps(row) + "\n")
+
+
+def _configuration(docs: Path) -> Path:
+    if docs.is_file():
+        return docs
+    found = [docs / name for name in _CONFIGURATIONS if (docs / name).is_file()]
+    if not found:
+        raise CollectFailed(str(docs), f"there is none of {', '.join(_CONFIGURATIONS)}")
+    return found[0]
+
+
+def _command(configuration: Path, scratch: Path) -> list[str]:
+    if configuration.name == "conf.py":
+        places = ["-d", str(scratch / "trees"), str(configuration.parent), str(scratch / "out")]
+        return [sys.executable, "-m", "sphinx", "-b", "html", "-q", *places]  # what is `only:: html` counts
+    return [sys.executable, "-m", "mkdocs", "build", "-q", "-f", str(configuration), "-d", str(scratch / "site")]
+
+
+def _last_words(log: str) -> str:
+    """The lines of a tool's log that name an error; else the last ones."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    return "\n".join([line for line in lines if _ERROR.match(line)][-3:] or lines[-5:])
+
+
+def _read(text: str) -> Collected:
+    rows = [json.loads(line) for line in text.splitlines()]
+    requests = [_request(request) for row in rows for request in row["requests"]]
+    return Collected(_settings_from_json(rows[0]["settings"]), tuple(dict.fromkeys(requests)))
+
+
+def _request(data: Mapping[str, Any]) -> DiagramRequest:
+    drawing: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in data["drawing"].items()
+    }
+    return DiagramRequest(
+        RecordingRequest.from_json(data["recording"]), DrawingOptions(**drawing), timeout_s=data["timeout_s"]
+    )
+
+
+def _settings_to_json(settings: Settings) -> dict[str, Any]:
+    named = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    return {key: os.path.abspath(value) if isinstance(value, Path) else value for key, value in named.items()} | {
+        "options": dict(settings.options)
+    }
+
+
+def _settings_from_json(data: Mapping[str, Any]) -> Settings:
+    paths = {key: Path(data[key]) for key in _PATHS if data[key] is not None}
+    return Settings(**{**data, "path": tuple(data["path"]), **paths})

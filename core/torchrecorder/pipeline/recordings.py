@@ -1,0 +1,185 @@
+"""Source to Graph: the kept Graph of a model while its code is as it was, else a new recording."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchrecorder.cache.layered import Layers
+from torchrecorder.cache.store import Store
+from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError
+from torchrecorder.request import RecordingRequest
+from torchrecorder.request.settings import Settings
+from torchrecorder.trace.file_digests import FileDigests
+from torchrecorder.trace.finder import ModuleFinder
+from torchrecorder.trace.freshness import Finding, Freshness, Verdict
+from torchrecorder.trace.manifest import Manifest, Table, table_from_json, table_to_json
+from torchrecorder.trace.manifest_builder import Evidences
+from torchrecorder.worker.client import Answer, Worker
+from torchrecorder.worker.interpreter import foreign_path, path_of
+
+if TYPE_CHECKING:
+    from torchrecorder.graph import Graph
+
+
+@dataclass(slots=True)
+class Recording:
+    """What is known of the Graph of one request."""
+
+    digest: str = ""
+    """Hash of the Graph's JSON; empty if there is none."""
+    text: bytes | None = None
+    """The JSON itself, once somebody needed it."""
+    error: TorchRecorderError | None = None
+    """Why there is no Graph, or only the part of one that ran."""
+    sources: tuple[Path, ...] = ()
+    info: str = ""
+    """Why it may be out of date, though it most likely is not."""
+
+    def graph(self) -> Graph:
+        """The Graph, from its text.
+
+        Raises:
+            FormatError: There is no text, or it is no Graph.
+        """
+        if self.text is None:
+            raise FormatError("a Graph of the cache", f"the object {self.digest} is missing or damaged")
+        from torchrecorder.graph import from_json
+
+        return from_json(self.text)
+
+
+class Recordings:
+    """Finds and makes recordings for one build."""
+
+    def __init__(
+        self,
+        store: Layers,
+        notes: Store,
+        settings: Settings,
+        open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]],
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._open_worker = open_worker
+        self._digests = FileDigests(notes)
+        self._own_path = path_of(settings.python, notes) if settings.python else None
+        self._freshness = Freshness(settings.root, self._finder(), self._digests, self._table, self._own_path)
+
+    def kept(self, request: RecordingRequest) -> Recording | None:
+        """The kept recording; None if there is none or what it depended on has changed."""
+        manifest, finding = self.look(request)
+        if manifest is None or finding.verdict is not Verdict.FRESH:
+            return None
+        return Recording(manifest.graph, sources=self._freshness.files(manifest))
+
+    def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
+        """The best that is known of a request, fresh or not."""
+        best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
+        key = request.key()
+        for entry, is_local in self._store.entries("rec", key):
+            manifest = Manifest.from_json(entry)
+            if manifest is None:
+                continue
+            finding = self._freshness.of(manifest, is_local=is_local)
+            if finding.verdict is Verdict.FRESH:
+                self._store.keep("rec", key, entry)
+                return manifest, finding
+            if best[0] is None or finding.verdict is Verdict.IMPORT_ONLY:
+                best = manifest, finding
+        return best
+
+    def save(self) -> None:
+        """Leave notes that save the next build time."""
+        self._digests.save()
+        self._store.save()
+
+    def make(
+        self, requests: Mapping[RecordingRequest, float], on_each: Callable[[str, int, int], None]
+    ) -> dict[RecordingRequest, Recording]:
+        """New recordings.
+
+        Args:
+            requests: The requests, each with its time-out in seconds.
+            on_each: Called before each with its target, how many are done, and how many there are.
+        """
+        made: dict[RecordingRequest, Recording] = {}
+        if not requests:
+            return made
+        with self._open_worker(self._settings.path) as worker:
+            worker.expect(requests)
+            for request, timeout_s in requests.items():
+                on_each(request.target, len(made), len(requests))
+                answer = worker.record(request, timeout_s=timeout_s)
+                made[request] = self._keep(answer)
+                if isinstance(answer.error, TorchMissing):
+                    made[request] = self._old(request) or made[request]
+        return made
+
+    def load(self, recording: Recording) -> bool:
+        """Have the text of a Graph at hand; False if the cache has lost it."""
+        if recording.text is None:
+            recording.text = self._store.object(recording.digest)
+        return recording.text is not None
+
+    def _keep(self, answer: Answer) -> Recording:
+        sources = tuple(map(Path, {**answer.notes.get("sources", {}), **answer.notes.get("read", {})}))
+        if answer.graph is None:
+            return Recording(error=answer.error, sources=(*sources, *_files_of(answer.error)))
+        text = answer.graph.encode()
+        digest = hashlib.sha256(text).hexdigest()
+        if answer.error is None:  # what failed half-way is shown once and tried again
+            self._put(answer, digest, text)
+        return Recording(digest, text, answer.error, sources)
+
+    def _old(self, request: RecordingRequest) -> Recording | None:
+        """What was recorded before, where it cannot be done again; None if there is nothing."""
+        manifest, finding = self.look(request)
+        if manifest is None or finding.verdict in (Verdict.MISSING, Verdict.FRESH):
+            return None  # a fresh one is asked for again only where its Graph is lost
+        sources = self._freshness.files(manifest)
+        if finding.verdict is Verdict.IMPORT_ONLY:
+            return Recording(manifest.graph, sources=sources, info=f"{request.target}: {finding}")
+        error = OutOfDate(request.target, finding.reasons, is_fatal=self._settings.on_stale == "error")
+        return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
+
+    def _put(self, answer: Answer, digest: str, text: bytes) -> None:
+        self._digests.forget()
+        evidences = Evidences(self._settings.root, self._finder(), self._digests)
+        evidence = evidences.of(answer.request, digest, answer.notes)
+        self._store.put_object(text)
+        if evidence is not None:
+            table = self._store.put_object(table_to_json(evidence.table))
+            self._store.put_entry("rec", answer.request.key(), replace(evidence.manifest, modules=table).to_json())
+
+    def _finder(self) -> ModuleFinder:
+        """Finds modules where the worker does."""
+        path = self._settings.path
+        return ModuleFinder(path) if self._own_path is None else ModuleFinder(foreign_path(path), self._own_path)
+
+    def _table(self, digest: str) -> Table | None:
+        return table_from_json(self._store.object(digest))
+
+
+_FRAME = re.compile(r'^ *File "(.+)", line \d', re.MULTILINE)
+_NOT_THE_USERS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
+_OURS = Path(__file__).parents[1]
+
+
+def _files_of(error: TorchRecorderError | None) -> tuple[Path, ...]:
+    """The user's files in the traceback of an error.
+
+    A module that raises when it is imported is not among the modules, and a server must watch it for being mended.
+    """
+    named = map(Path, _FRAME.findall(error.details() if error else ""))
+    return tuple(
+        file
+        for file in dict.fromkeys(named)
+        if not any(file.is_relative_to(folder) for folder in (*_NOT_THE_USERS, _OURS)) and file.is_file()
+    )

@@ -1,0 +1,67 @@
+"""One guess of what a forward may want, and what its signature says to those who make one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor, nn
+
+from torchrecorder.recording.arguments import Arguments
+from torchrecorder.request import InputSpec, format_shapes
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """Inputs that a forward may accept, and why."""
+
+    why: str
+    """Ends a sentence that begins with the inputs: `from the config of BertModel`."""
+    specs: tuple[InputSpec, ...] = ()
+    arguments: Arguments | None = None
+    """Inputs that exist already."""
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Inputs that must not be random, such as lengths; passed by name, besides those made from `specs`."""
+
+    def inputs(self) -> str:
+        """The inputs as the option `shape` writes them, with those that it cannot make."""
+        fixed = [f"{name}={_text(value)}" for name, value in self.fixed.items()]
+        return "; ".join((*([format_shapes(self.specs)] if self.specs else []), *fixed))
+
+    def __str__(self) -> str:
+        inputs = self.inputs()
+        return f"{inputs}, {self.why}" if inputs else self.why
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {_text(item)}" for name, item in value.items()) + "}"
+    return str(value.tolist() if isinstance(value, Tensor) and value.dim() < 2 else _shape(value))
+
+
+def _shape(value: Any) -> Any:
+    return list(value.shape) if isinstance(value, Tensor) else value
+
+
+def is_from(model: nn.Module, library: str) -> bool:
+    """Whether the model's class, or one that it derives from, comes from a library."""
+    return any(cls.__module__.partition(".")[0] == library for cls in type(model).__mro__)
+
+
+def required(model: nn.Module) -> list[inspect.Parameter]:
+    """The parameters of the forward that have no default."""
+    return [p for p in parameters(model) if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def parameters(model: nn.Module) -> list[inspect.Parameter]:
+    """The parameters of the forward, with their annotations as objects where that is possible."""
+    for evaluated in (True, False):
+        try:
+            return list(inspect.signature(model.forward, eval_str=evaluated).parameters.values())
+        except (ValueError, TypeError):
+            break
+        except Exception:  # an annotation may name what is only there for type checkers
+            continue
+    return []

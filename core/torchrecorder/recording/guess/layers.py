@@ -1,0 +1,124 @@
+"""Inputs that the first layers of a model could take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from torch import Tensor, nn
+
+from torchrecorder.recording.guess.guess import Guess, required
+from torchrecorder.request import InputSpec
+
+_LAYERS = 3
+"""Layers that are looked at: the one registered first need not be the one called first."""
+
+
+_WITH_PARTS = (nn.MultiheadAttention, nn.RNNBase, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+"""Layers that say what they take, even where they have layers inside."""
+
+
+def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """What the first layers with parameters take: the same for each argument of the forward, or a layer for each."""
+    needed = required(model)
+    for where, spec in accepted(model, batch):
+        yield Guess(f"from {where}", (spec,) * max(1, len(needed)))
+    if len(needed) > 1:
+        yield from _each_its_own(model, [p.name for p in needed], batch)
+    yield from _in_patches(model, batch)
+
+
+def accepted(model: nn.Module, batch: int) -> Iterator[tuple[str, InputSpec]]:
+    """What the first layers with parameters take, each with the layer's name."""
+    for path, layer in islice(_leaves(model), _LAYERS):
+        for spec in _accepted(layer, batch):
+            yield _name(path, layer), spec
+
+
+def widths(model: nn.Module) -> Iterator[int]:
+    """How many features layers take, in the order in which they are registered."""
+    for module in model.modules():
+        for attribute in ("in_features", "in_channels", "input_size", "embed_dim"):
+            width = getattr(module, attribute, None)
+            if type(width) is int and width > 0:
+                yield width
+
+
+def _name(path: str, layer: nn.Module) -> str:
+    return f"{path} ({type(layer).__name__})" if path else type(layer).__name__
+
+
+def _each_its_own(model: nn.Module, names: Sequence[str], batch: int) -> Iterator[Guess]:
+    """For each argument the layer that is named like it, else the next one that no other argument has."""
+    leaves = list(islice(_leaves(model), 16))
+    chosen: list[tuple[str, nn.Module]] = []
+    for name in names:
+        free = [leaf for leaf in leaves if leaf not in chosen]
+        like = [leaf for leaf in free if len(name) > 1 and name.lower() in leaf[0].lower()]
+        chosen += (like or free)[:1]
+    if len(chosen) == len(names):
+        where = ", ".join(_name(*leaf) for leaf in chosen)
+        for specs in zip(*(_accepted(layer, batch) for _, layer in chosen), strict=False):
+            yield Guess(f"from {where}", specs)
+
+
+def _in_patches(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """An image whose flattened patches are what the first layers take; position embeddings say how many."""
+    held = [*model.parameters(), *(value for value in vars(model).values() if isinstance(value, Tensor))]
+    counts = {count for tensor in held if tensor.dim() <= 3 for count in tensor.shape[:-1]}
+    squares = {n for count in counts for n in (count, count - 1) if n > 3 and math.isqrt(n) ** 2 == n}
+    sides = [math.isqrt(n) for n in sorted(squares)]
+    for path, layer in islice(_leaves(model), _LAYERS):
+        features = getattr(layer, "in_features", None) or getattr(layer, "normalized_shape", (0,))[-1]
+        for channels in (3, 1):
+            patch = math.isqrt(features // channels)
+            if patch > 1 and patch * patch * channels == features:
+                for side in (*sides[-3:], 8):
+                    spec = InputSpec((batch, channels, patch * side, patch * side))
+                    yield Guess(f"from {_name(path, layer)}, taking patches of {patch} by {patch}", (spec,))
+
+
+def _leaves(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    for path, module in model.named_modules():
+        is_leaf = not any(True for _ in module.children()) and any(True for _ in module.parameters(recurse=False))
+        if is_leaf or isinstance(module, _WITH_PARTS):
+            yield path, module
+
+
+def _accepted(layer: nn.Module, batch: int) -> Iterator[InputSpec]:
+    if isinstance(layer, nn.Embedding):
+        yield InputSpec((batch, min(16, layer.num_embeddings)), "int64", high=layer.num_embeddings)
+    elif isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+        yield from _grids(len(layer.kernel_size), layer.in_channels or 3, batch)
+        if isinstance(layer, nn.Conv1d) and layer.in_channels == 1:
+            yield InputSpec((batch, 16000))  # a waveform, to which the model adds the axis of channels
+    elif isinstance(layer, nn.Linear):
+        yield from _rows(layer.in_features or 16, batch)
+    elif isinstance(layer, nn.MultiheadAttention):
+        yield InputSpec((batch, 16, layer.embed_dim))
+    elif isinstance(layer, nn.RNNBase):
+        yield InputSpec((16, 1, layer.input_size) if not layer.batch_first else (batch, 16, layer.input_size))
+    elif isinstance(layer, nn.RNNCellBase):
+        yield InputSpec((batch, layer.input_size))
+    elif isinstance(layer, nn.LayerNorm):
+        yield InputSpec((batch, 16, *layer.normalized_shape))
+        yield InputSpec((batch, *layer.normalized_shape))
+    elif isinstance(layer, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)):
+        yield InputSpec((2, layer.num_features, 32, 32))
+        yield InputSpec((2, layer.num_features))
+
+
+def _grids(dimensions: int, channels: int, batch: int) -> Iterator[InputSpec]:
+    sizes = {1: (128, 16, 1000, 16000), 2: (224, 32, 28, 64, 299, 256, 384, 512), 3: (32, 16, 112)}[dimensions]
+    for size in sizes:
+        yield InputSpec((batch, channels, *(size,) * dimensions))
+
+
+def _rows(features: int, batch: int) -> Iterator[InputSpec]:
+    yield InputSpec((batch, features))
+    yield InputSpec((batch, 16, features))
+    for channels in (1, 3):  # an image that the model flattens
+        side = math.isqrt(features // channels)
+        if side > 1 and side * side * channels == features:
+            yield InputSpec((batch, channels, side, side))

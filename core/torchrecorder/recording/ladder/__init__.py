@@ -1,1 +1,0 @@
-"""Inputs that nobody described: a ladder of guesses, each believed only after the forward ran on it."""

@@ -1,1 +1,0 @@
-"""The process that speaks to a shared cache; the one room that imports fsspec."""

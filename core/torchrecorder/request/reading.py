@@ -1,0 +1,212 @@
+"""From what is written in a page, a configuration or a command to a request, with every problem there is.
+
+The body of a fence is read here too; it is the same for every tool that reads Markdown:
+
+    ```torchrecorder
+    pkg.Net
+    :shape: 1,3
+    :caption: A long text
+      goes on in an indented line.
+    ```
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
+from torchrecorder.errors import OptionError
+from torchrecorder.request.options import OPTIONS
+from torchrecorder.request.requests import (
+    Depth,
+    DiagramRequest,
+    DrawingOptions,
+    FigureOptions,
+    RecordingRequest,
+    shown,
+)
+from torchrecorder.request.target import parse_target
+
+_BY_NAME = {option.name: option for option in OPTIONS}
+_DEFAULTS = {option.name: option.default for option in OPTIONS}
+_RECORDING = tuple(field.name for field in fields(RecordingRequest))[1:]
+_DRAWING = tuple(o.name for o in OPTIONS if o.stage == "drawing" and o.name not in ("depth", "show", "hide"))
+_FIGURE = tuple(option.name for option in OPTIONS if option.stage == "figure")
+_recording_values, _figure_values = itemgetter(*_RECORDING), itemgetter(*_FIGURE)
+_drawing_values = itemgetter("show", "hide", *_DRAWING)
+
+_OPTION_LINE = re.compile(r"(?::(?P<field>[\w-]+):|(?P<key>[\w-]+):)(?:\s+(?P<value>.*))?", re.ASCII)
+
+
+def read_request(
+    target: str | None, written: Mapping[str, str | None], site: Mapping[str, str] | None = None
+) -> DiagramRequest:
+    """The request that a directive, a fence or a command asks for.
+
+    Args:
+        target: The name of the model; None or empty if none was given.
+        written: The options as text by name; None for an option without a value.
+        site: Options of the whole site, used where `written` says nothing.
+
+    Raises:
+        OptionError: With every problem there is.
+    """
+    problems: list[str] = []
+    name = ""
+    if target and target.strip():
+        try:
+            name = str(parse_target(target))
+        except ValueError as error:
+            problems.append(str(error))
+    else:
+        problems.append("no model is named: write its dotted name, as in pkg.Net")
+    values = read_options({**(site or {}), **written}, problems)
+    if values.get("shape") and values.get("inputs"):
+        problems.append("shape and inputs both say what the model is called with; give one of them")
+    if problems:
+        raise OptionError(tuple(problems))
+    return DiagramRequest(
+        RecordingRequest(name, *_recording_values(values)),
+        _drawing(values),
+        _figure(*_figure_values(values)),
+        values["timeout"],
+        _depths(values),
+    )
+
+
+def read_drawing(written: Mapping[str, str]) -> DrawingOptions:
+    """The drawing options alone, of one picture.
+
+    Raises:
+        OptionError: With every problem there is.
+    """
+    problems: list[str] = []
+    values = read_options(written, problems)
+    if depths := _depths(values):
+        problems.append(one_depth(depths))
+    if problems:
+        raise OptionError(tuple(problems))
+    return _drawing(values)
+
+
+def one_depth(depths: tuple[int, ...]) -> str:
+    """What is wrong with a range of depths where one picture is made."""
+    return f"depth: {depths[0]}-{depths[-1]} lets readers of a page switch; one picture has one depth, as {depths[-1]}"
+
+
+def read_options(written: Mapping[str, str | None], problems: list[str]) -> dict[str, Any]:
+    """The value of every option, its default where nothing usable was written; problems are added to the list."""
+    values: dict[str, Any] = {**_DEFAULTS}
+    for name, text in written.items():
+        if name not in _BY_NAME:
+            near = get_close_matches(name, _BY_NAME, 1)
+            advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(_BY_NAME))}"
+            problems.append(f"unknown option {name!r}, {advice}")
+            continue
+        try:
+            values[name] = _BY_NAME[name].read("" if text is None else text.strip())
+        except ValueError as error:
+            problems.append(f"{name}: {error}")
+    return values
+
+
+def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
+    """Options for a whole site as `read_request` takes them, and what is wrong with the others.
+
+    A wrong value for the site is reported once and left out, so that it does not break each diagram.
+    """
+    good: dict[str, str] = {}
+    wrong: list[str] = []
+    for name, value in written.items():
+        problems: list[str] = []
+        # A value of Python or YAML as it would be written in a directive.
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+            text = " ".join(value)
+        if name in _BY_NAME and not _BY_NAME[name].site:
+            problems.append(f"{name}: cannot be set for a whole site")
+        else:
+            read_options({name: text}, problems)
+        wrong += problems
+        if not problems:
+            good[name] = text
+    return good, wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What the body of a directive or a fence says."""
+
+    target: str
+    options: dict[str, str | None]
+    """As written, by name; None where no value was."""
+    problems: tuple[str, ...] = ()
+    """Options that are given twice, and lines that cannot be read."""
+
+    def request(self, site: Mapping[str, str] | None = None) -> DiagramRequest:
+        """The diagram it asks for.
+
+        Args:
+            site: Options that hold where the body says nothing.
+
+        Raises:
+            OptionError: With every problem there is.
+        """
+        try:
+            request = read_request(self.target, self.options, site)
+        except OptionError as error:
+            raise OptionError((*self.problems, *error.problems)) from error
+        if self.problems:
+            raise OptionError(self.problems)
+        return request
+
+
+def read_body(lines: Iterable[str], target: str = "", options: Mapping[str, str | None] | None = None) -> Body:
+    """What the lines say, together with what stands above them.
+
+    Args:
+        lines: The body; empty lines mean nothing.
+        target: Given if the target is not to be looked for.
+        options: Those that are given already.
+    """
+    written, problems = dict(options or {}), []
+    last, last_indent = "", 0  # the option that an indented line continues
+    for line in (line.expandtabs() for line in lines if line.strip()):
+        text, indent = line.strip(), len(line) - len(line.lstrip())
+        if option := _OPTION_LINE.fullmatch(text):
+            last, last_indent = (option["field"] or option["key"]).lower(), indent
+            if last in written:
+                problems.append(f"{last} is given twice")
+            written[last] = option["value"]
+        elif last and indent > last_indent:
+            written[last] = f"{written[last] or ''} {text}".strip()
+        elif target:
+            last = ""
+            problems.append(f"cannot read {text!r}: the model is {target}, and an option is written `:depth: 2`")
+        else:
+            last, target = "", text
+    return Body(target, written, tuple(problems))
+
+
+def _drawing(values: Mapping[str, Any]) -> DrawingOptions:
+    return _drawing_of(next(iter(_depths(values)), values["depth"]), *_drawing_values(values))
+
+
+@lru_cache(maxsize=256)  # the diagrams of a site mostly share them
+def _drawing_of(depth: Depth, show: tuple[str, ...], hide: tuple[str, ...], *others: Any) -> DrawingOptions:
+    return DrawingOptions(depth, **dict(zip(_DRAWING, others, strict=True)), show=shown(show, hide))
+
+
+@lru_cache(maxsize=256)
+def _figure(*values: Any) -> FigureOptions:
+    named = dict(zip(_FIGURE, values, strict=True))
+    return FigureOptions(classes=named.pop("class"), **named)
+
+
+def _depths(values: Mapping[str, Any]) -> tuple[int, ...]:
+    return values["depth"] if isinstance(values["depth"], tuple) else ()

@@ -1,0 +1,220 @@
+"""Whether all that a recording depended on is still as it was.
+
+The check needs no torch and imports nothing of the user's: it finds the files again, compares digests, and parses a
+source only if it differs.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from torchrecorder.trace.digest import text_digest
+from torchrecorder.trace.file_digests import FileDigests
+from torchrecorder.trace.file_names import FileNames, is_elsewhere, spoken
+from torchrecorder.trace.finder import ModuleFinder
+from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
+
+
+class Verdict(Enum):
+    """What is known of a kept recording."""
+
+    FRESH = "fresh"
+    IMPORT_ONLY = "import-only"
+    """Code changed that only ran while modules were imported: the picture is most likely right."""
+    STALE = "stale"
+    MISSING = "missing"
+    """There is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A verdict with what a person needs to understand it."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "; ".join(self.reasons) or self.verdict.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    module: str
+    reason: str
+    """Empty if it depends on which of the module's functions a recording ran."""
+
+
+class Freshness:
+    """Compares manifests with what is there now; remembers all it looked at, so an object serves one build."""
+
+    def __init__(
+        self,
+        project: Path,
+        finder: ModuleFinder,
+        digests: FileDigests,
+        load_table: Callable[[str], Table | None],
+        own_path: Sequence[str] | None = None,
+    ) -> None:
+        """Make ready for a build.
+
+        Args:
+            project: Its folder.
+            finder: Finds modules where the worker does.
+            digests: Those of files as they are now.
+            load_table: Gives a table of modules by its hash.
+            own_path: Where the worker's Python has its distributions; None if it is this one.
+        """
+        self._own_path = own_path
+        self._finder = finder
+        self._digests = digests
+        self._load_table = load_table
+        self._names = FileNames(project, finder)
+        self._tables: dict[str, Sequence[_Change] | None] = {}
+        self._sources: dict[str, Sequence[Path]] = {}
+        self._files: dict[str, str | None] = {}
+        self._folders: dict[str, str | None] = {}
+        self._versions: dict[tuple[str, str], str] = {}
+
+    def of(self, manifest: Manifest, *, is_local: bool = True) -> Finding:
+        """The finding for a manifest.
+
+        Args:
+            manifest: What a recording depended on.
+            is_local: Whether it was recorded on this machine; elsewhere, files outside the project may be absent.
+        """
+        changes = self._changes(manifest.modules)
+        if changes is None:
+            return Finding(Verdict.MISSING, ("its table of modules is missing or damaged",))
+        code = [(change.module, reason) for change in changes for reason in self._code_reasons(change, manifest)]
+        others = list(self._other_reasons(manifest, is_local))
+        reasons = (*(reason for _, reason in code), *others)
+        if not reasons:
+            return Finding(Verdict.FRESH)
+        ran = bool(others) or any(module in manifest.ran for module, _ in code)
+        return Finding(Verdict.STALE if ran else Verdict.IMPORT_ONLY, reasons)
+
+    def files(self, manifest: Manifest) -> tuple[Path, ...]:
+        """The files it depends on, as they lie on this machine; for a server to watch."""
+        data = [self._names.path(name) for name in (*manifest.files, *manifest.folders)]
+        return tuple(dict.fromkeys([*self._module_files(manifest.modules), *data]))
+
+    def _module_files(self, digest: str) -> Sequence[Path]:
+        if digest not in self._sources:
+            files = [self._finder.file(name) for name in self._load_table(digest) or ()]
+            self._sources[digest] = [file for file in files if file is not None]
+        return self._sources[digest]
+
+    def _changes(self, digest: str) -> Sequence[_Change] | None:
+        """The modules of a table that are not as they were; the same for every recording that shares it."""
+        if digest not in self._tables:
+            table = self._load_table(digest)
+            self._tables[digest] = None if table is None else list(self._compare(table))
+        return self._tables[digest]
+
+    def _compare(self, table: Table) -> Iterator[_Change]:
+        for name, facts in table.items():
+            file = self._finder.file(name)
+            if file is None:
+                yield _Change(name, f"module {name} is gone")
+            elif self._digests.file(file) != facts.source:
+                yield _Change(name, self._reason(name, file, facts))
+
+    def _reason(self, name: str, file: Path, facts: ModuleFacts) -> str:
+        shown = self._shown(name)
+        if not facts.skeleton:
+            return f"{shown} changed"
+        blocks = self._digests.blocks(file)
+        if blocks is None:
+            return f"{shown} changed and cannot be parsed"
+        if blocks.skeleton != facts.skeleton:
+            return f"{shown} changed outside its functions"
+        return _functions(shown, [f for f, digest in facts.functions.items() if blocks.functions.get(f) != digest])
+
+    def _code_reasons(self, change: _Change, manifest: Manifest) -> Iterator[str]:
+        if change.reason:
+            yield change.reason
+        elif ran := manifest.ran.get(change.module):
+            file = self._finder.file(change.module)
+            blocks = None if file is None else self._digests.blocks(file)
+            known = {} if blocks is None else blocks.functions
+            reason = _functions(self._shown(change.module), [f for f, digest in ran.items() if known.get(f) != digest])
+            if reason:
+                yield reason
+
+    def _other_reasons(self, manifest: Manifest, is_local: bool) -> Iterator[str]:
+        for name, then in manifest.files.items():
+            now = self._file(name, then)
+            if now != then and (is_local or now is not None or not is_elsewhere(name)):
+                yield f"{spoken(name)} {_what_happened(then, now)}"
+        for name, then in manifest.folders.items():
+            if name not in self._folders:
+                self._folders[name] = self._digests.folder(self._names.path(name))
+            if self._folders[name] != then:
+                yield f"what lies in {spoken(name)}/ changed"
+        for name, then in manifest.environment.items():
+            if (None if (value := os.environ.get(name)) is None else text_digest(value)) != then:
+                yield f"${name} {_what_happened(then, value)}"
+        for name in manifest.missing:
+            if self._finder.exists(name):
+                yield f"{name} can be imported now"
+        for name, version in manifest.distributions.items():
+            if now := self._other_version(name, version):
+                yield f"{name} {version} became {now}"
+
+    def _file(self, name: str, then: str | None) -> str | None:
+        """What is there: a digest where one is wanted."""
+        path = self._names.path(name)
+        if then in ("file", "folder"):
+            return "folder" if path.is_dir() else "file" if path.exists() else None
+        if name not in self._files:
+            self._files[name] = self._digests.file(path) or ("there" if path.exists() else None)
+        return self._files[name]
+
+    def _shown(self, module: str) -> str:
+        path = module.replace(".", "/")
+        return f"{path}/__init__.py" if self._finder.is_package(module) else f"{path}.py"
+
+    def _other_version(self, name: str, then: str) -> str:
+        """The version that is installed now, if it is another; a builder need not have what it is not asked to run."""
+        if (name, then) not in self._versions:
+            path = sys.path if self._own_path is None else self._own_path
+            now = then if _is_installed(name, then, path) else _installed(name, path) or then
+            self._versions[name, then] = "" if _public(now) == _public(then) else now
+        return self._versions[name, then]
+
+
+def _is_installed(name: str, version: str, path: Sequence[str]) -> bool:
+    """Whether that very version is there, told by the name of its folder because reading metadata takes long."""
+    folder = f"{re.sub('[-_.]+', '_', name)}-{version}.dist-info"
+    return any(os.path.isdir(os.path.join(entry, folder)) for entry in path)
+
+
+def _installed(name: str, path: Sequence[str]) -> str | None:
+    found = next(iter(importlib.metadata.distributions(name=name, path=list(path))), None)
+    return None if found is None else found.version
+
+
+def _functions(file: str, changed: Sequence[str]) -> str:
+    """The reason for functions that changed; empty if none did."""
+    if not changed:
+        return ""
+    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+    return f"{file}: {', '.join(changed[:3])}{more} changed"
+
+
+def _what_happened(then: str | None, now: str | None) -> str:
+    if then is None:
+        return "appeared"
+    return "is gone" if now is None else "changed"
+
+
+def _public(version: str) -> str:
+    """The version without its local part, so that the CPU and the CUDA build of torch are the same."""
+    return version.partition("+")[0]

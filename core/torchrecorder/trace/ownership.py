@@ -1,0 +1,48 @@
+"""Whose a file is: the user's, or that of Python, an installed distribution or torchrecorder."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sysconfig
+from pathlib import Path, PurePath
+from types import FrameType
+
+_INSTALLED = ("site-packages", "dist-packages")
+OURS = Path(__file__).parent.parent
+_OURS = str(OURS) + os.sep
+_STDLIB = tuple(
+    f"{folder}{os.sep}"
+    for name in ("stdlib", "platstdlib")
+    for folder in dict.fromkeys([Path(sysconfig.get_path(name)), Path(sysconfig.get_path(name)).resolve()])
+)
+"""Looked up now, because sysconfig asks for what is watched later."""
+
+
+@functools.cache
+def is_users(file: str) -> bool:
+    """Whether the file is neither Python's, nor installed, nor ours; generated code has no file."""
+    return not file.startswith(("<", _OURS)) and not is_stdlib(file) and not is_installed(file)
+
+
+@functools.cache
+def is_stdlib(file: str) -> bool:
+    """Whether the file belongs to Python itself, as frozen modules do."""
+    return file.startswith("<frozen ") or (file.startswith(_STDLIB) and not is_installed(file))
+
+
+def is_installed(file: str) -> bool:
+    """Whether the file was put there by an installer, so that a version stands for it."""
+    return any(part in _INSTALLED for part in PurePath(file).parts)
+
+
+def is_ours(file: str) -> bool:
+    """Whether the file belongs to torchrecorder."""
+    return file.startswith(_OURS)
+
+
+def caller(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame, from this one outwards, that is not Python's own."""
+    while frame is not None and is_stdlib(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame

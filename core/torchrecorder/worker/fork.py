@@ -1,0 +1,113 @@
+"""Children forked from a process that imports but never computes, each with a pipe that brings one line at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from torchrecorder.worker.limits import die_with, limit
+
+Ending = Literal["line", "end", "timeout", "builder gone"]
+
+_CHUNK = 1 << 16
+MUTE = 117
+"""The exit status of a child that could not answer."""
+
+
+def fork(run: Callable[[int], None], *, not_theirs: Sequence[int]) -> tuple[int, int]:
+    """Run a function in a forked child, in a process group of its own, with the writing end of a new pipe.
+
+    Args:
+        run: The child ends when it returns.
+        not_theirs: Descriptors that the child must not keep open.
+
+    Returns:
+        The child's process id, and the reading end of the pipe.
+    """
+    reader, writer = os.pipe()
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setpgid(0, 0)
+            die_with(parent)
+            for theirs in (reader, *not_theirs):
+                os.close(theirs)
+            run(writer)
+            os._exit(0)
+        finally:
+            os._exit(1)  # whatever happened, a second server must not come out of this
+    os.close(writer)
+    with contextlib.suppress(OSError):
+        os.setpgid(pid, pid)  # both sides do it, because either may come first
+    return pid, reader
+
+
+def read_line(reader: int, timeout_s: float, lifeline: int) -> tuple[bytes, Ending]:
+    """A line of a child, and why no more is waited for.
+
+    An answer ends with its line, not with the pipe, which a process that the job started may hold open for ever.
+
+    Args:
+        reader: The reading end of the child's pipe.
+        timeout_s: How long it may take.
+        lifeline: A descriptor that says something only when nobody wants the line any more.
+    """
+    deadline = time.monotonic() + timeout_s
+    data = bytearray()
+    while not data.endswith(b"\n"):
+        ready, _, _ = select.select([reader, lifeline], [], [], max(0.0, deadline - time.monotonic()))
+        if lifeline in ready:
+            return b"", "builder gone"
+        if not ready:
+            return b"", "timeout"
+        chunk = os.read(reader, _CHUNK)
+        if not chunk:
+            return b"", "end"
+        data += chunk
+    return bytes(data), "line"
+
+
+def end(pid: int, *, by_itself: bool = False) -> str:
+    """Kill a child with all that it started, and say how it ended.
+
+    Args:
+        pid: Its process id.
+        by_itself: Whether its pipe has come to an end, so that it is ending and only what it started must be killed.
+    """
+    status = wait_a_moment(pid) if by_itself else None
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    if status is None:
+        _, status = os.waitpid(pid, 0)
+    if os.WIFSIGNALED(status):
+        return f"signal {signal.Signals(os.WTERMSIG(status)).name}"
+    code = os.WEXITSTATUS(status)
+    return "its code closed the descriptors of the process" if code == MUTE else f"exit status {code}"
+
+
+def wait_a_moment(pid: int) -> int | None:
+    """The status of a child that is about to end; None if it does not, having closed its pipe for another reason."""
+    deadline = time.monotonic() + 1.0
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(0.005)
+    return None
+
+
+def prepare(log: str, memory_bytes: int | None) -> None:
+    """Send what this process prints to a log, and bound its memory."""
+    file = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.close(file)
+    faulthandler.enable()
+    limit(memory_bytes)

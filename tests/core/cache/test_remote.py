@@ -1,0 +1,375 @@
+"""A cache that a team shares behind a URL: it saves recordings, and nothing it does can stop a build."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchrecorder.cache.remote import Remote
+from torchrecorder.cache.store import Store, entry_text
+from torchrecorder.drawing.model import Drawing
+from torchrecorder.errors import TorchMissing
+from torchrecorder.page import Outcome
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.request import RecordingRequest, Settings, read_request
+from torchrecorder.worker.client import Answer, Worker
+
+pytestmark = pytest.mark.skipif(find_spec("aiohttp") is None, reason="needs the extra remote")
+
+NET = """from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 4)
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+REQUEST = read_request("rem_net.Net", {"shape": "1,3"})
+KEY = "ab" + "0" * 62
+
+
+class NoTorch(Worker):
+    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
+        return Answer(request, None, TorchMissing(request.target, "python"))
+
+
+def project(root: Path) -> Path:
+    root.mkdir()
+    (root / "rem_net.py").write_text(NET)
+    return root
+
+
+class SharedWorker(Worker):
+    """Records for all tests of this file."""
+
+    one: SharedWorker
+
+    def open(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
+        self._path = list(path)
+        return nullcontext(self)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def worker() -> Iterator[Worker]:
+    SharedWorker.one = SharedWorker([])
+    with SharedWorker.one as opened:
+        yield opened
+
+
+def pipeline(root: Path, remote: str, *, has_torch: bool = False, **more: Any) -> Pipeline:
+    settings = Settings.for_project(
+        root, path=["."], remote=remote, engine="auto" if has_torch else "no-such-engine", **more
+    )
+    return Pipeline(settings, SharedWorker.one.open) if has_torch else Pipeline(settings, NoTorch)
+
+
+def build(root: Path, remote: str, **more: Any) -> tuple[Outcome, Pipeline]:
+    made = pipeline(root, remote, **more)
+    return made.run([REQUEST])[REQUEST], made
+
+
+@pytest.fixture(scope="module")
+def recorded(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that a build has written through to."""
+    root = tmp_path_factory.mktemp("remote")
+    outcome, made = build(project(root / "first"), (root / "team").as_uri(), has_torch=True)
+    assert outcome.error is None
+    assert made.layers.problem + made.layers.notice == ""
+    return root / "team"
+
+
+@pytest.fixture
+def team(recorded: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(recorded, tmp_path / "team"))
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    return project(tmp_path / "here")
+
+
+def test_what_one_machine_recorded_another_shows(team: Path, here: Path) -> None:
+    outcome, made = build(here, team.as_uri())
+    assert outcome.error is None
+    assert outcome.diagram is not None
+    assert "fc" in outcome.diagram.svg
+    assert made.layers.problem + made.layers.notice == ""
+
+
+def test_what_came_is_kept_and_not_asked_for_again(team: Path, here: Path) -> None:
+    build(here, team.as_uri())
+    shutil.rmtree(team)
+    outcome, made = build(here, team.as_uri())
+    assert outcome.error is None
+    assert outcome.diagram is not None
+    assert outcome.diagram.graph.modules["fc"].params.total == 16
+    assert made.layers._remote is not None
+    assert made.layers._remote._entries == {}, "nothing was asked for"
+    assert (here / ".torchrecorder" / "remote" / ".gitignore").exists()
+
+
+def test_a_folder_will_do(team: Path, here: Path) -> None:
+    assert build(here, "../team")[0].error is None
+
+
+def test_update_brings_it_into_the_committed_cache(team: Path, here: Path) -> None:
+    settings = Settings.for_project(here, path=["."], remote=str(team), committed="diagrams", engine="no-such-engine")
+    assert Pipeline(settings, NoTorch, writes_committed=True).run([REQUEST])[REQUEST].error is None
+    alone, _ = build(here, "", committed="diagrams")
+    assert alone.error is None
+    assert alone.diagram is not None
+    assert alone.diagram.graph.modules["fc"].params.total == 16
+
+
+def test_an_edit_is_recorded_and_shared(team: Path, here: Path) -> None:
+    (here / "rem_net.py").write_text(NET.replace("3, 4", "3, 5"))
+    assert isinstance(build(here, str(team), on_stale="placeholder")[0].diagram, type(None))
+    assert build(here, str(team), has_torch=True)[0].error is None
+    there = project(here.parent / "there")
+    (there / "rem_net.py").write_text(NET.replace("3, 4", "3, 5"))
+    outcome, _ = build(there, str(team))
+    assert outcome.error is None
+    assert outcome.diagram is not None
+    assert outcome.diagram.graph.modules["fc"].params.total == 20
+
+
+Serve = Callable[[type[BaseHTTPRequestHandler] | partial[Any]], str]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(handler: Any) -> str:
+        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), handler))
+        servers[-1].daemon_threads = True
+        threading.Thread(target=servers[-1].serve_forever, args=(0.01,), daemon=True).start()
+        return f"http://127.0.0.1:{servers[-1].server_address[1]}/cache"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+class Quiet(BaseHTTPRequestHandler):
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+class Files(Quiet, SimpleHTTPRequestHandler):
+    """A web server of files, as they are: it reads only."""
+
+
+def test_http_that_is_only_read(team: Path, here: Path, serve: Serve) -> None:
+    team.rename(team.parent / "cache")
+    url = serve(partial(Files, directory=str(team.parent)))
+    assert build(here, url)[0].error is None
+    (here / "rem_net.py").write_text(NET.replace("3, 4", "3, 5"))
+    outcome, made = build(here, url, has_torch=True)
+    assert outcome.error is None
+    assert made.layers.problem == ""
+    assert "is not written" in made.layers.notice
+
+
+class Hangs(Quiet):
+    def do_GET(self) -> None:
+        threading.Event().wait(60)
+
+
+class Trickles(Quiet):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        try:
+            while True:
+                self.wfile.write(b" ")
+                threading.Event().wait(0.05)
+        except OSError:
+            return
+
+
+class Floods(Quiet):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        try:
+            while True:
+                self.wfile.write(b"[" * 1_000_000)
+        except OSError:
+            return
+
+
+class Breaks(Quiet):
+    def do_GET(self) -> None:
+        self.send_error(500)
+
+
+class Forbids(Quiet):
+    def do_GET(self) -> None:
+        self.send_error(403)
+
+
+class Speaks(Quiet):
+    """No HTTP at all."""
+
+    def handle(self) -> None:
+        self.wfile.write(b"220 mail.example.org ESMTP\r\n" * 100)
+
+
+class Cuts(Quiet):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(b"{")
+
+
+SERVERS = [Hangs, Trickles, Floods, Breaks, Forbids, Speaks, Cuts]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_server_that_fails_is_left_aside_with_one_line(
+    here: Path, serve: Serve, server: type[Quiet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torchrecorder.pipeline.batch.Remote", partial(Remote, timeout_s=2))
+    outcome, made = build(here, serve(server), has_torch=True)
+    assert outcome.error is None
+    assert outcome.diagram is not None
+    assert made.layers.problem == ""
+    assert made.layers.notice.startswith("the remote cache http://127.0.0.1:")
+    assert "is left aside: " in made.layers.notice
+    assert made.layers.notice.count("\n") == 0
+
+
+GARBAGE = [b"", b"{", b"[]", b"null", b"\xff\xfe\x00", b"[" * 100_000, b'{"torchrecorder_manifest": 99, "graph": "x"}']
+
+
+@pytest.mark.parametrize("garbage", GARBAGE)
+def test_a_server_that_gives_garbage_gives_nothing(here: Path, serve: Serve, garbage: bytes) -> None:
+    class Garbage(Quiet):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(garbage)))
+            self.end_headers()
+            self.wfile.write(garbage)
+
+    outcome, made = build(here, serve(Garbage), has_torch=True)
+    assert outcome.error is None
+    assert outcome.diagram is not None
+    assert made.layers.problem == ""
+
+
+@pytest.mark.parametrize("size", [1.0, 0.5, 0.0])
+def test_objects_that_are_not_what_their_names_say(team: Path, here: Path, size: float) -> None:
+    for file in (team / "obj").glob("*/*"):
+        data = file.read_bytes()
+        file.write_bytes(bytes([data[0] ^ 1]) + data[1 : int(len(data) * size)])
+    assert isinstance(build(here, str(team))[0].error, TorchMissing)
+    assert not list((here / ".torchrecorder" / "remote").glob("obj/*/*"))
+
+
+def test_an_evil_picture_is_not_shown(team: Path, here: Path) -> None:
+    """With a hash that is right, and again from the copy."""
+    (entry,) = (team / "ren").glob("*/*")
+    facts = json.loads(entry.read_text())
+    del facts["check"]
+    file = team / "obj" / facts["drawing"][:2] / facts["drawing"]
+    drawing = Drawing.from_bytes(file.read_bytes())
+    assert drawing is not None
+    evil = replace(drawing, svg=drawing.svg.replace("</svg>", "<script>alert(1)</script></svg>")).to_bytes()
+    assert Drawing.from_bytes(evil) is not None
+    Store(team, is_shared=True).put_entry("ren", entry.stem, {**facts, "drawing": Store(team).put_object(evil)})
+    for _ in range(2):
+        outcome, _made = build(here, str(team))
+        assert outcome.diagram is None or "script" not in outcome.diagram.svg
+
+
+def test_paths_that_leave_the_cache_are_never_asked_for(team: Path, here: Path, tmp_path: Path) -> None:
+    (entry,) = (team / "rec").glob("*/*")
+    facts = json.loads(entry.read_text())
+    del facts["check"]
+    (tmp_path / "secret").write_text("{}")
+    for path in ("../secret", "../../secret", str(tmp_path / "secret"), "%2e%2e/secret", "file:///etc/passwd", 3, None):
+        entry.write_bytes(entry_text({**facts, "modules": path, "graph": path}))
+        assert isinstance(build(here, str(team))[0].error, TorchMissing)
+    assert Remote(str(team)).object("../../secret") is None
+
+
+@pytest.mark.parametrize(
+    ("url", "word"), [("nosuch://bucket/cache", "nosuch"), ("s3://bucket/cache", "s3fs"), ("gs://bucket/x", "gcsfs")]
+)
+def test_a_url_that_nothing_here_can_open_is_one_warning(here: Path, url: str, word: str) -> None:
+    outcome, made = build(here, url, has_torch=True)
+    assert outcome.error is None
+    assert made.layers.problem.startswith("cannot use the remote cache ")
+    assert word in made.layers.problem
+    assert made.layers.notice == ""
+
+
+@pytest.mark.parametrize(("library", "url"), [("fsspec", "s3://bucket/cache"), ("aiohttp", "http://127.0.0.1:9/cache")])
+def test_without_a_library_one_warning_names_the_extra(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str, url: str
+) -> None:
+    (tmp_path / f"{library}.py").write_text(
+        f"raise ModuleNotFoundError(\"No module named '{library}'\", name='{library}')"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    outcome, made = build(here, url, has_torch=True)
+    assert outcome.error is None
+    assert 'pip install "torchrecorder-docs[remote]"' in made.layers.problem
+    assert made.layers.problem.count("\n") == 0
+
+
+def test_nobody_is_there(here: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://user:secret@127.0.0.1:{free.getsockname()[1]}/cache?key=secret"
+        outcome, made = build(here, url, has_torch=True)
+    assert outcome.error is None
+    assert "is left aside" in made.layers.notice
+    assert "secret" not in made.layers.notice
+
+
+def test_all_files_together_may_not_take_longer_than_a_build_has_patience(serve: Serve) -> None:
+    class Slow(Quiet):
+        def do_GET(self) -> None:
+            threading.Event().wait(0.3)
+            self.send_error(404)
+
+    remote = Remote(serve(Slow), timeout_s=5, patience_s=3)
+    for number in range(100):
+        remote.entry("rec", f"{number:064}")
+    remote.close()
+    assert "no answer in time" in remote.notice
+
+
+def test_it_starts_nothing_until_something_is_missing(team: Path, here: Path) -> None:
+    build(here, str(team))
+    made = pipeline(here, str(team))
+    assert made.run([REQUEST])[REQUEST].error is None
+    assert made.layers._remote is not None
+    assert made.layers._remote._process is None
+
+
+def test_a_link_in_a_cache_is_not_followed(team: Path, here: Path) -> None:
+    """A committed or shared folder may hold links to anything."""
+    for shelf in ("rec", "ren", "obj"):
+        for file in list((team / shelf).glob("*/*")):
+            file.unlink()
+            file.symlink_to("/dev/zero")
+    assert isinstance(build(here, "", committed=str(team))[0].error, TorchMissing)

@@ -1,0 +1,88 @@
+"""The cache on disk."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torchrecorder.cache.store import Store
+
+KEY = "ab" + "0" * 62
+
+
+def test_gives_back_what_was_put(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache")
+    digest = store.put_object(b"graph")
+    store.put_entry("rec", KEY, {"graph": digest})
+    again = Store(tmp_path / "cache")
+    assert again.entry("rec", KEY) == {"graph": digest}
+    assert again.object(digest) == b"graph"
+    assert store.problem == ""
+
+
+def test_a_miss_is_none_and_makes_no_folder(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache")
+    assert store.entry("rec", KEY) is None
+    assert store.object(KEY) is None
+    assert not store.folder.exists()
+
+
+def test_the_folder_says_what_it_is(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache")
+    store.put_object(b"x")
+    assert (store.folder / ".gitignore").read_text() == "*\n"
+    assert (store.folder / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
+    assert "torchrecorder" in (store.folder / "README").read_text()
+
+
+@given(data=st.binary(min_size=1, max_size=200), place=st.integers(0, 199), flip=st.integers(1, 255))
+@settings(max_examples=30)
+def test_a_damaged_object_is_a_miss_and_is_mended(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, place: int, flip: int
+) -> None:
+    store = Store(tmp_path_factory.mktemp("cache"))
+    digest = store.put_object(data)
+    file = store.folder / "obj" / digest[:2] / digest
+    damaged = bytearray(data)
+    damaged[place % len(data)] ^= flip
+    file.write_bytes(damaged)
+    assert store.object(digest) is None
+    store.put_object(data)
+    assert store.object(digest) == data
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'"text"'])
+def test_an_entry_that_is_none_is_a_miss(tmp_path: Path, text: bytes) -> None:
+    store = Store(tmp_path)
+    store.put_entry("rec", KEY, {})
+    (tmp_path / "rec" / KEY[:2] / f"{KEY}.json").write_bytes(text)
+    assert store.entry("rec", KEY) is None
+
+
+def test_no_half_written_file_stays(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.put_object(b"x" * 1000)
+    store.put_entry("ren", KEY, {"a": 1})
+    assert not [name for _, _, files in os.walk(tmp_path) for name in files if name.startswith(".new-")]
+
+
+def test_a_cache_that_cannot_be_written_is_told_and_harms_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    store = Store(tmp_path / "file")
+    digest = store.put_object(b"x")
+    store.put_entry("rec", KEY, {})
+    assert "cannot write to the cache" in store.problem
+    assert store.object(digest) is None
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_cache_is_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    digest = store.put_object(b"x")
+    tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    assert store.object(digest) == b"x"

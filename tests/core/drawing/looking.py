@@ -1,0 +1,184 @@
+"""What lies where in a finished picture, read from its SVG alone, and what lies on something it should not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+from xml.etree import ElementTree
+
+from tests.core.drawing.engines import SVG, parsed
+from torchrecorder.drawing.svg.metrics import width
+
+Point = tuple[float, float]
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+_HAIR = 1.2
+"""Things may touch by this much: lines have a width, and numbers one decimal."""
+_AIR = 4.0
+"""What is left at least between a word and the border of its node."""
+_TOKEN = re.compile(r"[Mlc]|-?\d*\.?\d+")
+
+
+@dataclass
+class Seen:
+    """Texts, nodes and edges of a picture."""
+
+    size: Point
+    nodes: list[Box] = field(default_factory=list)
+    circles: list[tuple[float, float, float]] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
+    titles: list[tuple[str, Box]] = field(default_factory=list)
+    words: list[tuple[str, Box]] = field(default_factory=list)
+    labels: list[tuple[str, Box]] = field(default_factory=list)
+    """The words in nodes."""
+    edges: list[list[Point]] = field(default_factory=list)
+    """Points along each drawn part of an edge."""
+
+
+def seen(svg: str) -> Seen:
+    root = parsed(svg)
+    _, _, wide, high = (float(number) for number in root.get("viewBox", "").split())
+    found = Seen((wide, high))
+    for group in root:
+        kind = group.get("class")
+        size = float(group.get("font-size", "10.5"))
+        if kind == "boxes":
+            found.boxes += [_rect(rect) for rect in group.iter(f"{SVG}rect")]
+        elif kind == "shapes":
+            found.words += [_text(text, size, "middle") for text in group.iter(f"{SVG}text")]
+        elif kind in ("edges", "skips"):
+            found.edges += _curves(next(path for path in group if path.get("fill") == "none").get("d", ""))
+        elif kind == "nodes":
+            for rect in group.iter(f"{SVG}rect"):
+                left, top, right, bottom = box = _rect(rect)
+                is_round = abs(2 * float(rect.get("rx", "0")) - (right - left)) < 0.2
+                if is_round:
+                    found.circles.append(((left + right) / 2, (top + bottom) / 2, (right - left) / 2))
+                else:
+                    found.nodes.append(box)
+            circles = group.iter(f"{SVG}circle")
+            found.circles += [tuple(float(c.get(k, "0")) for k in ("cx", "cy", "r")) for c in circles]  # type: ignore[misc]
+            found.labels += [_text(text, size, "middle") for text in _texts(group, of_titles=False)]
+        found.titles += [_text(text, size, "start") for text in _texts(group, of_titles=True)]
+    return found
+
+
+def _texts(group: ElementTree.Element, *, of_titles: bool) -> Iterator[ElementTree.Element]:
+    """The texts of titles, which stand among the nodes in the order of reading; or the others."""
+    titles = [titles for titles in group.iter(f"{SVG}g") if titles.get("class") == "titles"]
+    of_them = {id(text): text for title in titles for text in title.iter(f"{SVG}text")}
+    yield from of_them.values() if of_titles else (t for t in group.iter(f"{SVG}text") if id(t) not in of_them)
+
+
+def faults(seen: Seen) -> list[str]:
+    """Each thing that lies on another."""
+    return [*_edges_on_things(seen), *_texts_on_texts(seen), *_texts_outside(seen)]
+
+
+def _edges_on_things(seen: Seen) -> Iterator[str]:
+    for points in seen.edges:
+        where = f"edge {points[0][0]:.0f},{points[0][1]:.0f} – {points[-1][0]:.0f},{points[-1][1]:.0f}"
+        for box in seen.nodes:
+            if any(_inside(point, box) for point in points):
+                yield f"{where} runs through the node at {box}"
+        for x, y, radius in seen.circles:
+            if any((px - x) ** 2 + (py - y) ** 2 < (radius - _HAIR) ** 2 for px, py in points):
+                yield f"{where} runs through the sign at {x, y}"
+        for text, box in seen.titles:
+            if any(_inside(point, box) for point in points):
+                yield f"{where} runs through the title {text!r}"
+
+
+def along_borders(seen: Seen, least: float = 30.0) -> list[str]:
+    """Each edge that cannot be told from the side of a box over some length, in points."""
+    found = []
+    for points in seen.edges:
+        for left, top, right, bottom in seen.boxes:
+            for side in (left, right):
+                on_it = [y for x, y in points if abs(x - side) < 3 and top < y < bottom]
+                if on_it and max(on_it) - min(on_it) > least:
+                    found.append(f"an edge runs along {side:.0f} from {min(on_it):.0f} to {max(on_it):.0f}")
+    return found
+
+
+def _texts_on_texts(seen: Seen) -> Iterator[str]:
+    texts = [*seen.titles, *seen.words, *seen.labels]
+    for (one, a), (two, b) in combinations(texts, 2):
+        if _overlap(a, b):
+            yield f"{one!r} lies on {two!r}"
+    for word, a in seen.words:
+        if any(_overlap(a, node) for node in seen.nodes):
+            yield f"{word!r} lies on a node"
+
+
+def _texts_outside(seen: Seen) -> Iterator[str]:
+    page = (-0.5, -0.5, seen.size[0] + 0.5, seen.size[1] + 0.5)
+    for text, box in [*seen.titles, *seen.words, *seen.labels]:
+        if box[0] < page[0] or box[2] > page[2] or box[1] < page[1] or box[3] > page[3]:
+            yield f"{text!r} leaves the picture"
+    for label, (left, top, right, bottom) in seen.labels:
+        nodes = [node for node in seen.nodes if node[0] <= (left + right) / 2 <= node[2] and node[1] <= top <= node[3]]
+        if any(left < node[0] + _AIR or right > node[2] - _AIR or bottom > node[3] for node in nodes):
+            yield f"{label!r} touches the border of its node"
+    for title, (left, top, right, _) in seen.titles:
+        around = [box for box in seen.boxes if box[0] <= left and box[1] <= top <= box[3] and left <= box[2]]
+        if around and right > min(around, key=lambda box: (box[2] - box[0]) * (box[3] - box[1]))[2]:
+            yield f"the title {title!r} leaves its box"
+
+
+def _inside(point: Point, box: Box) -> bool:
+    left, top, right, bottom = box
+    return left + _HAIR < point[0] < right - _HAIR and top + _HAIR < point[1] < bottom - _HAIR
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return min(a[2], b[2]) - max(a[0], b[0]) > _HAIR and min(a[3], b[3]) - max(a[1], b[1]) > _HAIR
+
+
+def _rect(rect: ElementTree.Element) -> Box:
+    x, y, wide, high = (float(rect.get(name, "0")) for name in ("x", "y", "width", "height"))
+    return x, y, x + wide, y + high
+
+
+def _text(text: ElementTree.Element, size: float, anchor: str) -> tuple[str, Box]:
+    said = "".join(text.itertext())
+    size = float(text.get("font-size", str(size)))
+    bold = text.get("font-weight") == "600"
+    parts = [text, *text]
+    long = sum(width(part.text or "", size, bold=bold or part.get("font-weight") == "600") for part in parts)
+    long += sum(width(part.tail or "", size, bold=bold) for part in text)
+    x, y = float(text.get("x", "0")), float(text.get("y", "0"))
+    left = x - long / 2 if anchor == "middle" else x
+    return said, (left, y - 0.72 * size, left + long, y + 0.2 * size)
+
+
+def _curves(data: str) -> list[list[Point]]:
+    """Points along each curve of path data as we write it: `M`, then `l` or `c` with relative steps."""
+    found: list[list[Point]] = []
+    tokens = _TOKEN.findall(data)
+    at, letter = 0, ""
+    while at < len(tokens):
+        if tokens[at] in "Mlc":
+            letter = tokens[at]
+            at += 1
+        n = 6 if letter == "c" else 2
+        numbers = [float(token) for token in tokens[at : at + n]]
+        at += n
+        if letter == "M":
+            found.append([(numbers[0], numbers[1])])
+            continue
+        x, y = found[-1][-1]
+        steps = [(x + dx, y + dy) for dx, dy in zip(numbers[::2], numbers[1::2], strict=True)]
+        b, c, d = steps if letter == "c" else [(x, y), steps[0], steps[0]]
+        found[-1] += _along((x, y), b, c, d)
+    return found
+
+
+def _along(a: Point, b: Point, c: Point, d: Point, n: int = 40) -> Iterator[Point]:
+    for i in range(1, n + 1):
+        t, u = i / n, 1 - i / n
+        k = (u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t)
+        x, y = (k[0] * a[axis] + k[1] * b[axis] + k[2] * c[axis] + k[3] * d[axis] for axis in (0, 1))
+        yield x, y

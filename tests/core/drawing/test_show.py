@@ -1,0 +1,84 @@
+"""What a picture says besides names, and its looks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.core.drawing.engines import laid_out, parsed
+from tests.core.graph.building import residual_block, transformer
+from torchrecorder.drawing.dot import to_dot
+from torchrecorder.drawing.labels.units import flops, size
+from torchrecorder.drawing.svg import finish, fixed
+from torchrecorder.errors import OptionError
+from torchrecorder.graph import Graph
+from torchrecorder.request import read_drawing
+from torchrecorder.request.requests import shown
+from torchrecorder.view import make_view
+
+
+def counted() -> Graph:
+    graph = residual_block()
+    values = (replace(v, meta=replace(v.meta, nbytes=8192) if v.meta else None) for v in graph.values)
+    return replace(graph, ops=tuple(replace(op, flops=2_000_000) for op in graph.ops), values=tuple(values))
+
+
+def dot(*show: str) -> str:
+    return str(to_dot(make_view(counted(), depth="all", weights="weights" in show), show=show).source)
+
+
+def test_facts() -> None:
+    assert "FLOPs" not in dot("shapes", "params")
+    assert "2 MFLOPs" in dot("flops")
+    assert "1×16×8×8 · float32 · 8 KiB" in dot("shapes", "dtypes", "memory")
+    assert "3.68 k params" not in dot("shapes")
+    assert "1×8×16×16" not in dot()
+
+
+def test_weights_are_nodes() -> None:
+    view = make_view(counted(), weights=True)
+    assert [node.name for node in view.nodes if node.kind == "param"][:2] == ["conv1.weight", "bn1.weight"]
+    folded = make_view(transformer(12), depth="all", weights=True)
+    assert not any(node.name.startswith("blocks.1.") for node in folded.nodes)
+
+
+@pytest.mark.parametrize(
+    ("show", "hide", "expected"),
+    [
+        ((), (), ("shapes", "params")),
+        (("weights", "flops"), (), ("shapes", "params", "flops", "weights")),
+        (("flops",), ("params", "shapes"), ("flops",)),
+    ],
+)
+def test_show_and_hide(show: tuple[str, ...], hide: tuple[str, ...], expected: tuple[str, ...]) -> None:
+    assert shown(show, hide) == expected
+    assert read_drawing({"show": ", ".join(show), "hide": " ".join(hide)}).show == expected
+
+
+def test_an_unknown_fact_has_a_near_miss() -> None:
+    with pytest.raises(OptionError, match=r"show: 'flop' is none of .*; did you mean flops"):
+        read_drawing({"show": "flop"})
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(512, "512 B"), (1536, "1.5 KiB"), (3 << 20, "3 MiB"), (1 << 41, "2 TiB")]
+)
+def test_bytes(number: int, text: str) -> None:
+    assert size(number) == text
+
+
+@pytest.mark.parametrize(("number", "text"), [(12, "12 FLOPs"), (8_178_000_000, "8.18 GFLOPs"), (2_000, "2 kFLOPs")])
+def test_operations(number: int, text: str) -> None:
+    assert flops(number) == text
+
+
+def test_the_classic_look() -> None:
+    layout = laid_out(to_dot(make_view(residual_block())).source)
+    svg = finish(layout, uid="p1", title="t", desc="d", theme="classic").svg
+    assert 'fill="#add8e6"' in svg
+    assert 'fill="#d3d3d3"' in svg
+    assert 'fill="#ffa500"' in svg
+    assert 'fill-opacity=".16"' not in svg
+    assert parsed(fixed(svg)) is not None
+    assert "currentColor" not in fixed(svg)

@@ -1,0 +1,80 @@
+"""Both engines draw the same: the one that pip brings, and a system's, which may be ten years older."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+
+import pytest
+
+from tests.core.drawing.test_geometry import dense, heads, unet
+from tests.core.drawing.test_svg import check
+from tests.core.graph.building import chain, mlp, nested, residual_block, transformer
+from torchrecorder.drawing.dot import to_dot
+from torchrecorder.drawing.svg import finish
+from torchrecorder.drawing.svg.drawing import Drawing, Figure, read_drawing
+from torchrecorder.engine import find_engine
+from torchrecorder.graph import Graph
+from torchrecorder.view import make_view
+
+pytestmark = pytest.mark.skipif(not shutil.which("dot"), reason="needs the system's dot")
+
+GRAPHS = {
+    "mlp": mlp(),
+    "block": residual_block(),
+    "encoder": transformer(12),
+    "unet": unet(4),
+    "dense": dense(8),
+    "heads": heads(7),
+    "nested": nested(6),
+    "chain": chain(30),
+}
+
+
+def layouts(graph: Graph) -> list[str]:
+    source = to_dot(make_view(graph, depth="all")).source
+    found = [find_engine(name).layout([source])[0] for name in ("pure", "dot")]
+    return [layout for layout in found if isinstance(layout, str)]
+
+
+def structure(drawing: Drawing) -> object:
+    """What stands in which boxes, and how many edges of each kind there are; no places and no sizes."""
+    names = [said(node) for node in drawing.nodes]
+    inside = [sorted(said(box) for box in drawing.boxes if is_in(node, box)) for node in drawing.nodes]
+    around = [sorted(said(outer) for outer in drawing.boxes if is_in(box, outer)) for box in drawing.boxes]
+    nodes = sorted(zip(names, inside, [sorted(node.flags) for node in drawing.nodes], strict=True))
+    boxes = sorted(zip(map(said, drawing.boxes), around, strict=True))
+    edges = Counter((*sorted(line.flags), line.word, ends(drawing, line.curve[0])) for line in drawing.lines)
+    return nodes, boxes, edges
+
+
+def said(figure: Figure) -> str:
+    return "/".join(word.text for word in figure.words)
+
+
+def is_in(inner: Figure, outer: Figure) -> bool:
+    a, b = inner.rect, outer.rect
+    return a != b and b.left <= a.left and a.right <= b.right and b.top <= a.top and a.bottom <= b.bottom
+
+
+def ends(drawing: Drawing, point: tuple[float, float]) -> str:
+    """What the edge that begins there comes from."""
+    x, y = point
+
+    def off(node: Figure) -> float:
+        rect = node.rect
+        return max(rect.left - x, x - rect.right, 0) + max(rect.top - y, y - rect.bottom, 0)
+
+    return said(min(drawing.nodes, key=off))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_same_nodes_edges_and_boxes(name: str) -> None:
+    one, two = layouts(GRAPHS[name])
+    assert structure(read_drawing(one)) == structure(read_drawing(two))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_both_are_only_what_is_listed(name: str) -> None:
+    for layout in layouts(GRAPHS[name]):
+        check(finish(layout, uid="p1", title="t", desc="d").svg)

@@ -1,0 +1,190 @@
+"""What stands in a figure of a page, and the files that pages need besides."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.core.graph.building import Net, mlp, nested, residual_block, transformer
+from tests.mkdocs_ext.seeing import see
+from torchrecorder.drawing.draw import Order, draw
+from torchrecorder.drawing.model import Drawing
+from torchrecorder.drawing.nested_views import MAX_BYTES, MAX_INSIDES
+from torchrecorder.engine import find_engine
+from torchrecorder.graph import Graph
+from torchrecorder.page import ASSETS, SCRIPT, STYLE, Copies, Diagram, contents
+from torchrecorder.request import DrawingOptions, FigureOptions
+
+
+def drawn(graph: Graph, digest: str = "0123456789ab", **options: Any) -> Diagram:
+    (drawing,) = draw([Order(graph, digest, DrawingOptions(**options))], find_engine("auto"))
+    assert isinstance(drawing, Drawing)
+    return Diagram(drawing, load_graph=lambda: graph)
+
+
+def switched(graph: Graph, *depths: int) -> Diagram:
+    return Diagram.of_depths([(str(depth), drawn(graph, f"{depth:012x}", depth=depth)) for depth in depths])
+
+
+def html(diagram: Diagram, *, copy: int = 1, urls: Mapping[str, str] | None = None, **options: Any) -> str:
+    text = contents(diagram, FigureOptions(**options), copy=copy, urls=urls or {})
+    seen = see(text)
+    assert (seen.wrong, seen.twice) == ([], set())
+    targets = re.findall(r'href="#([^"]*)"', text)
+    assert set(targets) <= {element.attributes.get("id") for element in seen.elements}
+    return text
+
+
+def test_a_picture_alone() -> None:
+    text = html(drawn(mlp()))
+    assert text.startswith('<div class="torchrecorder-picture torchrecorder-zoom" style="--torchrecorder-width:')
+    assert "inside" not in text
+    assert "torchrecorder-zoom" not in html(drawn(mlp()), zoom=False)
+
+
+def test_a_width_takes_the_place_of_the_natural_one() -> None:
+    text = html(drawn(mlp()), width="50%")
+    assert "--torchrecorder-width" not in text
+    assert "width:50%;max-width:100%" in text
+
+
+def test_a_closed_layer_leads_to_its_inside_and_back() -> None:
+    diagram = drawn(transformer(2), depth=1)
+    assert [inside.path for inside in diagram.drawing.insides][:1] == ["blocks.0"]
+    text = html(diagram)
+    call = diagram.drawing.insides[0].call
+    assert f'<a xlink:href="#tr-0123456789ab-in-{call}" id="tr-0123456789ab-at-{call}"' in text
+    assert f'id="tr-0123456789ab-in-{call}" tabindex="-1" role="group" aria-label="blocks.0"' in text
+    assert f'<a href="#tr-0123456789ab-at-{call}">' in text
+
+
+def test_the_same_diagram_twice_in_a_page_has_different_ids() -> None:
+    diagram = drawn(transformer(2), depth=1)
+    seen = see(html(diagram) + html(diagram, copy=2))
+    assert seen.twice == set()
+
+
+def test_no_insides_without_zoom_or_style_sheet() -> None:
+    diagram = drawn(transformer(2), depth=1)
+    for text in (html(diagram, zoom=False), contents(diagram, FigureOptions(), can_hide=False)):
+        assert "-in-" not in text
+        assert text.count("<svg") == 1
+
+
+def test_what_has_no_inside_is_no_door() -> None:
+    assert drawn(mlp(), depth=1).drawing.insides == ()
+    assert drawn(residual_block(), depth="all").drawing.insides == ()
+
+
+def test_a_layer_that_is_closed_keeps_the_link_to_its_class_if_it_has_no_inside() -> None:
+    diagram = drawn(transformer(2), depth=1)
+    assert diagram.drawing.insides
+    text = html(diagram, urls={"pkg.Block": "api.html#block"}, zoom=False)
+    assert 'xlink:href="api.html#block"' in text
+
+
+def test_insides_of_insides_say_the_way() -> None:
+    diagram = drawn(transformer(2), depth=0)
+    ways = re.findall(r'<p class="torchrecorder-path">(.*?)</p>', html(diagram))
+    plain = [re.sub("<[^>]*>", "", way) for way in ways]
+    assert all(way.startswith(f"{diagram.facts['model']} › ") for way in plain)
+    assert all(
+        one.parent is None or one.parent in {other.call for other in diagram.drawing.insides}
+        for one in diagram.drawing.insides
+    )
+
+
+def test_insides_are_bounded_in_number_and_bytes() -> None:
+    net = Net("Wide")
+    x = net.input("x", 1, 4)
+    for i in range(40):
+        with net.call(f"b{i}", f"Block{i}"):
+            x = net.layer(f"b{i}.b", "ReLU", net.layer(f"b{i}.a", "Linear", x))
+    many = drawn(net.graph(x), depth=1).drawing.insides
+    assert len(many) == MAX_INSIDES
+    for graph in (net.graph(x), nested(60), transformer(3)):
+        assert sum(len(inside.svg) for inside in drawn(graph, depth=1).drawing.insides) <= MAX_BYTES
+
+
+def test_a_drawing_survives_the_cache() -> None:
+    drawing = drawn(transformer(2), depth=1, table=True).drawing
+    assert drawing.insides
+    assert drawing.table
+    assert Drawing.from_bytes(drawing.to_bytes()) == drawing
+    assert Drawing.from_json({**drawing.to_json(), "insides": [{"call": 1}]}) is None
+
+
+def test_the_switch_has_a_button_for_each_depth() -> None:
+    seen = see(html(switched(transformer(2), 0, 1, 2)))
+    inputs = [element.attributes for element in seen.elements if element.tag == "input"]
+    assert [one["value"] for one in inputs] == ["0", "1", "2"]
+    assert ["checked" in one for one in inputs] == [True, False, False]
+    assert len({one["name"] for one in inputs}) == 1
+    assert [element.text for element in seen.elements if element.tag == "legend"] == ["Depth"]
+
+
+def test_depths_that_show_the_same_are_one() -> None:
+    diagram = switched(mlp(), 1, 2, 3)
+    assert diagram.depths == ()
+    assert "<fieldset" not in html(diagram)
+    assert [depth for depth, _ in switched(residual_block(), 0, 1, 2, 3).depths] == ["0", "1", "2"]
+
+
+def test_a_switch_is_bounded_and_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchrecorder.page.switch.MAX_BYTES", 2000)
+    diagram = switched(transformer(2), 0, 1, 2, 3)
+    assert 0 < len(diagram.drawings) < 4
+    assert any("too large for the switch" in note for note in diagram.notes)
+
+
+def test_the_table() -> None:
+    diagram = drawn(transformer(3), table=True)
+    seen = see(html(diagram))
+    cells = [element.text for element in seen.elements if element.tag == "th"]
+    assert cells == ["Layer", "Name", "Class", "Output", "Parameters", "FLOPs"]
+    rows = [element.text for element in seen.elements if element.tag == "tr"]
+    assert len(rows) == 1 + len(diagram.table)
+    assert any("×3" in row for row in rows)
+    assert "<table" not in html(drawn(transformer(3)))
+
+
+@pytest.mark.parametrize("name", ['a"><script>', "<b>", "x&y", "é\u202e"])
+def test_names_are_text_everywhere(name: str) -> None:
+    net = Net("Net")
+    x = net.input("x", 1, 4)
+    with net.call(name, "Block"):
+        x = net.layer(f"{name}.b", "ReLU", net.layer(f"{name}.a", "Linear", x))
+    text = html(drawn(net.graph(x), depth=1, table=True))
+    assert "<script" not in text
+    assert "<b>" not in text
+    assert "\u202e" not in text
+
+
+def test_the_script_is_small_and_asks_nobody() -> None:
+    script = (ASSETS / SCRIPT).read_bytes()
+    assert len(gzip.compress(script)) <= 2048
+    assert not re.search(rb"https?:|import|fetch|eval|innerHTML", script)
+
+
+def test_the_sheet_loads_nothing() -> None:
+    assert not re.search("url\\(|@import", (ASSETS / STYLE).read_text(encoding="utf-8"))
+
+
+def test_the_folder_of_assets_holds_nothing_else() -> None:
+    assert sorted(file.name for file in ASSETS.iterdir()) == sorted([SCRIPT, STYLE])
+
+
+def test_a_picture_of_a_switch_stands_alone_in_the_same_page() -> None:
+    graph = nested(3)
+    switch, alone, other = switched(graph, 1, 2), drawn(graph, f"{2:012x}", depth=2), drawn(mlp())
+    copies = Copies()
+    numbers = [(diagram, copies.add(diagram)) for diagram in (switch, alone, other, switch)]
+    assert [number for _, number in numbers] == [1, 2, 1, 3]
+    page = see("".join(contents(diagram, FigureOptions(), copy=number) for diagram, number in numbers))
+    assert (page.wrong, page.twice) == ([], set())
+    names = [e.attributes["name"] for e in page.elements if e.attributes.get("type") == "radio"]
+    assert len(set(names)) == 2

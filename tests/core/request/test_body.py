@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from torchrecorder.errors import OptionError
+from torchrecorder.request import Body, read_body
+
+
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [
+        ("pkg.Net", Body("pkg.Net", {})),
+        ("\n  pkg.mod:Net\n", Body("pkg.mod:Net", {})),
+        ("pkg.Net\n:shape: 1,3\ndepth: 2", Body("pkg.Net", {"shape": "1,3", "depth": "2"})),
+        ("pkg.Net\n:fold:\n:Depth: 2", Body("pkg.Net", {"fold": None, "depth": "2"})),
+        ("  :shape: ids=int64[1,16]<100\n  pkg.Net", Body("pkg.Net", {"shape": "ids=int64[1,16]<100"})),
+        (
+            "pkg.Net\n:caption: A text\n   that goes on:\n\t and on",
+            Body("pkg.Net", {"caption": "A text that goes on: and on"}),
+        ),
+        ("pkg.Net\n:caption:\n   below", Body("pkg.Net", {"caption": "below"})),
+        ("", Body("", {})),
+    ],
+)
+def test_body(text: str, body: Body) -> None:
+    assert read_body(text.split("\n")) == body
+
+
+def test_what_stands_above_counts() -> None:
+    body = read_body(["depth: 2", "pkg.Other"], "pkg.Net", {"depth": "1"})
+    assert body.target == "pkg.Net"
+    assert body.problems == (
+        "depth is given twice",
+        "cannot read 'pkg.Other': the model is pkg.Net, and an option is written `:depth: 2`",
+    )
+
+
+def test_all_problems_of_a_request_are_told_at_once() -> None:
+    body = read_body(["depht: 2", "shape: x", "shape: y"])
+    with pytest.raises(OptionError) as caught:
+        body.request({"fold": "yes"})
+    assert len(caught.value.problems) == 4
+    with pytest.raises(OptionError, match=r"^depth is given twice$"):
+        read_body(["pkg.Net", "depth: 1", "depth: 2"]).request()
+
+
+def test_a_site_says_what_the_body_does_not() -> None:
+    request = read_body(["pkg.Net", "depth: 1"]).request({"depth": "2", "fold": "no"})
+    assert (request.drawing.depth, request.drawing.fold) == (1, False)

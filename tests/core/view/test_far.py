@@ -1,0 +1,90 @@
+"""Edges that lead too far are cut, and both ends say where they lead."""
+
+from __future__ import annotations
+
+from tests.core.graph.building import Net, transformer
+from tests.core.view.seeing import edges, shown
+from torchrecorder.graph import Graph
+from torchrecorder.view import Edge, View, make_view
+from torchrecorder.view.far import FAR, ranks
+
+
+def masked(n: int, *, made: bool = False) -> Graph:
+    """n different blocks, each of which reads one mask."""
+    net = Net("Masked")
+    x, mask = net.input("x", 1, 4), net.input("mask", 1, 4)
+    mask = net.op("cos", mask) if made else mask
+    for i in range(n):
+        with net.call(f"b{i}", f"Block{i}"):
+            x = net.op("mul", net.layer(f"b{i}.fc", "Linear", x, said=str(i)), mask)
+    return net.graph(x)
+
+
+def unet(n: int) -> Graph:
+    """A way down of n steps and one up, joined at each level."""
+    net = Net("UNet")
+    x = net.input("x", 1, 4)
+    down = [x := net.layer(f"down{i}", "Linear", x, said=str(i)) for i in range(n)]
+    for i in range(n):
+        x = net.op("cat", net.layer(f"up{i}", "Linear", x, said=f"u{i}"), down.pop())
+    return net.graph(x)
+
+
+def dense(n: int) -> Graph:
+    """Each layer reads all before it."""
+    net = Net("Dense")
+    found = [net.input("x", 1, 4)]
+    for i in range(n):
+        found.append(net.layer(f"l{i}", "Linear", net.op("cat", *found, shape=(1, i)), said=str(i)))
+    return net.graph(found[-1])
+
+
+def all_of(graph: Graph) -> View:
+    return make_view(graph, depth="all", expand=["**"])
+
+
+def longest(view: View) -> int:
+    rank = ranks(len(view.nodes), view.edges)
+    return max(rank[edge.head] - rank[edge.tail] for edge in view.edges)
+
+
+def test_an_input_stands_again_beside_far_readers() -> None:
+    view = all_of(masked(100))
+    again = [node for node in view.nodes if node.kind == "from"]
+    assert {view.nodes[link].name for node in again for link in node.links} == {"mask"}
+    assert longest(view) <= FAR
+    assert all(node.box == view.nodes[edge.head].box for edge in view.edges for node in again if edge.tail == node.id)
+    assert not any(node.kind == "to" for node in view.nodes)
+
+
+def test_what_an_op_made_is_marked_at_both_ends() -> None:
+    view = all_of(masked(100, made=True))
+    (end,) = [node for node in view.nodes if node.kind == "to"]
+    assert len(end.links) == sum(node.kind == "from" for node in view.nodes)
+    assert longest(view) <= FAR
+
+
+def test_only_long_skips_are_cut() -> None:
+    view = all_of(unet(20))
+    cut = sum(node.kind == "from" for node in view.nodes)
+    assert 0 < cut < 20
+    assert cut == sum(node.kind == "to" for node in view.nodes)
+    assert longest(view) <= FAR
+    assert sum(edge.skip for edge in view.edges) > cut
+
+
+def test_a_crowd_of_residuals_comes_from_one_node() -> None:
+    view = make_view(dense(12))
+    assert len(edges(view)) < 60
+    last = [node for node in view.nodes if node.kind == "from"][-1]
+    assert len(last.links) > 5
+
+
+def test_nothing_else_changes() -> None:
+    assert not any(node.kind in ("from", "to") for node in make_view(transformer(12), depth="all").nodes)
+    assert "input:x" in shown(make_view(masked(3)))
+
+
+def test_a_source_stands_beside_its_first_reader() -> None:
+    chain = [Edge(0, 2, 0), Edge(1, 5, 0), Edge(2, 3, 0), Edge(3, 4, 0), Edge(4, 5, 0)]
+    assert ranks(6, chain) == [0, 3, 1, 2, 3, 4]

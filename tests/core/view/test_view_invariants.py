@@ -1,0 +1,81 @@
+"""What holds for every View, on random models."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core.graph.building import Net
+from tests.core.view.seeing import reaches
+from torchrecorder.graph import Graph
+from torchrecorder.view import View, make_view
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """Models of random nesting, whose ops read any earlier values."""
+    net = Net()
+    x = net.input("x", 1, 4)
+    values = [x]
+    for step in range(draw(st.integers(1, 25))):
+        move = draw(st.sampled_from(["open", "close", "op", "op", "layer", "again"]))
+        if move == "open":
+            net._open(f"{_path(net)}m{step}", "Block", "", 0)
+        elif move == "close" and len(net.stack) > 1:
+            net.stack.pop()
+        elif move == "layer":
+            values.append(net.layer(f"{_path(net)}{step}", "Linear", values[-1], params=4))
+        elif move == "again":
+            for i in range(2):
+                values.append(net.layer(f"{_path(net)}list{step}.{i}", "ReLU", values[-1]))
+        else:
+            others = draw(st.lists(st.sampled_from(values), max_size=2))
+            name = draw(st.sampled_from(["add", "view", "sin", "cat"]))
+            values.append(net.op(name, *dict.fromkeys([values[-1], *others])))
+    return net.graph(values[-1])
+
+
+def _path(net: Net) -> str:
+    path = net.calls[net.stack[-1]].module
+    return f"{path}." if path else ""
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.sampled_from([0, 1, 2, 3, "all", "auto"]), st.booleans(), st.booleans())
+def test_every_view_is_sound(graph: Graph, depth: int, fold: bool, contract: bool) -> None:
+    view = make_view(graph, depth=depth, fold=fold, contract=contract)
+    _check_places(view)
+    assert all(0 <= edge.tail < edge.head < len(view.nodes) for edge in view.edges)
+    assert len({(edge.tail, edge.head) for edge in view.edges}) == len(view.edges)
+    assert reaches(view)
+
+
+def _check_places(view: View) -> None:
+    assert [node.id for node in view.nodes] == list(range(len(view.nodes)))
+    assert [box.id for box in view.boxes] == list(range(len(view.boxes)))
+    assert all(box.parent is None or box.parent < box.id for box in view.boxes)
+    assert all(node.box is None or node.box < len(view.boxes) for node in view.nodes)
+    assert (view.depth == 0) == (not view.boxes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs())
+def test_nothing_is_lost(graph: Graph) -> None:
+    view = make_view(graph, depth="all", fold=False, contract=False)
+    drawn = {node.op for node in view.nodes if node.kind == "op"}
+    within = {op.id for op in graph.ops for node in view.nodes if op.call in node.calls}
+    assert drawn | within == {op.id for op in graph.ops}
+    assert not drawn & within
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs())
+def test_each_read_between_nodes_is_an_edge(graph: Graph) -> None:
+    view = make_view(graph, depth="all", fold=False, contract=False)
+    home = {node.op: node.id for node in view.nodes if node.kind == "op"}
+    home |= {op.id: node.id for op in graph.ops for node in view.nodes if op.call in node.calls}
+    reads = {(home[value.producer], home[op.id]) for value, op in graph.edges() if value.producer is not None}
+    ends = {node.id for node in view.nodes if node.kind not in ("op", "call")}
+    assert {pair for pair in reads if pair[0] != pair[1]} == {
+        (edge.tail, edge.head) for edge in view.edges if edge.tail not in ends and edge.head not in ends
+    }

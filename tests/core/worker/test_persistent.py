@@ -1,0 +1,49 @@
+"""A worker that outlives a build, and when it does not."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from torchrecorder.errors import TorchMissing
+from torchrecorder.request import RecordingRequest, Settings
+from torchrecorder.worker.persistent import LastingWorker
+
+REQUEST = RecordingRequest("torch.nn.Linear(3, 4)", "1,3")
+
+
+def test_it_lasts_until_something_is_installed_or_set_otherwise(tmp_path: Path) -> None:
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    settings = Settings(tmp_path / "cache", (str(installed),))
+    lasting = LastingWorker()
+    with lasting.open(settings) as first:
+        assert first.record(REQUEST, timeout_s=60).error is None
+    with lasting.open(settings) as second:
+        assert second is first
+    os.utime(installed, (1, 1))
+    with lasting.open(settings) as third:
+        assert third is not first
+        assert not first.is_running
+        assert third.record(REQUEST, timeout_s=60).error is None
+    with lasting.open(replace(settings, memory_bytes=None)) as fourth:
+        assert fourth is not third
+    lasting.close()
+    lasting.close()
+    assert not third.is_running
+
+
+def test_no_torch_is_looked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
+    settings = Settings(tmp_path / "cache")
+    lasting = LastingWorker()
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(tmp_path))
+        with lasting.open(settings) as worker:
+            assert isinstance(worker.record(REQUEST, timeout_s=60).error, TorchMissing)
+    with lasting.open(settings) as worker:
+        assert worker.record(REQUEST, timeout_s=60).error is None
+    lasting.close()
