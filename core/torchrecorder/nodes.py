@@ -15,10 +15,12 @@ class RecordedNodes(Protocol):
     @property
     def nodes(self) -> Mapping[Any, BaseNode]:
         """The node of each recorded thing; `nodes[None]` is the scope around the model."""
+        ...
 
     @property
     def edges(self) -> Set[tuple[Any, Any]]:
         """Pairs of recorded things."""
+        ...
 
 
 class BaseNode:

@@ -287,7 +287,7 @@ def test_a_compiled_child() -> None:
         def forward(self, x: Tensor) -> Tensor:
             return torch.cos(x)
 
-    compiled = nn.Sequential(torch.compile(nn.Linear(2, 2), backend="eager"), Empty())  # type: ignore[arg-type]
-    graph = draw_graph(compiled, input_size=(1, 2), device="cpu")
+    compiled: Any = torch.compile(nn.Linear(2, 2), backend="eager")
+    graph = draw_graph(nn.Sequential(compiled, Empty()), input_size=(1, 2), device="cpu")
     assert "Linear" in graph.visual_graph.source
     assert "cos" not in graph.visual_graph.source  # a module whose only child is an empty container has functions only

@@ -27,13 +27,9 @@ class ClassicCall(ModuleCall):
 
 
 class ClassicRecording:
-    """The data of a `torchrecorder.Recorder`, which puts the hooks on that fill it.
+    """The data of a `torchrecorder.Recorder`, which puts the hooks on that fill it; apart, so that those can know it.
 
     Attributes:
-        fn_set: The objects (`fn`s) that contain recordable information.
-        nodes: The node of each `fn`; several `fn`s may lead to one node. `nodes[None]` is the scope around the model.
-        fn_types: How many `fn`s of a type there were, by its name; numbers the names.
-        edges: Pairs of `fn`s; `nodes` says between which nodes an edge leads.
         calls: The calls of modules. 1.0.3's API has no place where global hooks could be put on and taken off, so the
             hooks of each module fill it.
         call_of: By `id` of an operation's node: the call it happened in.
@@ -51,18 +47,7 @@ class ClassicRecording:
         self.steps = Steps(self._tensors)
 
     def add_node(self, net: Any, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
-        """Construct a node that stores information related to `net`.
-
-        Args:
-            net: A module, tensor, parameter or `grad_fn`, stored as the node's `fn`.
-            depth: The scope depth at which it is found.
-            parent: The object as part of which it is run.
-            name: What to call it; its class name, numbered from the second on, by default.
-
-        Raises:
-            NotRecordable: It is none of these (a RuntimeError).
-            NotRecorded: There is no node of `parent` (a KeyError).
-        """
+        """See `Recorder.add_node`; a module gets no hooks here."""
         kind = _node_class(net)
         scope = self.nodes.get(parent)
         if scope is None:

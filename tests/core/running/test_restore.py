@@ -85,16 +85,16 @@ def test_in_inference_mode(run: Callable[[nn.Module], None]) -> None:
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 def test_buffers_of_script_modules() -> None:
-    net = nn.Sequential(nn.Linear(4, 4), torch.jit.script(nn.BatchNorm1d(4)))
-    mean = net[1].running_mean
+    norm: Any = torch.jit.script(nn.BatchNorm1d(4))
+    net, mean = nn.Sequential(nn.Linear(4, 4), norm), norm.running_mean
     with restored(net, mode="train"):
         net(torch.rand(3, 4))
-        assert net[1].running_mean.abs().sum() > 0
-    assert net[1].running_mean.data_ptr() == mean.data_ptr()
+        assert norm.running_mean.abs().sum() > 0
+    assert norm.running_mean.data_ptr() == mean.data_ptr()
     assert mean.tolist() == [0.0] * 4
 
 
-def fail(net: nn.Module) -> None:
+def fail(net: nn.Sequential) -> None:
     with restored(net, mode="eval", device="meta"):
         assert {tensor.device.type for tensor in (*net.parameters(), *net.buffers())} == {"meta"}
         assert net[0].weight is net[2].weight
