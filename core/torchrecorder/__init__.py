@@ -28,7 +28,7 @@ _HOMES = {
     "GraphvizRenderer": "torchrecorder.renderer.gv",
     "GraphvizStyler": "torchrecorder.renderer.gv",
     "Recorder": "torchrecorder.recorder",
-    "capture": "torchrecorder.recording.engine",
+    "capture": "torchrecorder.recording.run",
     "draw": "torchrecorder.live",
     "make_dot": "torchrecorder.helpers",
     "record": "torchrecorder.helpers",

@@ -6,7 +6,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchrecorder.recording.engine import capture as capture
+    from torchrecorder.recording.run import capture as capture
 
 __all__ = ["capture"]
 
@@ -14,6 +14,6 @@ __all__ = ["capture"]
 def __getattr__(name: str) -> Any:
     if name != "capture":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from torchrecorder.recording.engine import capture
+    from torchrecorder.recording.run import capture
 
     return capture

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from torchrecorder.graph.model import Failure
+from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import Running, Scopes
-from torchrecorder.recording.signatures import Signatures
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import is_native

@@ -14,8 +14,7 @@ from torch import Tensor
 from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.recording import flops
-from torchrecorder.recording.attributes import attributes
-from torchrecorder.recording.names import EXITS, OpName, kernel_name, op_name
+from torchrecorder.recording.names import EXITS, OpName, attributes, kernel_name, op_name
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values, innermost, storage_address
 from torchrecorder.running import torch_private

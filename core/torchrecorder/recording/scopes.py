@@ -20,8 +20,8 @@ import torch.utils.checkpoint
 from torch import nn
 
 from torchrecorder.graph.model import CallKind
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfos
 from torchrecorder.recording.modules import ModuleNames
-from torchrecorder.recording.places import APPLY, CALL, HOOKED_CALL, Places
 from torchrecorder.running import torch_private
 
 
@@ -93,7 +93,7 @@ class Scopes:
         self.rows: list[CallRow] = []
         self.stack: list[Running] = []
         self._names = names
-        self._places = Places()
+        self._places = CodeInfos()
         self._counts: dict[str, int] = {}
         self._thread = threading.get_ident()
 

@@ -15,12 +15,10 @@ import torch
 from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
-from torchrecorder.recording.arguments import load_arguments
 from torchrecorder.recording.classic import ClassicSession
-from torchrecorder.recording.engine import capture
 from torchrecorder.recording.inputs import make_inputs
-from torchrecorder.recording.run import Forward, run_as
-from torchrecorder.recording.target import load_model
+from torchrecorder.recording.run import Forward, capture, run_as
+from torchrecorder.recording.target import load_arguments, load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
 from torchrecorder.trace import Trace
 from torchrecorder.worker import fork

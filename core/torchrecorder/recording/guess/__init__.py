@@ -7,11 +7,11 @@ from typing import Any
 
 from torch import nn
 
-from torchrecorder.recording.arguments import as_arguments
 from torchrecorder.recording.guess.guess import Guess, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import diffusers, timm, transformers
 from torchrecorder.recording.guess.signature import from_annotations, from_names
+from torchrecorder.recording.target import as_arguments
 
 
 def guesses(model: nn.Module, batch: int = 1) -> Iterator[Guess]:

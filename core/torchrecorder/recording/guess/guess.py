@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from torchrecorder.recording.arguments import Arguments
+from torchrecorder.recording.target import Arguments
 from torchrecorder.request import InputSpec, format_shapes
 
 

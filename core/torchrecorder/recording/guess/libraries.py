@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from torchrecorder.recording.arguments import as_arguments
 from torchrecorder.recording.guess.guess import Guess, is_from, parameters, required
+from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
 
 _TOKENS = 16

@@ -1,12 +1,16 @@
-"""A stand-in for the user's model: new module objects that share its parameters' memory.
+"""A copy of the model and of its arguments: new module objects that share the parameters' memory.
 
-What a forward does to its module (counters, caches, running statistics, lazy parameters) happens to the stand-in and is
-forgotten with it. Recording on the model itself once left fake tensors in a cache of a real model.
+What a forward does to its module (counters, caches, running statistics, lazy parameters) happens to the copy and is
+forgotten with it. Recording on the model itself once left fake tensors in a cache of a real model. Tensors among the
+arguments are copied wherever they are: in containers, in caches and in other objects.
 """
 
 from __future__ import annotations
 
 import copy
+import itertools
+from collections.abc import Callable, Iterator
+from types import GeneratorType
 from typing import Any
 
 import torch
@@ -21,22 +25,22 @@ _DEEPEST = 60
 """Objects that hold one another in a chain longer than this (a linked list) are shared from there on."""
 
 
-class Skeleton:
+class ModelCopy:
     """Copies modules, containers and the user's own objects; tensors are what `substitute` makes of them.
 
-    What is left, functions and objects of other people's machinery, is shared.
+    Functions and objects of other libraries are shared.
     """
 
     def __init__(self, substitute: Substitute) -> None:
         self._substitute = substitute
         self._done: dict[int, tuple[Any, Any]] = {}
-        """The stand-in by the address of the original, which is kept, else its address might be used again."""
+        """The copy by the id of the original, which is kept alive so that its id is not reused."""
         self._depth = 0
         self.modules: list[tuple[nn.Module, nn.Module]] = []
-        """Each module with its stand-in."""
+        """Each module with its copy."""
 
     def of(self, obj: Any) -> Any:
-        """The stand-in of an object."""
+        """The copy of an object."""
         kind = type(obj)
         if kind in SHARED:
             return obj
@@ -49,16 +53,16 @@ class Skeleton:
         return new
 
     def keep(self, obj: Any, new: Any) -> None:
-        """Let an object have this stand-in; said before what is in it is copied, since that may lead back to it."""
+        """Register the copy of an object, before its contents are copied, since they may lead back to it."""
         self._done[id(obj)] = (new, obj)
 
     def known(self, obj: Any) -> Any:
-        """The stand-in of an object that has one already; None, if it has none."""
+        """The copy of an object that has been copied already, else None."""
         found = self._done.get(id(obj))
         return None if found is None else found[0]
 
     def attributes(self, obj: Any, new: Any) -> None:
-        """Give the stand-in what the object holds, without running code of its class."""
+        """Copy the attributes of an object, without running code of its class."""
         held, given = dictionary(obj), dictionary(new)
         for name, value in held.items():
             given[name] = self.of(value)
@@ -94,7 +98,6 @@ class Skeleton:
         return new
 
     def _shared(self, obj: Any) -> Any:
-        """What is not looked into."""
         return obj
 
     def _module(self, module: nn.Module) -> nn.Module:
@@ -108,7 +111,7 @@ class Skeleton:
         self.modules.append((module, new))
         attributes = new.__dict__
         for name, value in module.__dict__.items():
-            # The containers that every module has and few use are nobody else's: most of the work, if followed.
+            # The containers that every module has and few use are never shared: following them is most of the work.
             attributes[name] = type(value)() if name in _OWN and not value else self.of(value)
         self._slots(module, new)
         _make_eager(new)
@@ -136,9 +139,72 @@ def _eager_class(cls: type[nn.Module]) -> type[nn.Module]:
 
 
 def _make_eager(module: nn.Module) -> None:
-    """Let a compiled module call the stand-in of the one it compiles: its own `forward` holds the original."""
+    """Let a compiled module call the copy of the one it compiles: its own `forward` holds the original."""
     if "_compiled_call_impl" in module.__dict__:
         module.__dict__["_compiled_call_impl"] = None
     compiled = torch_private.optimized_module()
     if compiled is not None and isinstance(module, compiled):
         module.__dict__["forward"] = module.get_submodule("_orig_mod").__call__
+
+
+OnItem = Callable[[int, Any], None]
+"""Called with the position and the copy of the next item."""
+
+ITERATORS: tuple[type[Any], ...] = (
+    GeneratorType,
+    *(map, filter, zip, enumerate, reversed, itertools.chain, itertools.cycle, itertools.islice, itertools.repeat),
+    *map(type, (iter([]), iter(()), iter({}), iter({}.values()), iter({}.items()), iter(set()), iter(""))),
+)
+"""Iterators without a state of their own, unlike files and iterators that users write."""
+
+
+class RecordedIterator:
+    """Takes the place of an iterator among the arguments; it consumes the user's, as any call does."""
+
+    def __init__(self, source: Iterator[Any], copy: Callable[[Any], Any]) -> None:
+        self._source = source
+        self._copy = copy
+        self._count = itertools.count()
+        self.next_item: Callable[[Callable[[], Any]], Any] = lambda take: take()
+        """Runs what takes the next item; a recording puts one here that is not recorded."""
+        self.on_item: OnItem = lambda position, item: None
+
+    def __iter__(self) -> RecordedIterator:
+        return self
+
+    def __next__(self) -> Any:
+        item = self.next_item(lambda: self._copy(next(self._source)))
+        self.on_item(next(self._count), item)
+        return item
+
+
+class CopiedArguments(ModelCopy):
+    """Copies arguments. A tensor that is passed twice becomes two that share memory, since it is two inputs."""
+
+    def __init__(self, model: ModelCopy, substitute: Substitute) -> None:
+        super().__init__(substitute)
+        self._model = model
+        self.unseen: dict[str, None] = {}
+        """Classes of objects that were not looked into."""
+
+    def keep(self, obj: Any, new: Any) -> None:
+        if not isinstance(new, Tensor):
+            super().keep(obj, new)
+
+    def _copy(self, kind: type, obj: Any) -> Any:
+        if hasattr(kind, "__array_interface__"):  # a numpy array: torch takes it without a trace
+            self.unseen[kind.__name__] = None
+        return super()._copy(kind, obj)
+
+    def _module(self, module: Any) -> Any:
+        return self._model.of(module)
+
+    def _shared(self, obj: Any) -> Any:
+        if isinstance(obj, ITERATORS):
+            return RecordedIterator(obj, self._copied)
+        self.unseen[type(obj).__name__] = None
+        return obj
+
+    def _copied(self, item: Any) -> Any:
+        with torch.inference_mode(False):
+            return self.of(item)
