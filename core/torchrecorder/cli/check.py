@@ -49,8 +49,8 @@ def _check(pipeline: Pipeline, wanted: Sequence[RecordingRequest]) -> int:
             print(f"{finding.verdict.name.replace('_', '-'):12}{request.target}: {finding}")
         elif manifest is not None and manifest.untracked:
             print(f"{'not provable':12} {request.target}: its code {', '.join(manifest.untracked)}")
-    recordings.save()
-    pipeline.layers.close()
+    recordings.save_indexes()
+    pipeline.cache.close()
     for remark in remarks_of(pipeline):
         print(f"torchrecorder: {remark}", file=sys.stderr)
     return wrong

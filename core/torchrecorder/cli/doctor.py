@@ -64,7 +64,9 @@ def _worker(settings: Settings) -> tuple[bool, str]:
         return False, f"worker: {answer.error}"
     if answer.error is not None:
         return False, f"worker: {answer.error}\n{answer.error.details()}"
-    return True, f"worker: {settings.python or sys.executable} records, torch {answer.notes['distributions']['torch']}"
+    assert answer.trace is not None
+    torch = answer.trace.distributions["torch"]
+    return True, f"worker: {settings.python or sys.executable} records, torch {torch}"
 
 
 def _caches(settings: Settings) -> Iterator[tuple[bool, str]]:

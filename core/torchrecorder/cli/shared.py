@@ -44,7 +44,7 @@ def pipeline_of(
 
 def remarks_of(pipeline: Pipeline) -> list[str]:
     """What is to be said of the caches."""
-    return [text for text in (pipeline.layers.problem, pipeline.layers.notice) if text]
+    return [text for text in (pipeline.cache.problem, pipeline.cache.notice) if text]
 
 
 def read_docs(arguments: argparse.Namespace) -> Collected:

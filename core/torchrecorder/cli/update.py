@@ -16,7 +16,7 @@ from torchrecorder.errors import ClusterFailed
 from torchrecorder.pipeline import Collected
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
 from torchrecorder.trace.freshness import Verdict
-from torchrecorder.worker.lanes import open_lane
+from torchrecorder.worker.client import worker_of_thread
 
 _PART = 8
 """The most recordings that are handed out together, so that a bar can move and nobody waits for a last long part."""
@@ -77,7 +77,7 @@ def update(found: Collected, executor: Executor, *, jobs: int) -> Done:
     pipeline = pipeline_of(found)
     recordings = pipeline.recordings()
     stale = [r for r in found.requests if recordings.look(r.recording)[1].verdict is not Verdict.FRESH]
-    pipeline.layers.close()
+    pipeline.cache.close()
     is_stale = set(stale)
     fresh = [r for r in found.requests if r not in is_stale]
     print(f"{len(found.requests)} diagrams, {len(stale)} to be recorded", file=sys.stderr)
@@ -88,7 +88,7 @@ def update(found: Collected, executor: Executor, *, jobs: int) -> Done:
 
 def draw_part(part: Collected) -> Done:
     """Record and draw some requests; a function of its own, so that any executor can take it elsewhere."""
-    pipeline = pipeline_of(part, open_lane(part.settings))
+    pipeline = pipeline_of(part, worker_of_thread(part.settings))
     outcomes = pipeline.run(part.requests)
     errors = {r.recording.target: str(outcome.error) for r, outcome in outcomes.items() if outcome.error is not None}
     return Done(errors, set(remarks_of(pipeline)))
