@@ -72,5 +72,5 @@ class StampedIndex:
 
     def _rows(self) -> dict[str, Any]:
         if self._loaded is None:  # most builds do not ask all of them
-            self._loaded = self._store.read_index(self._file)
+            self._loaded = {**self._store.read_index(self._file)}
         return self._loaded

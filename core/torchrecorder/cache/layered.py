@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from torchrecorder.cache.index import Stamp, StampedIndex, is_settled, stamp_of
 from torchrecorder.cache.remote import Remote
-from torchrecorder.cache.store import POINTERS, Kind, Store
+from torchrecorder.cache.store import POINTERS, Entry, Kind, Store
 
 
 class LayeredCache:
@@ -37,7 +36,7 @@ class LayeredCache:
         self._copies = copies or first
         self._index = StampedIndex(machine or first, "entries.json")
 
-    def entries(self, kind: Kind, key: str) -> Iterator[tuple[dict[str, Any], bool]]:
+    def entries(self, kind: Kind, key: str) -> Iterator[tuple[Entry, bool]]:
         """The entries of a key, each with whether this machine made it."""
         for store in self._all:
             file = store.entry_file(kind, key)
@@ -52,7 +51,7 @@ class LayeredCache:
         if self._remote is not None and (entry := self._remote.entry(kind, key)) is not None:
             yield entry, False
 
-    def copy_remote(self, kind: Kind, key: str, entry: Mapping[str, Any]) -> None:
+    def copy_remote(self, kind: Kind, key: str, entry: Entry) -> None:
         """Copy an entry that was found good to this machine, with all it leads to, if it came from the remote cache."""
         if self._remote is not None and entry is self._remote.asked(kind, key):
             for name in POINTERS[kind]:
@@ -77,7 +76,7 @@ class LayeredCache:
                 return stamp
         return None
 
-    def put_entry(self, kind: Kind, key: str, entry: Mapping[str, Any]) -> None:
+    def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
         """Keep an entry."""
         self._first.put_entry(kind, key, entry)
         if self._remote is not None:

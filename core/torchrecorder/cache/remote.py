@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torchrecorder.cache.store import Kind, entry_name, entry_of, entry_text, object_name, object_of
+from torchrecorder.cache.store import Entry, Kind, entry_name, entry_of, entry_text, object_name, object_of
 from torchrecorder.errors import FormatError
 from torchrecorder.line_process import LineProcess, tail
 
@@ -42,21 +42,21 @@ class Remote:
         self._patience_s = patience_s
         self._process: LineProcess | None = None
         self._log: Path | None = None
-        self._entries: dict[str, dict[str, Any] | None] = {}
+        self._entries: dict[str, Entry | None] = {}
         self._is_written = True
         self.problem = ""
         """What is wrong with the installation or the setting, which a user can put right: worth a warning."""
         self.notice = ""
         """What went wrong on the way, though nothing is wrong here; worth a line in the log."""
 
-    def entry(self, kind: Kind, key: str) -> dict[str, Any] | None:
+    def entry(self, kind: Kind, key: str) -> Entry | None:
         """The entry of that key; asked for once in a build."""
         name = entry_name(kind, key)
         if name not in self._entries:
             self._entries[name] = entry_of(self._read(name))
         return self._entries[name]
 
-    def asked(self, kind: Kind, key: str) -> Mapping[str, Any] | None:
+    def asked(self, kind: Kind, key: str) -> Entry | None:
         """What `entry` gave for that key; None if it was not asked."""
         return self._entries.get(entry_name(kind, key))
 
@@ -65,7 +65,7 @@ class Remote:
         name = object_name(digest)
         return None if name is None else object_of(self._read(name), digest)
 
-    def put_entry(self, kind: Kind, key: str, entry: Mapping[str, Any]) -> None:
+    def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
         """Keep an entry for the others of the team."""
         self._entries.pop(entry_name(kind, key), None)
         self._write(entry_name(kind, key), entry_text(entry))

@@ -29,6 +29,8 @@ _LARGEST = 1 << 30
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 Kind = Literal["recording", "drawing"]
+Entry = Mapping[str, Any]
+"""Plain data as JSON has it: a manifest, or what says which drawing was made."""
 POINTERS: Mapping[Kind, tuple[str, ...]] = {"recording": ("graph", "modules"), "drawing": ("drawing",)}
 """The fields of an entry that name objects."""
 FOLDERS: Mapping[Kind, str] = {"recording": "rec", "drawing": "ren"}
@@ -52,7 +54,7 @@ class Store:
         self.problem = ""
         """Why something could not be written; a build goes on without, and says so once."""
 
-    def entry(self, kind: Kind, key: str) -> dict[str, Any] | None:
+    def entry(self, kind: Kind, key: str) -> Entry | None:
         """The entry of that key; None if there is none or it cannot be read."""
         return entry_of(_read(self.entry_file(kind, key)))
 
@@ -60,7 +62,7 @@ class Store:
         """Where the entry of that key lies, if there is one."""
         return f"{self._place}/{entry_name(kind, key)}"
 
-    def put_entry(self, kind: Kind, key: str, entry: Mapping[str, Any]) -> None:
+    def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
         """Keep an entry under a key, in place of what was there."""
         self._write(self.folder / entry_name(kind, key), entry_text(entry))
 
@@ -81,11 +83,11 @@ class Store:
             self._write(self.folder / "obj" / digest[:2] / digest, data)
         return digest
 
-    def read_index(self, name: str) -> dict[str, Any]:
+    def read_index(self, name: str) -> Entry:
         """An index file, which only saves time; empty if there is none or it is damaged."""
         return entry_of(_read(f"{self._place}/{name}")) or {}
 
-    def write_index(self, name: str, rows: Mapping[str, Any]) -> None:
+    def write_index(self, name: str, rows: Entry) -> None:
         """Write an index file in place of what was there."""
         text = json.dumps(rows, separators=(",", ":")).encode()
         self._write(self.folder / name, _checked(text, b'{"check":"%s",%s'), is_lasting=False)
@@ -102,7 +104,7 @@ class Store:
             if str(part) != "." and (self.folder / part).is_symlink():
                 raise OSError(f"{part} in it is a link, which may lead anywhere")
         file.parent.mkdir(parents=True, exist_ok=True)
-        name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile would let nobody else read it
+        name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile lets only the owner read it
         try:
             with name.open("xb") as new:
                 new.write(data)
@@ -116,7 +118,7 @@ class Store:
             raise
 
     def _make_folder(self) -> None:
-        """The folder, told apart from the user's own work for people, git and backup programs."""
+        """The folder, with what keeps people, git and backup programs from taking it for the user's own work."""
         if (self.folder / "README").exists():  # it is written last
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -131,7 +133,7 @@ def entry_name(kind: Kind, key: str) -> str:
     return f"{FOLDERS[kind]}/{key[:2]}/{key}.json"
 
 
-def entry_text(entry: Mapping[str, Any]) -> bytes:
+def entry_text(entry: Entry) -> bytes:
     """An entry as it is written: one fact a line and sorted, so that git shows what changed, under a digest of itself.
 
     Without the digest, a flipped bit in the name of a file would be a dependency that is never looked at again.
@@ -145,7 +147,7 @@ def _checked(text: bytes, form: bytes) -> bytes:
     return form % (hashlib.sha256(facts).hexdigest().encode(), facts)
 
 
-def entry_of(data: bytes | None) -> dict[str, Any] | None:
+def entry_of(data: bytes | None) -> Entry | None:
     """The entry that was written; None for anything else."""
     found = _CHECK.match(data or b"")
     if data is None or found is None or hashlib.sha256(data[found.end() :]).hexdigest().encode() != found[1]:

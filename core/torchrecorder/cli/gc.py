@@ -25,7 +25,7 @@ def add_to(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Sweep, and give the exit status."""
     if not (arguments.cache / "obj").is_dir():
-        print(f"torchrecorder: {arguments.cache} is no cache")
+        print(f"torchrecorder: {arguments.cache} is not a cache")
         return USAGE
     swept = sweep(arguments.cache, days=arguments.days)
     young = f"; left {swept.young} that were written within the hour" if swept.young else ""

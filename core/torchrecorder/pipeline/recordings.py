@@ -137,7 +137,7 @@ class Recordings:
         return made
 
     def load(self, recording: Recording) -> bool:
-        """Have the text of a Graph at hand; False if the cache has lost it."""
+        """Load the text of a Graph; False if the cache has lost it."""
         if recording.text is None:
             recording.text = self._cache.object(recording.digest)
         return recording.text is not None

@@ -127,16 +127,14 @@ class Blocks:
         Args:
             names: As tracing gives them: one that ends with a dot is part of the text of what is named before it.
         """
-        known = {name: self._around(name) if name.endswith(".") else name for name in names}
-        if not {name for name in known.values() if name} <= set(self.functions):
-            return None
-        return {name: self.functions[name] for name in sorted(set(known.values())) if name}
-
-    def _around(self, name: str) -> str:
-        """The innermost function that holds the name; empty if that is the module."""
-        while name and name not in self.functions:
-            name = name.rpartition(".")[0]
-        return name
+        ran: set[str] = set()
+        for name in names:
+            function = name
+            while name.endswith(".") and function and function not in self.functions:  # then the innermost around it
+                function = function.rpartition(".")[0]
+            ran.add(function)
+        ran.discard("")  # the module itself
+        return {name: self.functions[name] for name in sorted(ran)} if ran <= {*self.functions} else None
 
 
 def read_blocks(source: bytes) -> Blocks | None:

@@ -17,6 +17,7 @@ from typing import Any
 from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.trace.ownership import caller, is_stdlib, is_user_code
 
+_Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _IMPORT_SYSTEM = "<frozen importlib"
 _CODE = (".py", ".pyc", ".so", ".pyd")
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"}
@@ -46,7 +47,7 @@ class Files:
         sys.addaudithook(self._hook)
         stat_of = self._stat
 
-        def watched(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
+        def watched(path: int | _Path, *args: Any, **kwargs: Any) -> os.stat_result:
             if self._is_on and not isinstance(path, int):
                 with contextlib.suppress(Exception):
                     if not _is_within(_METADATA, sys._getframe(1)):
@@ -92,7 +93,7 @@ class Files:
         if asker is not None and is_user_code(asker.f_code.co_filename):
             self.untracked.add(what)
 
-    def _note_open(self, path: Any, mode: str | None, flags: int | None, frame: FrameType) -> None:
+    def _note_open(self, path: int | _Path, mode: str | None, flags: int | None, frame: FrameType) -> None:
         if isinstance(path, int) or not is_user_code(full := _absolute(path)):
             return
         if full.endswith(_CODE) and (_is_importing(frame) or _is_within(_PRINTERS, frame)):
@@ -106,7 +107,7 @@ class Files:
         if is_user_code(full) and full not in self.written:
             self.read.setdefault(full, stamp_of(full))
 
-    def _add(self, to: set[str], path: Any) -> None:
+    def _add(self, to: set[str], path: int | _Path) -> None:
         if not isinstance(path, int) and is_user_code(full := _absolute(path)):
             to.add(full)
 
@@ -119,7 +120,7 @@ def kind_of(path: str) -> str | None:
         return None
 
 
-def _absolute(path: Any) -> str:
+def _absolute(path: _Path) -> str:
     return os.path.abspath(os.fsdecode(path))
 
 

@@ -53,8 +53,8 @@ class _Change:
 class _Modules:
     """The modules of a table as they are now, the same for every recording that shares the table."""
 
-    files: Sequence[Path]
-    changes: Sequence[_Change]
+    files: tuple[Path, ...]
+    changes: tuple[_Change, ...]
 
 
 class Freshness:
@@ -110,8 +110,9 @@ class Freshness:
     def files(self, manifest: Manifest) -> tuple[Path, ...]:
         """The files it depends on, as they lie on this machine; for a server to watch."""
         modules = self._modules_of(manifest)
+        files = () if modules is None else modules.files
         data = [self._names.path(name) for name in (*manifest.files, *manifest.folders)]
-        return tuple(dict.fromkeys([*(() if modules is None else modules.files), *data]))
+        return tuple(dict.fromkeys([*files, *data])) if data else files
 
     def _modules_of(self, manifest: Manifest) -> _Modules | None:
         """None if the table is missing or damaged."""
@@ -130,7 +131,7 @@ class Freshness:
                 files.append(file)
                 if self._digests.file(file) != then.source:
                     changes.append(_Change(name, self._reason(name, file, then)))
-            self._modules[digest] = _Modules(files, changes)
+            self._modules[digest] = _Modules(tuple(dict.fromkeys(files)), tuple(changes))
         return self._modules[digest]
 
     def _reason(self, name: str, file: Path, facts: ModuleFacts) -> str:

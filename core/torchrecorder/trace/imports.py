@@ -72,12 +72,13 @@ class Executed:
         if sys.version_info >= (3, 12) and self._tool is not None:
             sys.monitoring.restart_events()
 
-    def _on_start(self, code: CodeType, offset: int) -> Any:
-        self._note(code)
-        if sys.version_info >= (3, 12):
+    if sys.version_info >= (3, 12):
+
+        def _on_start(self, code: CodeType, offset: int) -> object:
+            self._note(code)
             return sys.monitoring.DISABLE
 
-    def _on_event(self, frame: FrameType, event: str, argument: Any) -> None:
+    def _on_event(self, frame: FrameType, event: str, argument: object) -> None:
         self._note(frame.f_code)
 
     def _note(self, code: CodeType) -> None:
@@ -141,7 +142,7 @@ def function_name(code: CodeType) -> str:
     """The qualified name of a function; empty for a module.
 
     Lambdas, comprehensions and classes have code of their own but are part of the text of the function that holds them.
-    Which of the names around them are functions only the text tells, so theirs end with a dot: `Net.forward.`.
+    Only the text shows which of the names around them are functions, so theirs end with a dot: `Net.forward.`.
     """
     parts = code.co_qualname.split(".")
     generated = next((i for i, part in enumerate(parts) if part.startswith("<") and part != "<locals>"), None)

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from types import CodeType, FrameType
-from typing import Any
 
 from torchrecorder.cache.index import Stamp
 from torchrecorder.trace.files import Files, kind_of
@@ -102,25 +101,26 @@ class _Environment:
         self.names: set[str] = set()
         self.is_copied = False
         """Whether all of it was read at once, so that the variables that count are not known."""
-        self._class: Any = type(os.environ)
-        self._originals: dict[str, Callable[..., Any]] = {}
+        self._class = type(os.environ)
+        self._originals: dict[str, Callable[..., object]] = {}
 
     def start(self) -> None:
         get: Callable[..., str] = self._class.__getitem__
         iterate: Callable[..., Iterator[str]] = self._class.__iter__
 
-        def watched_get(environ: Any, name: Any) -> str:
+        def watched_get(environ: object, name: object) -> str:
             if environ is os.environ and isinstance(name, str) and _is_asked_by_user(sys._getframe(1)):
                 self.names.add(name)
             return get(environ, name)
 
-        def watched_iterate(environ: Any) -> Iterator[str]:
+        def watched_iterate(environ: object) -> Iterator[str]:
             if environ is os.environ and _is_asked_by_user(sys._getframe(1)):
                 self.is_copied = True
             return iterate(environ)
 
         self._originals = {"__getitem__": get, "__iter__": iterate}
-        self._class.__getitem__, self._class.__iter__ = watched_get, watched_iterate
+        for name, watched in (("__getitem__", watched_get), ("__iter__", watched_iterate)):
+            setattr(self._class, name, watched)
 
     def stop(self) -> None:
         for name, original in self._originals.items():
