@@ -6,6 +6,7 @@ models of one package mostly share it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -29,7 +30,7 @@ FIXED_ENVIRONMENT = {
 }
 """What the worker runs with: one thread and no GPU keep recordings small, a fixed hash seed makes them equal."""
 _OURS = {*FIXED_ENVIRONMENT, "PYTHONPATH"}
-_SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/", "/run/")
+_SYSTEM: tuple[str, ...] = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/", "/run/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ def build_manifest(
         return None
     builder = _Builder(request, result, project, finder, digests)
     table = {module: builder.facts(module) for module in builder.modules}
-    variables = {*result.environment} - _OURS | {text[1:] for text in request.depends if text.startswith("$")}
+    variables = ({*result.environment} - _OURS) | {text[1:] for text in request.depends if text.startswith("$")}
     values = {name: os.environ.get(name) for name in sorted(variables)}
     return Manifest(
         graph,
@@ -262,13 +263,15 @@ class _Builder:
 
     def files(self) -> dict[str, str | None]:
         """What was looked for, what was read, code that is not found again by a module's name, and what was given."""
-        result, passing = self._result, (*_SYSTEM, tempfile.gettempdir() + os.sep)
+        result, transient = self._result, _SYSTEM
+        with contextlib.suppress(OSError):  # a full disk has no usable one
+            transient = (*_SYSTEM, tempfile.gettempdir() + os.sep)
         named = [(self._name(path), kind) for path, kind in result.looked_for.items()]
         files = {name: kind for name, kind in named if not is_elsewhere(name)}
         code = {*result.modules.values(), *result.sources, *(result.executed or {})} - {*self.modules.values()}
         for path in [*result.read, *sorted(code)]:
             name = self._name(path)
-            if not (path.startswith(passing) and is_elsewhere(name)):
+            if not (path.startswith(transient) and is_elsewhere(name)):
                 files[name] = self._digests.file(Path(path))
         given = {self._names.name(path, ()): self._digests.file(path) for path in self._depends if not path.is_dir()}
         return dict(sorted({**files, **given}.items()))
