@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 from torchrecorder.cache.index import StampedIndex
 from torchrecorder.cache.layered import LayeredCache
@@ -15,15 +14,12 @@ from torchrecorder.cache.store import Store
 from torchrecorder.drawing import REVISION
 from torchrecorder.drawing.model import VERSION, Drawing, KeptDrawing
 from torchrecorder.drawing.styling import modules_changed
-from torchrecorder.engine import find_engine
+from torchrecorder.engine import Engine, find_engine
 from torchrecorder.errors import EngineNotFound, FormatError, TorchRecorderError
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DrawingOptions
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.finder import ModuleFinder
-
-if TYPE_CHECKING:
-    from torchrecorder.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +114,7 @@ class Drawings:
         """The kept drawing, if the engine of now made it; any engine's, if there is none now, or it is shared."""
         digest = key.digest()
         for entry, is_local in self._cache.entries("drawing", digest):
-            if (
-                is_local
-                and not isinstance(self._engine, EngineNotFound)
-                and entry.get("engine") != self._engine.identity
-            ):
+            if is_local and isinstance(self._engine, Engine) and entry.get("engine") != self._engine.identity:
                 continue
             if key.options.styler and modules_changed(entry.get("styler"), self._finder):
                 continue
@@ -153,12 +145,11 @@ class Drawings:
         for (key, order), drawing in zip(orders.items(), made, strict=True):
             done[key] = drawing
             if isinstance(drawing, Drawing) and missing[key].error is None:
-                kept = self._cache.put_object(drawing.to_bytes())
-                styler = modules.get(key.options.styler)
-                entry = {
+                entry: dict[str, object] = {
                     "engine": engine.identity,
-                    "drawing": kept,
-                    **({} if styler is None else {"styler": dict(styler)}),
+                    "drawing": self._cache.put_object(drawing.to_bytes()),
                 }
+                if (styler := modules.get(key.options.styler)) is not None:
+                    entry["styler"] = dict(styler)
                 self._cache.put_entry("drawing", order.digest, entry)
         return done
