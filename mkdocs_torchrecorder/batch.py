@@ -23,7 +23,7 @@ from torchrecorder.errors import NotDrawn, OptionError, OutOfDate, TorchRecorder
 from torchrecorder.page import Copies, Outcome, concerns_build, message
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, Settings, site_options
-from torchrecorder.worker.persistent import LastingWorker
+from torchrecorder.worker.client import PersistentWorker
 
 Result: TypeAlias = Outcome | OptionError
 Results: TypeAlias = dict[Fence, Result]
@@ -54,7 +54,7 @@ class Batch:
         return {file for outcome in outcomes if isinstance(outcome, Outcome) for file in outcome.sources}
 
 
-def draw(pages: Sequence[Page], settings: Settings, lasting: LastingWorker | None = None) -> Batch:
+def draw(pages: Sequence[Page], settings: Settings, lasting: PersistentWorker | None = None) -> Batch:
     """Draw what the markers of the pages ask for, and warn of what cannot be drawn.
 
     Args:
@@ -75,8 +75,8 @@ def draw(pages: Sequence[Page], settings: Settings, lasting: LastingWorker | Non
     _report(pages, results, report)
     for text in pipeline.problems().values():
         report.warn(text)
-    if pipeline.layers.notice:
-        report.say(pipeline.layers.notice)
+    if pipeline.cache.notice:
+        report.say(pipeline.cache.notice)
     errors = [outcome.error for outcome in outcomes.values()]
     stale = [message(error) for error in errors if isinstance(error, OutOfDate) and error.is_fatal]
     return Batch(results, report.warnings, stale)

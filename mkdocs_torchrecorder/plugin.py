@@ -26,7 +26,7 @@ from mkdocs_torchrecorder.report import Report
 from torchrecorder.errors import OptionError
 from torchrecorder.page import ASSETS, SCRIPT, STYLE, Outcome
 from torchrecorder.request import Settings
-from torchrecorder.worker.persistent import LastingWorker
+from torchrecorder.worker.client import PersistentWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,14 +49,14 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def __init__(self) -> None:
         super().__init__()
-        self._lasting: LastingWorker | None = None
+        self._lasting: PersistentWorker | None = None
         self._server: LiveReloadServer | None = None
         self._sources: set[Path] = set()
         self._watched: set[Path] = set()
 
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
         """Have a server's builds share a worker. That this is here has MkDocs keep the object between them."""
-        self._lasting = LastingWorker() if command == "serve" else None
+        self._lasting = PersistentWorker() if command == "serve" else None
 
     def on_shutdown(self) -> None:
         """End the worker that a server's builds shared."""

@@ -39,7 +39,7 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     wanted = _read(asked, settings)
     pipeline = Pipeline(settings)
     build.results = _draw(wanted, pipeline, app.verbosity) if build.form != "nothing" else _problems(wanted)
-    report(build.results, pipeline.problems(), pipeline.layers.notice)
+    report(build.results, pipeline.problems(), pipeline.cache.notice)
     return _changed(app, build)
 
 

@@ -9,7 +9,7 @@ import traceback
 from pathlib import PurePath
 
 from torchrecorder.errors import FailedInside, TorchBroken, TorchMissing, TorchTooOld
-from torchrecorder.trace.ownership import OURS, is_ours, is_users
+from torchrecorder.trace.ownership import OURS, is_ours, is_user_code
 
 OLDEST_TORCH = "2.8"
 """Also in pyproject.toml, as that which is promised is that which is tested."""
@@ -54,4 +54,4 @@ def is_own(error: Exception) -> bool:
     """Whether it was raised by our own code, or by a library or Python that we called."""
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
     last = max((at for at, file in enumerate(files) if is_ours(file)), default=-1)
-    return not any(is_users(file) for file in files[last + 1 :])
+    return not any(is_user_code(file) for file in files[last + 1 :])

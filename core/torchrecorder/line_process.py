@@ -18,6 +18,8 @@ from typing import Any
 
 from torchrecorder.errors import FormatError
 
+_LOG_TAIL = 8000
+
 
 class LineProcess:
     """A running process. Not thread-safe: one question at a time."""
@@ -48,7 +50,7 @@ class LineProcess:
         Raises:
             TimeoutError: None came in time.
             EOFError: The process ended.
-            FormatError: The answer is no JSON object.
+            FormatError: The answer is not a JSON object.
         """
         assert self._process.stdin is not None
         try:
@@ -64,7 +66,7 @@ class LineProcess:
         Raises:
             TimeoutError: None came in time.
             EOFError: The process ended.
-            FormatError: It is no JSON object.
+            FormatError: It is not a JSON object.
         """
         try:
             line = self._lines.get(timeout=timeout_s)
@@ -97,14 +99,14 @@ class LineProcess:
         if not self._has_ended():
             self._process.kill()
         if sys.platform == "linux" and self._process.returncode is None:
-            with contextlib.suppress(ChildProcessError):  # somebody else waits for all children of the builder
+            with contextlib.suppress(ChildProcessError):  # other code of the builder waits for all its children
                 os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
                 _kill_session(self._process.pid)
         code = self._process.wait()
         return f"signal {-code}" if code < 0 else f"exit status {code}"
 
     def _has_ended(self) -> bool:
-        """Whether it has, without taking note of it on Linux, because its number must stay its own until `end`."""
+        # On Linux the process is left as a zombie, so that its pid stays its own until `end` kills its session.
         if sys.platform != "linux" or self._process.returncode is not None:
             return self._process.poll() is not None
         try:
@@ -120,16 +122,24 @@ class LineProcess:
         self._lines.put(b"")
 
 
+def tail(log: Path) -> str:
+    """The end of what a process printed; empty if its log cannot be read."""
+    try:
+        return log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
 def _kill_session(leader: int) -> None:
     """Kill what a process has left in its session: a worker that was killed itself could not end what a model started.
 
     Args:
-        leader: A process that nobody has waited for yet, so that no other session can have its number.
+        leader: The pid of a process that is not yet waited for, so that no other session can have that pid.
     """
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            _, _, facts = file.read_bytes().rpartition(b")")  # the name before it may hold anything
-            if int(facts.split()[3]) == leader:
+            _, _, fields = file.read_bytes().rpartition(b")")  # the name before it may hold anything
+            if int(fields.split()[3]) == leader:
                 os.kill(int(file.parent.name), signal.SIGKILL)
 
 

@@ -1,46 +1,76 @@
-"""Entries of caches, each read once: while its file is as it was, a note on this machine knows what it says.
+"""What this machine knows of files, so that a build in which nothing changed need not read them.
 
-The note holds the entry itself, so nothing depends on the file but whether it is still there and the same. Who cannot
-write to the cache of this machine cannot change the note.
+An index is a JSON file in the cache of this machine: values by name, each beside the stamp that its file had. Only who
+can write to that cache can change it. One that is damaged, or was written by another version, knows nothing.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from torchrecorder.cache.store import Shelf, Store, is_settled, stamp_of
+from torchrecorder.cache.store import Store
 
-_NOTE = "entries.json"
+Stamp = list[int]
+
+_SETTLED_NS = 2_000_000_000
+"""A file that changed less than two seconds ago may change again without a new mtime."""
+
+_stat = os.stat
+"""Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
 
 
-class KnownEntries:
-    """Serves one build."""
+def stamp_of(file: str | Path) -> Stamp | None:
+    """Changes when a file or folder does; None if there is none.
 
-    def __init__(self, notes: Store) -> None:
-        self._notes = notes
-        self._rows: dict[str, Any] | None = None
+    The mtime alone is not enough: programs set it back, which leaves a new ctime, and move another file there, which
+    has another inode.
+    """
+    try:
+        found = _stat(file)
+    except (OSError, ValueError):
+        return None
+    return [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]
+
+
+def is_settled(stamp: Sequence[int]) -> bool:
+    """Whether a file can no longer change without its stamp doing so."""
+    return time.time_ns() - max(stamp[:2]) > _SETTLED_NS
+
+
+class StampedIndex:
+    """Values by name, each true as long as its stamp is the one of now. Serves one build."""
+
+    def __init__(self, store: Store, file: str) -> None:
+        self._store = store
+        self._file = file
+        self._loaded: dict[str, Any] | None = None
         self._has_changed = False
 
-    def entry(self, store: Store, shelf: Shelf, key: str) -> dict[str, Any] | None:
-        """The entry that a cache has for a key; None if there is none or it cannot be read."""
-        file = store.entry_file(shelf, key)
-        if (stamp := stamp_of(file)) is None:
-            return None
-        if self._rows is None:
-            self._rows = self._notes.note(_NOTE)
-        if (row := self._rows.get(file)) and row[0] == stamp:
-            known: dict[str, Any] = row[1]
-            return known
-        entry = store.entry(shelf, key)
-        if entry is not None and is_settled(stamp):
-            self._rows[file] = [stamp, entry]
-            self._has_changed = True
-        return entry
+    def get(self, name: str, stamp: Stamp | str) -> Any:
+        """The value that was put with that very stamp; None if there is none."""
+        row = self._rows().get(name)
+        return row[1] if isinstance(row, list) and len(row) == 2 and row[0] == stamp else None
 
-    def save(self) -> None:
-        """Leave a note for the next build."""
-        if self._has_changed and self._rows is not None:
-            there = {file: row for file, row in self._rows.items() if os.path.lexists(file)}
-            self._notes.put_note(_NOTE, there)
+    def put(self, name: str, stamp: Stamp | str, value: Any) -> None:
+        """Remember a value, which JSON must give back as it is."""
+        self._rows()[name] = [stamp, value]
+        self._has_changed = True
+
+    def forget(self, name: str) -> None:
+        self._rows().pop(name, None)
+
+    def save(self, is_there: Callable[[str], object] = os.path.lexists) -> None:
+        """Write it for the next build, without the names of what is gone."""
+        if self._has_changed:
+            rows = {name: row for name, row in sorted(self._rows().items()) if is_there(name)}
+            self._store.write_index(self._file, rows)
             self._has_changed = False
+
+    def _rows(self) -> dict[str, Any]:
+        if self._loaded is None:  # most builds do not ask all of them
+            self._loaded = {**self._store.read_index(self._file)}
+        return self._loaded

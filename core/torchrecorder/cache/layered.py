@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from torchrecorder.cache.index import KnownEntries
+from torchrecorder.cache.index import Stamp, StampedIndex, is_settled, stamp_of
 from torchrecorder.cache.remote import Remote
-from torchrecorder.cache.store import POINTERS, Shelf, Store
+from torchrecorder.cache.store import POINTERS, Entry, Kind, Store
 
 
-class Layers:
-    """Reads from all, writes to the first, and to the remote one if there is any."""
+class LayeredCache:
+    """Reads from all, writes to the first, and to the remote one if there is any. Serves one build."""
 
     def __init__(
         self,
@@ -20,7 +19,7 @@ class Layers:
         *,
         remote: Remote | None = None,
         copies: Store | None = None,
-        notes: Store | None = None,
+        machine: Store | None = None,
     ) -> None:
         """Put caches over one another.
 
@@ -29,45 +28,59 @@ class Layers:
             others: Where they are looked for too.
             remote: Asked last, and given what is new.
             copies: Keeps what came from the remote one, which stays as little trusted as it was.
-            notes: The cache of this machine, which remembers what entries say; the first, if it is not given.
+            machine: The cache of this machine, which remembers what entries say; the first, if it is not given.
         """
         self._first = first
         self._all = [first, *others]
         self._remote = remote
         self._copies = copies or first
-        self._known = KnownEntries(notes or first)
+        self._index = StampedIndex(machine or first, "entries.json")
 
-    def entries(self, shelf: Shelf, key: str) -> Iterator[tuple[dict[str, Any], bool]]:
+    def entries(self, kind: Kind, key: str) -> Iterator[tuple[Entry, bool]]:
         """The entries of a key, each with whether this machine made it."""
         for store in self._all:
-            if (entry := self._known.entry(store, shelf, key)) is not None:
+            file = store.entry_file(kind, key)
+            if (stamp := stamp_of(file)) is None:
+                continue
+            if (entry := self._index.get(file, stamp)) is None:
+                entry = store.entry(kind, key)
+                if entry is not None and is_settled(stamp):
+                    self._index.put(file, stamp, entry)
+            if entry is not None:
                 yield entry, not store.is_shared
-        if self._remote is not None and (entry := self._remote.entry(shelf, key)) is not None:
+        if self._remote is not None and (entry := self._remote.entry(kind, key)) is not None:
             yield entry, False
 
-    def keep(self, shelf: Shelf, key: str, entry: Mapping[str, Any]) -> None:
-        """Have an entry that was found good at hand the next time, with all it leads to."""
-        if self._remote is not None and entry is self._remote.known(shelf, key):
-            for name in POINTERS[shelf]:
+    def copy_remote(self, kind: Kind, key: str, entry: Entry) -> None:
+        """Copy an entry that was found good to this machine, with all it leads to, if it came from the remote cache."""
+        if self._remote is not None and entry is self._remote.asked(kind, key):
+            for name in POINTERS[kind]:
                 self.object(str(entry.get(name)))
-            self._copies.put_entry(shelf, key, entry)
+            self._copies.put_entry(kind, key, entry)
 
     def object(self, digest: str) -> bytes | None:
         """The object of a hash; its name proves it, wherever it lies."""
-        found = next((data for store in self._all if (data := store.object(digest)) is not None), None)
-        if found is None and self._remote is not None and (found := self._remote.object(digest)) is not None:
-            self._copies.put_object(found)
-        return found
+        for store in self._all:
+            if (data := store.object(digest)) is not None:
+                return data
+        data = None if self._remote is None else self._remote.object(digest)
+        if data is not None:
+            self._copies.put_object(data)
+        return data
 
-    def stamp(self, digest: str) -> list[int] | None:
-        """Changes when the file of an object does; None if there is none."""
-        return next((stamp for store in self._all if (stamp := store.stamp(digest)) is not None), None)
+    def stamp(self, digest: str) -> Stamp | None:
+        """The stamp of the file of an object; None if none of the caches on disk has it."""
+        for store in self._all:
+            file = store.object_file(digest)
+            if file is not None and (stamp := stamp_of(file)) is not None:
+                return stamp
+        return None
 
-    def put_entry(self, shelf: Shelf, key: str, entry: Mapping[str, Any]) -> None:
+    def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
         """Keep an entry."""
-        self._first.put_entry(shelf, key, entry)
+        self._first.put_entry(kind, key, entry)
         if self._remote is not None:
-            self._remote.put_entry(shelf, key, entry)
+            self._remote.put_entry(kind, key, entry)
 
     def put_object(self, data: bytes) -> str:
         """Keep an object and give its hash."""
@@ -76,12 +89,12 @@ class Layers:
             self._remote.put_object(digest, data)
         return digest
 
-    def save(self) -> None:
-        """Leave notes that save the next build time."""
-        self._known.save()
+    def save_index(self) -> None:
+        """Leave to the next build what was read of entries."""
+        self._index.save()
 
     def close(self) -> None:
-        """Let go of what a batch needed."""
+        """End the process that asks the remote cache, until it is asked again."""
         if self._remote is not None:
             self._remote.close()
 

@@ -16,15 +16,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torchrecorder.cache.store import Shelf, entry_name, entry_of, entry_text, object_name, object_of
+from torchrecorder.cache.store import Entry, Kind, entry_name, entry_of, entry_text, object_name, object_of
 from torchrecorder.errors import FormatError
-from torchrecorder.line_process import LineProcess, import_path
+from torchrecorder.line_process import LineProcess, import_path, tail
 
 _START_TIMEOUT_S = 30.0
 _SECRETS = re.compile(r"(?<=://)[^/@]*@|[?#].*")
 _PACKAGE = Path(__file__).resolve().parents[1]
 _OURS = re.compile("No module named 'fsspec'|\"aiohttp\"")
-"""Which libraries are missing where the extra helps; fsspec alone comes with torch."""
 
 
 class Remote:
@@ -43,33 +42,33 @@ class Remote:
         self._patience_s = patience_s
         self._process: LineProcess | None = None
         self._log: Path | None = None
-        self._entries: dict[str, dict[str, Any] | None] = {}
+        self._entries: dict[str, Entry | None] = {}
         self._is_written = True
         self.problem = ""
-        """What is wrong with the installation or the setting; to be mended, so it is worth a warning."""
+        """What is wrong with the installation or the setting, which a user can put right: worth a warning."""
         self.notice = ""
         """What went wrong on the way, though nothing is wrong here; worth a line in the log."""
 
-    def entry(self, shelf: Shelf, key: str) -> dict[str, Any] | None:
+    def entry(self, kind: Kind, key: str) -> Entry | None:
         """The entry of that key; asked for once in a build."""
-        name = entry_name(shelf, key)
+        name = entry_name(kind, key)
         if name not in self._entries:
             self._entries[name] = entry_of(self._read(name))
         return self._entries[name]
 
-    def known(self, shelf: Shelf, key: str) -> Mapping[str, Any] | None:
+    def asked(self, kind: Kind, key: str) -> Entry | None:
         """What `entry` gave for that key; None if it was not asked."""
-        return self._entries.get(entry_name(shelf, key))
+        return self._entries.get(entry_name(kind, key))
 
     def object(self, digest: str) -> bytes | None:
         """The object of that hash; None if there is none or it is damaged."""
         name = object_name(digest)
         return None if name is None else object_of(self._read(name), digest)
 
-    def put_entry(self, shelf: Shelf, key: str, entry: Mapping[str, Any]) -> None:
+    def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
         """Keep an entry for the others of the team."""
-        self._entries.pop(entry_name(shelf, key), None)
-        self._write(entry_name(shelf, key), entry_text(entry))
+        self._entries.pop(entry_name(kind, key), None)
+        self._write(entry_name(kind, key), entry_text(entry))
 
     def put_object(self, digest: str, data: bytes) -> None:
         """Keep an object for the others of the team."""
@@ -108,48 +107,42 @@ class Remote:
             return {}
         start = time.monotonic()
         try:
-            return self._started().ask(job, min(self._timeout_s, self._patience_s)) if self._can_start() else {}
+            process = self._started()
+            return {} if process is None else process.ask(job, min(self._timeout_s, self._patience_s))
         except TimeoutError:
             self._give_up("no answer in time")
         except (EOFError, FormatError, OSError):
-            self._give_up(self._last_words() or "the process that asks it ended")
+            words = "" if self._log is None else tail(self._log).rpartition("\n")[2]
+            self._give_up(words or "the process that asks it ended")
         finally:
             self._patience_s -= time.monotonic() - start
         return {}
 
-    def _can_start(self) -> bool:
-        greeting = {} if self._process is not None else self._start().next(_START_TIMEOUT_S)
+    def _started(self) -> LineProcess | None:
+        """The process; None if it cannot serve, which is the problem then."""
+        if self._process is not None:
+            return self._process
+        handle, log = tempfile.mkstemp(prefix="torchrecorder-")
+        os.close(handle)
+        self._log = Path(log)
+        self._process = LineProcess(
+            [sys.executable, "-P", "-m", "torchrecorder.cache.remote_process", self._url],
+            {**os.environ, "PYTHONPATH": import_path(str(_PACKAGE.parent))},
+            self._log,
+        )
+        greeting = self._process.next(_START_TIMEOUT_S)
         if "cannot" not in greeting:
-            return True
+            return self._process
         cause = str(greeting["cannot"])
         hint = 'install the extra "remote": pip install "torchrecorder-docs[remote]"' if _OURS.search(cause) else ""
         self.problem = f"cannot use the remote cache {self._shown()}: {cause}" + (f"; {hint}" if hint else "")
         self.close()
-        return False
-
-    def _started(self) -> LineProcess:
-        assert self._process is not None
-        return self._process
-
-    def _start(self) -> LineProcess:
-        handle, log = tempfile.mkstemp(prefix="torchrecorder-")
-        os.close(handle)
-        self._log = Path(log)
-        environment = {**os.environ, "PYTHONPATH": import_path(str(_PACKAGE.parent))}
-        self._process = LineProcess(
-            [sys.executable, "-P", "-m", "torchrecorder.cache.remote_process", self._url], environment, self._log
-        )
-        return self._process
+        return None
 
     def _give_up(self, why: str) -> None:
         self.notice = f"the remote cache {self._shown()} is left aside: {why}"
         self._patience_s = 0
         self.close()
-
-    def _last_words(self) -> str:
-        if self._log is None:
-            return ""
-        return self._log.read_bytes()[-2000:].decode(errors="replace").strip().rpartition("\n")[2]
 
     def _shown(self) -> str:
         """The URL without passwords and keys."""

@@ -15,7 +15,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO
 
 _MEMORY_BYTES = 4 << 30
 """A server that sends without end must not fill the machine before its time is over."""
@@ -24,13 +24,13 @@ _MEMORY_BYTES = 4 << 30
 def main() -> None:
     """Serve until the standard input closes."""
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # what libraries print is not an answer
     _limit()
     try:
         from fsspec.core import url_to_fs
 
         files, root = url_to_fs(sys.argv[1])  # type: ignore[no-untyped-call]
-    except Exception as error:  # a protocol that nobody knows, a library that is missing, a URL that is none
+    except Exception as error:  # an unknown protocol, a missing library, an invalid URL
         _send(answers, {"cannot": f"{type(error).__name__}: {error}"})
         return
     _send(answers, {"ready": True})
@@ -70,7 +70,7 @@ def _limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
 
 
-def _send(answers: Any, message: Mapping[str, Any]) -> None:
+def _send(answers: TextIO, message: Mapping[str, Any]) -> None:
     answers.write(json.dumps(message) + "\n")
     answers.flush()
 

@@ -1,9 +1,9 @@
 """The cache on disk: small entries that are found by what was asked, pointing to objects that are named by their hash.
 
-    rec/ab/<request key>.json     what a recording depended on, and the hash of its Graph
-    ren/ab/<render key>.json      which picture was drawn from a Graph
+    rec/ab/<request key>.json     a recording: what it depended on, and the hash of its Graph
+    ren/ab/<render key>.json      a drawing: which picture was drawn from a Graph
     obj/ab/<sha256>               Graphs, pictures, and tables of module digests
-    stats.json, entries.json, …   notes of this machine, which save time
+    stats.json, entries.json, …   indexes of this machine, which save time (`cache.index`)
 
 Nothing is ever changed in place: a file is written beside its final name and moved there, so a reader sees all of it or
 none, and two builds at once cannot harm each other. What cannot be read, or does not hash to its name, is a miss.
@@ -18,8 +18,7 @@ import os
 import re
 import secrets
 import stat
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from io import FileIO
 from pathlib import Path
 from typing import Any, Literal
@@ -27,13 +26,14 @@ from typing import Any, Literal
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CHECK = re.compile(rb'\{\s*"check":\s*"([0-9a-f]{64})",\s*')
 _LARGEST = 1 << 30
-_SETTLED_NS = 2_000_000_000
-"""A file that changed less than two seconds ago may change again without a new date."""
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
-Shelf = Literal["rec", "ren"]
-POINTERS: Mapping[Shelf, tuple[str, ...]] = {"rec": ("graph", "modules"), "ren": ("drawing",)}
+Kind = Literal["recording", "drawing"]
+Entry = Mapping[str, Any]
+"""Plain data as JSON has it: a manifest, or what says which drawing was made."""
+POINTERS: Mapping[Kind, tuple[str, ...]] = {"recording": ("graph", "modules"), "drawing": ("drawing",)}
 """The fields of an entry that name objects."""
+FOLDERS: Mapping[Kind, str] = {"recording": "rec", "drawing": "ren"}
 
 _README = "Written by torchrecorder. Safe to delete: what is needed is made again.\n"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache directory tag by torchrecorder, see https://bford.info/cachedir/\n"
@@ -54,27 +54,27 @@ class Store:
         self.problem = ""
         """Why something could not be written; a build goes on without, and says so once."""
 
-    def entry(self, shelf: Shelf, key: str) -> dict[str, Any] | None:
+    def entry(self, kind: Kind, key: str) -> Entry | None:
         """The entry of that key; None if there is none or it cannot be read."""
-        return entry_of(_read(self.entry_file(shelf, key)))
+        return entry_of(_read(self.entry_file(kind, key)))
 
-    def entry_file(self, shelf: Shelf, key: str) -> str:
+    def entry_file(self, kind: Kind, key: str) -> str:
         """Where the entry of that key lies, if there is one."""
-        return f"{self._place}/{entry_name(shelf, key)}"
+        return f"{self._place}/{entry_name(kind, key)}"
 
-    def put_entry(self, shelf: Shelf, key: str, entry: Mapping[str, Any]) -> None:
+    def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
         """Keep an entry under a key, in place of what was there."""
-        self._write(self.folder / entry_name(shelf, key), entry_text(entry))
+        self._write(self.folder / entry_name(kind, key), entry_text(entry))
 
     def object(self, digest: str) -> bytes | None:
         """The object of that hash; None if there is none or it is damaged."""
-        name = object_name(digest)
-        return None if name is None else object_of(_read(f"{self._place}/{name}"), digest)
+        file = self.object_file(digest)
+        return None if file is None else object_of(_read(file), digest)
 
-    def stamp(self, digest: str) -> list[int] | None:
-        """Changes when the file of an object does; None if there is none."""
+    def object_file(self, digest: str) -> str | None:
+        """Where the object of that hash lies, if there is one; None for what is not a hash."""
         name = object_name(digest)
-        return None if name is None else stamp_of(f"{self._place}/{name}")
+        return None if name is None else f"{self._place}/{name}"
 
     def put_object(self, data: bytes) -> str:
         """Keep an object and give its hash."""
@@ -83,13 +83,13 @@ class Store:
             self._write(self.folder / "obj" / digest[:2] / digest, data)
         return digest
 
-    def note(self, name: str) -> dict[str, Any]:
-        """A note that only saves time; empty if there is none or it is damaged."""
-        return entry_of(_read(self.folder / name)) or {}
+    def read_index(self, name: str) -> Entry:
+        """An index file, which only saves time; empty if there is none or it is damaged."""
+        return entry_of(_read(f"{self._place}/{name}")) or {}
 
-    def put_note(self, name: str, note: Mapping[str, Any]) -> None:
-        """Keep a note in place of what was there."""
-        text = json.dumps(note, separators=(",", ":")).encode()
+    def write_index(self, name: str, rows: Entry) -> None:
+        """Write an index file in place of what was there."""
+        text = json.dumps(rows, separators=(",", ":")).encode()
         self._write(self.folder / name, _checked(text, b'{"check":"%s",%s'), is_lasting=False)
 
     def _write(self, file: Path, data: bytes, *, is_lasting: bool = True) -> None:
@@ -104,12 +104,12 @@ class Store:
             if str(part) != "." and (self.folder / part).is_symlink():
                 raise OSError(f"{part} in it is a link, which may lead anywhere")
         file.parent.mkdir(parents=True, exist_ok=True)
-        name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile would let nobody else read it
+        name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile lets only the owner read it
         try:
             with name.open("xb") as new:
                 new.write(data)
                 new.flush()
-                if is_lasting:  # a note that is lost in a crash of the machine is made again
+                if is_lasting:  # an index that is lost in a crash of the machine is made again
                     os.fsync(new.fileno())
             os.replace(name, file)
         except BaseException:
@@ -118,7 +118,7 @@ class Store:
             raise
 
     def _make_folder(self) -> None:
-        """The folder, told apart from the user's own work for people, git and backup programs."""
+        """The folder, with what keeps people, git and backup programs from taking it for the user's own work."""
         if (self.folder / "README").exists():  # it is written last
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -128,12 +128,12 @@ class Store:
             (self.folder / name).write_text(text, encoding="utf-8")
 
 
-def entry_name(shelf: Shelf, key: str) -> str:
+def entry_name(kind: Kind, key: str) -> str:
     """Where an entry lies in a cache."""
-    return f"{shelf}/{key[:2]}/{key}.json"
+    return f"{FOLDERS[kind]}/{key[:2]}/{key}.json"
 
 
-def entry_text(entry: Mapping[str, Any]) -> bytes:
+def entry_text(entry: Entry) -> bytes:
     """An entry as it is written: one fact a line and sorted, so that git shows what changed, under a digest of itself.
 
     Without the digest, a flipped bit in the name of a file would be a dependency that is never looked at again.
@@ -147,47 +147,27 @@ def _checked(text: bytes, form: bytes) -> bytes:
     return form % (hashlib.sha256(facts).hexdigest().encode(), facts)
 
 
-def entry_of(data: bytes | None) -> dict[str, Any] | None:
+def entry_of(data: bytes | None) -> Entry | None:
     """The entry that was written; None for anything else."""
     found = _CHECK.match(data or b"")
     if data is None or found is None or hashlib.sha256(data[found.end() :]).hexdigest().encode() != found[1]:
         return None
-    entry = _object(data)
-    if entry is not None:
-        del entry["check"]
+    try:
+        entry: dict[str, Any] = json.loads(data)  # it begins with a brace
+    except (ValueError, RecursionError):
+        return None
+    del entry["check"]
     return entry
 
 
-def stamp_of(file: str) -> list[int] | None:
-    """Changes when a file does; None if there is none."""
-    try:
-        found = os.lstat(file)
-    except (OSError, ValueError):
-        return None
-    return [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]
-
-
-def is_settled(stamp: Sequence[int]) -> bool:
-    """Whether a file can no longer change without its stamp doing so."""
-    return time.time_ns() - max(stamp[:2]) > _SETTLED_NS
-
-
 def object_name(digest: str) -> str | None:
-    """Where an object lies in a cache; None for what is no hash, since an entry that is not ours may name a path."""
+    """Where an object lies in a cache; None for what is not a hash: an entry that is not ours may name a path."""
     return f"obj/{digest[:2]}/{digest}" if _HASH.fullmatch(digest) else None
 
 
 def object_of(data: bytes | None, digest: str) -> bytes | None:
     """The data, if it is what its hash says."""
     return data if data is not None and hashlib.sha256(data).hexdigest() == digest else None
-
-
-def _object(data: bytes | None) -> dict[str, Any] | None:
-    try:
-        found = json.loads(data or b"")
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _read(file: str | Path) -> bytes | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchrecorder.cache.store import POINTERS, Shelf, Store, entry_of
+from torchrecorder.cache.store import FOLDERS, POINTERS, Kind, Store, entry_of
 
 _YOUNG_S = 3600.0
 """What was written within the hour may be part of a build that is still running."""
@@ -34,7 +34,7 @@ def sweep(folder: Path, *, days: float | None = None, now: float | None = None) 
         now: Seconds since the epoch; taken from the clock if not given.
     """
     sweeper = _Sweeper(folder, time.time() if now is None else now, days)
-    needed = {digest for shelf in POINTERS for digest in sweeper.entries(shelf)}
+    needed = {digest for kind in POINTERS for digest in sweeper.entries(kind)}
     sweeper.objects(needed)
     return sweeper.swept
 
@@ -47,15 +47,21 @@ class _Sweeper:
         self._now = now
         self._days = days
 
-    def entries(self, shelf: Shelf) -> Iterator[str]:
-        """The objects that good entries of a shelf lead to; the others are removed."""
-        for file in self._files(shelf):
-            wanted = self._wanted(file, shelf)
-            if wanted is None or self._is_forgotten(file) or not all(map(self._store.object, wanted)):
-                self._remove(file)
-            else:
+    def entries(self, kind: Kind) -> Iterator[str]:
+        """The objects that good entries of a kind lead to; the others are removed."""
+        for file in self._files(FOLDERS[kind]):
+            try:
+                is_old = self._days is not None and self._age_s(file) > self._days * 86400
+                entry = entry_of(file.read_bytes()) or {}
+                wanted = [str(entry[name]) for name in POINTERS[kind]]
+                is_good = not is_old and all(map(self._store.object, wanted))
+            except (OSError, KeyError):
+                wanted, is_good = [], False
+            if is_good:
                 self.swept.kept += 1
                 yield from wanted
+            else:
+                self._remove(file)
 
     def objects(self, needed: set[str]) -> None:
         for file in self._files("obj"):
@@ -64,18 +70,8 @@ class _Sweeper:
             else:
                 self._remove(file)
 
-    def _files(self, shelf: str) -> list[Path]:
-        return sorted(file for file in (self._folder / shelf).glob("*/*") if file.is_file() and not file.is_symlink())
-
-    def _is_forgotten(self, file: Path) -> bool:
-        return self._days is not None and self._age_s(file) > self._days * 86400
-
-    def _wanted(self, file: Path, shelf: Shelf) -> list[str] | None:
-        try:
-            entry = entry_of(file.read_bytes()) or {}
-            return [str(entry[name]) for name in POINTERS[shelf]]
-        except (OSError, KeyError):
-            return None
+    def _files(self, folder: str) -> list[Path]:
+        return sorted(file for file in (self._folder / folder).glob("*/*") if file.is_file() and not file.is_symlink())
 
     def _age_s(self, file: Path) -> float:
         return self._now - file.stat().st_mtime

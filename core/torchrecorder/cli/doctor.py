@@ -56,7 +56,8 @@ def _findings(settings: Settings) -> Iterator[tuple[bool, str]]:
     if answer.error is not None:
         yield False, f"worker: {answer.error}\n{answer.error.details()}".rstrip()
     else:
-        torch = answer.notes["distributions"]["torch"]
+        assert answer.trace is not None
+        torch = answer.trace.distributions["torch"]
         yield True, f"worker: {settings.python or sys.executable} records, torch {torch}"
     if settings.cache.is_dir():
         counts = {kind: sum(1 for _ in (settings.cache / kind).glob("*/*")) for kind in ("rec", "ren", "obj")}

@@ -22,8 +22,7 @@ from torchrecorder.errors import ClusterFailed, OptionError
 from torchrecorder.pipeline import Collected, Pipeline, collect
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
 from torchrecorder.trace.freshness import Verdict
-from torchrecorder.worker.client import Worker
-from torchrecorder.worker.lanes import open_lane
+from torchrecorder.worker.client import Worker, worker_of_thread
 
 _PART = 8
 """The most recordings that are handed out together, so that a bar can move and no last long part is waited for."""
@@ -92,8 +91,8 @@ def run_check(arguments: argparse.Namespace) -> int:
             print(f"{finding.verdict.name.replace('_', '-'):12}{request.target}: {finding}")
         elif manifest is not None and manifest.untracked:
             print(f"{'not provable':12} {request.target}: its code {', '.join(manifest.untracked)}")
-    recordings.save()
-    pipeline.layers.close()
+    recordings.save_indexes()
+    pipeline.cache.close()
     for remark in cache_remarks(pipeline):
         print(f"torchrecorder: {remark}", file=sys.stderr)
     wrong += _verify(project, wanted) if arguments.verify else 0
@@ -146,7 +145,7 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
 
 def draw_part(part: Collected) -> Done:
     """Record and draw some requests; a function of its own, so that any executor can take it elsewhere."""
-    pipeline = _pipeline(part, open_lane(part.settings))
+    pipeline = _pipeline(part, worker_of_thread(part.settings))
     outcomes = pipeline.run(part.requests)
     errors = {r.recording.target: str(outcome.error) for r, outcome in outcomes.items() if outcome.error is not None}
     return Done(errors, set(cache_remarks(pipeline)))
@@ -175,7 +174,7 @@ def _stale(project: Collected) -> dict[DiagramRequest, None]:
     pipeline = _pipeline(project)
     recordings = pipeline.recordings()
     stale = {r: None for r in project.requests if recordings.look(r.recording)[1].verdict is not Verdict.FRESH}
-    pipeline.layers.close()
+    pipeline.cache.close()
     return stale
 
 

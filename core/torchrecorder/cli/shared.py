@@ -39,4 +39,4 @@ def add_setting(parser: argparse.ArgumentParser, name: str, metavar: str) -> Non
 
 def cache_remarks(pipeline: Pipeline) -> list[str]:
     """What users should know of the caches."""
-    return [text for text in (pipeline.layers.problem, pipeline.layers.notice) if text]
+    return [text for text in (pipeline.cache.problem, pipeline.cache.notice) if text]

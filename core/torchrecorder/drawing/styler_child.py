@@ -18,8 +18,8 @@ from typing import Any
 
 from torchrecorder.drawing.styles import Picture, StyledNode, StylerRaised, ask
 from torchrecorder.request import Target, parse_target
-from torchrecorder.trace.digest import source_digest
-from torchrecorder.trace.ownership import is_users
+from torchrecorder.trace.digests import source_digest
+from torchrecorder.trace.ownership import is_user_code
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def _modules(start: float) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, module in sorted(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if isinstance(file, str) and name != "__main__" and is_users(file):
+        if isinstance(file, str) and name != "__main__" and is_user_code(file):
             try:
                 is_old = os.stat(file).st_mtime < start
                 found[name] = source_digest(Path(file).read_bytes()) if is_old else ""

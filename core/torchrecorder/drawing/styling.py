@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchrecorder.errors import StylerError
 from torchrecorder.request import parse_target
-from torchrecorder.trace.digest import source_digest
+from torchrecorder.trace.digests import source_digest
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.worker.interpreter import environment, foreign_path
 

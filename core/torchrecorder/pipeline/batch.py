@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
-from torchrecorder.cache.layered import Layers
+from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.remote import Remote
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing.model import Drawing, KeptDrawing
@@ -62,7 +62,7 @@ class Pipeline:
     writes_committed: bool = False
     """Whether what is made goes into the committed cache, which alone is read then."""
     store: Store = field(init=False)
-    layers: Layers = field(init=False)
+    cache: LayeredCache = field(init=False)
     has_worked: bool = field(init=False, default=False)
     """Whether anything had to be recorded or drawn."""
 
@@ -70,7 +70,7 @@ class Pipeline:
         if self.open_worker is None:
             self.open_worker = partial(Worker, python=self.settings.python, memory_bytes=self.settings.memory_bytes)
         self.store = Store(self.settings.cache)
-        self.layers = self._layers()
+        self.cache = self._layered()
 
     def problems(self) -> dict[str, str]:
         """What a build is to say once whatever its pages show, by the last part of the warning's name.
@@ -78,13 +78,13 @@ class Pipeline:
         The old distribution is looked for only where there was something to do: a build without changes is not told
         again, and does not wait for it.
         """
-        found = {"cache": self.layers.problem, "install": legacy_install() if self.has_worked else ""}
+        found = {"cache": self.cache.problem, "install": legacy_install() if self.has_worked else ""}
         return {kind: text for kind, text in found.items() if text}
 
     def recordings(self) -> Recordings:
         """What finds and makes recordings for one build."""
         assert self.open_worker is not None
-        return Recordings(self.layers, self.store, self.settings, self.open_worker)
+        return Recordings(self.cache, self.store, self.settings, self.open_worker)
 
     def run(
         self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = _silent
@@ -100,20 +100,20 @@ class Pipeline:
         try:
             outcomes = batch.outcomes()
         finally:
-            self.layers.close()
+            self.cache.close()
         self.has_worked = self.has_worked or batch.has_worked
         if not switches:
             return outcomes
         return {request: _joined(request, [outcomes[one] for one in ones]) for request, ones in singles.items()}
 
-    def _layers(self) -> Layers:
+    def _layered(self) -> LayeredCache:
         settings = self.settings
         committed = [] if settings.committed is None else [Store(settings.committed, is_committed=True)]
         remote = Remote(settings.remote) if settings.remote else None
         if self.writes_committed and committed:
-            return Layers(committed[0], remote=remote, notes=self.store)
+            return LayeredCache(committed[0], remote=remote, machine=self.store)
         copies = [Store(settings.cache / COPIES, is_shared=True)] if remote else []
-        return Layers(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
+        return LayeredCache(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
 
 
 def _joined(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
@@ -146,11 +146,11 @@ class _Batch:
     ) -> None:
         self.wanted = wanted
         self.has_worked = False
-        self.layers = pipeline.layers
+        self.cache = pipeline.cache
         self.on_progress = on_progress
         self.recordings = pipeline.recordings()
         finder = ModuleFinder(pipeline.settings.path)
-        self.drawings = Drawings(pipeline.layers, pipeline.store, pipeline.settings, finder)
+        self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder)
         self.styler_source = cache(partial(source_of, finder=finder))
         self.recorded: dict[RecordingRequest, Recording] = {}
 
@@ -158,8 +158,8 @@ class _Batch:
         self._find_recordings()
         items = [_Item(request, self.recorded[request.recording]) for request in self.wanted]
         self._find_drawings(items)
-        self.recordings.save()
-        self.drawings.save()
+        self.recordings.save_indexes()
+        self.drawings.index.save()
         return {item.request: self._outcome(item) for item in items}
 
     def _find_recordings(self) -> None:
@@ -227,11 +227,11 @@ class _Batch:
         try:
             return kept.load()
         except FormatError:
-            self.drawings.forget(kept.digest)
+            self.drawings.index.forget(kept.digest)
         try:
             self._find_drawings([item])
         finally:
-            self.layers.close()
+            self.cache.close()
         if isinstance(item.drawing, KeptDrawing):  # another build has put it back
             return item.drawing.load()
         if isinstance(item.drawing, Drawing):

@@ -6,25 +6,20 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
 
-from torchrecorder.cache.layered import Layers
+from torchrecorder.cache.index import StampedIndex
+from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing import REVISION
 from torchrecorder.drawing.model import VERSION, Drawing, KeptDrawing
 from torchrecorder.drawing.styling import modules_changed
-from torchrecorder.engine import find_engine
+from torchrecorder.engine import Engine, find_engine
 from torchrecorder.errors import EngineNotFound, FormatError, TorchRecorderError
-from torchrecorder.pipeline.kept import KeptDrawings
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DrawingOptions
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.finder import ModuleFinder
-
-if TYPE_CHECKING:
-    from torchrecorder.drawing.draw import Order
-    from torchrecorder.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,91 +37,119 @@ class RenderKey:
         return hashlib.sha256(f"{self.graph}\n{self.styler}\n{_options_text(self.options)}".encode()).hexdigest()
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # the diagrams of a site mostly share them
 def _options_text(options: DrawingOptions) -> str:
-    """What decides a picture besides its Graph, and how it is kept; the diagrams of a site mostly share it."""
+    """What decides a picture besides its Graph, and how it is kept."""
     return json.dumps({"drawing": asdict(options), "renderer": REVISION, "kept": VERSION}, sort_keys=True)
+
+
+class DrawingIndex:
+    """The drawings that caches hold: which of them are good, known without reading them at every build.
+
+    A drawing is examined once: its hash, its fields, and if it is of another machine, the whitelist. An index on this
+    machine remembers that; a file whose stamp is as it was needs no second look. Its hash is checked again when it goes
+    into a page. Serves one build.
+    """
+
+    def __init__(self, cache: LayeredCache, machine: Store) -> None:
+        self._cache = cache
+        self._index = StampedIndex(machine, "drawings.json")
+        self._read: dict[str, Drawing] = {}
+
+    def find(self, digest: str, *, is_trusted: bool) -> KeptDrawing | None:
+        """The drawing of a hash; None if there is none, it is damaged, or not trusted and refused by the whitelist."""
+        stamp = self._cache.stamp(digest)
+        if stamp is None and self._cache.object(digest) is not None:  # from far away; now there may be a copy
+            stamp = self._cache.stamp(digest)
+        if stamp is None:
+            return None
+        is_safe, classes = self._index.get(digest, stamp) or (None, None)
+        if classes is None or (is_safe is None and not is_trusted):
+            drawing = self._read_object(digest)
+            if drawing is None:
+                return None
+            self._read[digest] = drawing
+            from torchrecorder.drawing.svg import is_safe as is_svg_safe  # not needed where all drawings are known
+
+            is_safe = None if is_trusted else all(map(is_svg_safe, drawing.svgs))  # None while it is not needed
+            classes = list(drawing.classes)
+            self._index.put(digest, stamp, [is_safe, classes])
+        return KeptDrawing(digest, tuple(classes), partial(self._load, digest)) if is_trusted or is_safe else None
+
+    def forget(self, digest: str) -> None:
+        """Examine a drawing again before it is given away once more."""
+        self._index.forget(digest)
+        self._read.pop(digest, None)
+
+    def save(self) -> None:
+        """Leave to the next build what was examined."""
+        self._index.save(self._cache.stamp)
+
+    def _load(self, digest: str) -> Drawing:
+        drawing = self._read.get(digest) or self._read_object(digest)
+        if drawing is None:
+            raise FormatError("a drawing of the cache", f"the object {digest} went or changed during the build")
+        return drawing
+
+    def _read_object(self, digest: str) -> Drawing | None:
+        data = self._cache.object(digest)
+        return None if data is None else Drawing.from_bytes(data)
 
 
 class Drawings:
     """Finds and makes drawings for one build."""
 
-    def __init__(self, store: Layers, notes: Store, settings: Settings, finder: ModuleFinder) -> None:
-        self._store = store
+    def __init__(self, cache: LayeredCache, machine: Store, settings: Settings, finder: ModuleFinder) -> None:
+        self.index = DrawingIndex(cache, machine)
+        self._cache = cache
         self._finder = finder
-        self._kept = KeptDrawings(store, notes)
         self._settings = settings
-        self._engine = _engine(settings.engine)
+        self._engine: Engine | EngineNotFound
+        try:
+            self._engine = find_engine(settings.engine)
+        except EngineNotFound as error:
+            self._engine = error
 
     def kept(self, key: RenderKey) -> KeptDrawing | None:
         """The kept drawing, if the engine of now made it; any engine's, if there is none now, or it is shared."""
         digest = key.digest()
-        for entry, is_local in self._store.entries("ren", digest):
-            if is_local and not self._is_by_the_engine_of_now(entry):
+        for entry, is_local in self._cache.entries("drawing", digest):
+            if is_local and isinstance(self._engine, Engine) and entry.get("engine") != self._engine.identity:
                 continue
             if key.options.styler and modules_changed(entry.get("styler"), self._finder):
                 continue
-            if (drawing := self._kept.find(str(entry.get("drawing")), is_trusted=is_local)) is not None:
-                self._store.keep("ren", digest, entry)
+            if (drawing := self.index.find(str(entry.get("drawing")), is_trusted=is_local)) is not None:
+                self._cache.copy_remote("drawing", digest, entry)
                 return drawing
         return None
 
-    def forget(self, digest: str) -> None:
-        """Look at a drawing again before it is given away once more."""
-        self._kept.forget(digest)
-
-    def save(self) -> None:
-        """Leave notes that save the next build time."""
-        self._kept.save()
-
-    def _is_by_the_engine_of_now(self, entry: Mapping[str, object]) -> bool:
-        return isinstance(self._engine, EngineNotFound) or entry.get("engine") == self._engine.identity
-
     def make(self, missing: Mapping[RenderKey, Recording]) -> dict[RenderKey, Drawing | TorchRecorderError]:
         """New drawings, or what prevented them."""
-        if isinstance(self._engine, EngineNotFound):
-            return dict.fromkeys(missing, self._engine)
-        return self._make(missing, self._engine) if missing else {}
+        engine = self._engine
+        if isinstance(engine, EngineNotFound):
+            return dict.fromkeys(missing, engine)
+        if not missing:
+            return {}
+        from torchrecorder.drawing.draw import Order, draw  # loads Graphviz, which a build without a miss does not need
 
-    def _make(
-        self, missing: Mapping[RenderKey, Recording], engine: Engine
-    ) -> dict[RenderKey, Drawing | TorchRecorderError]:
-        from torchrecorder.drawing.draw import draw  # loads Graphviz, which a build without a miss does not need
-
-        orders, done = _orders(missing)
+        orders: dict[RenderKey, Order] = {}
+        done: dict[RenderKey, Drawing | TorchRecorderError] = {}
+        for key, recording in missing.items():
+            try:
+                orders[key] = Order(recording.graph(), key.digest(), key.options)
+            except FormatError as error:
+                done[key] = error
         modules: dict[str, Mapping[str, str]] = {}
         path, python = self._settings.path, self._settings.python
         made = draw(list(orders.values()), engine, path, python, modules.__setitem__)
         for (key, order), drawing in zip(orders.items(), made, strict=True):
             done[key] = drawing
             if isinstance(drawing, Drawing) and missing[key].error is None:
-                self._keep(order.digest, drawing, engine, modules.get(key.options.styler))
+                entry: dict[str, object] = {
+                    "engine": engine.identity,
+                    "drawing": self._cache.put_object(drawing.to_bytes()),
+                }
+                if (styler := modules.get(key.options.styler)) is not None:
+                    entry["styler"] = dict(styler)
+                self._cache.put_entry("drawing", order.digest, entry)
         return done
-
-    def _keep(self, digest: str, drawing: Drawing, engine: Engine, modules: Mapping[str, str] | None) -> None:
-        kept = self._store.put_object(drawing.to_bytes())
-        styler = {} if modules is None else {"styler": dict(modules)}
-        self._store.put_entry("ren", digest, {"engine": engine.identity, "drawing": kept, **styler})
-
-
-def _orders(
-    missing: Mapping[RenderKey, Recording],
-) -> tuple[dict[RenderKey, Order], dict[RenderKey, Drawing | TorchRecorderError]]:
-    """What to draw, and the errors of Graphs that cannot be read."""
-    from torchrecorder.drawing.draw import Order
-
-    orders: dict[RenderKey, Order] = {}
-    failed: dict[RenderKey, Drawing | TorchRecorderError] = {}
-    for key, recording in missing.items():
-        try:
-            orders[key] = Order(recording.graph(), key.digest(), key.options)
-        except FormatError as error:
-            failed[key] = error
-    return orders, failed
-
-
-def _engine(setting: str) -> Engine | EngineNotFound:
-    try:
-        return find_engine(setting)
-    except EngineNotFound as error:
-        return error

@@ -7,22 +7,22 @@ import re
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchrecorder.cache.layered import Layers
+from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import Settings
-from torchrecorder.trace.file_digests import FileDigests
+from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
-from torchrecorder.trace.manifest import Manifest, Table, table_from_json, table_to_json
-from torchrecorder.trace.manifest_builder import Evidences
-from torchrecorder.worker.client import Answer, Worker
+from torchrecorder.trace.manifest import Manifest, build_manifest, table_from_json
+from torchrecorder.worker.client import Worker
 from torchrecorder.worker.interpreter import foreign_path, path_of
+from torchrecorder.worker.messages import Answer
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
@@ -35,7 +35,7 @@ class Recording:
     digest: str = ""
     """Hash of the Graph's JSON; empty if there is none."""
     text: bytes | None = None
-    """The JSON itself, once somebody needed it."""
+    """The JSON itself, once it is needed."""
     error: TorchRecorderError | None = None
     """Why there is no Graph, or only the part of one that ran."""
     sources: tuple[Path, ...] = ()
@@ -46,7 +46,7 @@ class Recording:
         """The Graph, from its text.
 
         Raises:
-            FormatError: There is no text, or it is no Graph.
+            FormatError: There is no text, or it is not a Graph.
         """
         if self.text is None:
             raise FormatError("a Graph of the cache", f"the object {self.digest} is missing or damaged")
@@ -60,17 +60,31 @@ class Recordings:
 
     def __init__(
         self,
-        store: Layers,
-        notes: Store,
+        cache: LayeredCache,
+        machine: Store,
         settings: Settings,
         open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]],
     ) -> None:
-        self._store = store
+        """Make ready for a build.
+
+        Args:
+            cache: Where recordings are kept.
+            machine: The cache of this machine, which remembers what files say.
+            settings: Those of the project.
+            open_worker: Gives a worker that imports from some folders.
+        """
+        self._cache = cache
         self._settings = settings
         self._open_worker = open_worker
-        self._digests = FileDigests(notes)
-        self._own_path = path_of(settings.python, notes) if settings.python else None
-        self._freshness = Freshness(settings.root, self._finder(), self._digests, self._table, self._own_path)
+        self._digests = FileDigests(machine)
+        self._own_path = path_of(settings.python, machine) if settings.python else None
+        self._freshness = Freshness(
+            settings.root,
+            self._finder(),
+            self._digests,
+            lambda digest: table_from_json(cache.object(digest)),
+            self._own_path,
+        )
 
     def kept(self, request: RecordingRequest) -> Recording | None:
         """The kept recording; None if there is none or what it depended on has changed."""
@@ -83,22 +97,22 @@ class Recordings:
         """The best that is known of a request, fresh or not."""
         best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
         key = request.key()
-        for entry, is_local in self._store.entries("rec", key):
+        for entry, is_local in self._cache.entries("recording", key):
             manifest = Manifest.from_json(entry)
             if manifest is None:
                 continue
             finding = self._freshness.of(manifest, is_local=is_local)
             if finding.verdict is Verdict.FRESH:
-                self._store.keep("rec", key, entry)
+                self._cache.copy_remote("recording", key, entry)
                 return manifest, finding
             if best[0] is None or finding.verdict is Verdict.IMPORT_ONLY:
                 best = manifest, finding
         return best
 
-    def save(self) -> None:
-        """Leave notes that save the next build time."""
-        self._digests.save()
-        self._store.save()
+    def save_indexes(self) -> None:
+        """Leave to the next build what this one read of files."""
+        self._digests.save_indexes()
+        self._cache.save_index()
 
     def make(
         self, requests: Mapping[RecordingRequest, float], on_each: Callable[[str, int, int], None]
@@ -117,25 +131,37 @@ class Recordings:
             for request, timeout_s in requests.items():
                 on_each(request.target, len(made), len(requests))
                 answer = worker.record(request, timeout_s=timeout_s)
-                made[request] = self._keep(answer)
+                made[request] = self._keep(request, answer)
                 if isinstance(answer.error, TorchMissing):
                     made[request] = self._old(request) or made[request]
         return made
 
     def load(self, recording: Recording) -> bool:
-        """Have the text of a Graph at hand; False if the cache has lost it."""
+        """Load the text of a Graph; False if the cache has lost it."""
         if recording.text is None:
-            recording.text = self._store.object(recording.digest)
+            recording.text = self._cache.object(recording.digest)
         return recording.text is not None
 
-    def _keep(self, answer: Answer) -> Recording:
-        sources = tuple(map(Path, {**answer.notes.get("sources", {}), **answer.notes.get("read", {})}))
+    def _keep(self, request: RecordingRequest, answer: Answer) -> Recording:
+        sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
         if answer.graph is None:
             return Recording(error=answer.error, sources=(*sources, *_files_of(answer.error)))
         text = answer.graph.encode()
         digest = hashlib.sha256(text).hexdigest()
-        if answer.error is None:  # what failed half-way is shown once and tried again
-            self._put(answer, digest, text)
+        if answer.error is None and answer.trace is not None:  # what failed half-way is shown once and tried again
+            self._digests.forget()
+            self._cache.put_object(text)
+            manifest = build_manifest(
+                request,
+                digest,
+                answer.trace,
+                project=self._settings.root,
+                finder=self._finder(),
+                digests=self._digests,
+                put_object=self._cache.put_object,
+            )
+            if manifest is not None:
+                self._cache.put_entry("recording", request.key(), manifest.to_json())
         return Recording(digest, text, answer.error, sources)
 
     def _old(self, request: RecordingRequest) -> Recording | None:
@@ -149,22 +175,10 @@ class Recordings:
         error = OutOfDate(request.target, finding.reasons, is_fatal=self._settings.on_stale == "error")
         return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
 
-    def _put(self, answer: Answer, digest: str, text: bytes) -> None:
-        self._digests.forget()
-        evidences = Evidences(self._settings.root, self._finder(), self._digests)
-        evidence = evidences.of(answer.request, digest, answer.notes)
-        self._store.put_object(text)
-        if evidence is not None:
-            table = self._store.put_object(table_to_json(evidence.table))
-            self._store.put_entry("rec", answer.request.key(), replace(evidence.manifest, modules=table).to_json())
-
     def _finder(self) -> ModuleFinder:
         """Finds modules where the worker does."""
         path = self._settings.path
         return ModuleFinder(path) if self._own_path is None else ModuleFinder(foreign_path(path), self._own_path)
-
-    def _table(self, digest: str) -> Table | None:
-        return table_from_json(self._store.object(digest))
 
 
 _FRAME = re.compile(r'^ *File "(.+)", line \d', re.MULTILINE)
@@ -175,7 +189,7 @@ _OURS = Path(__file__).parents[1]
 def _files_of(error: TorchRecorderError | None) -> tuple[Path, ...]:
     """The user's files in the traceback of an error.
 
-    A module that raises when it is imported is not among the modules, and a server must watch it for being mended.
+    A module that raises when it is imported is not among the modules, and a server must watch it for its correction.
     """
     named = map(Path, _FRAME.findall(error.details() if error else ""))
     return tuple(

@@ -1,5 +1,1 @@
 """What a recording depended on: noted while it runs, kept as a manifest, checked later. Needs no torch."""
-
-from torchrecorder.trace.trace import Trace
-
-__all__ = ["Trace"]

@@ -1,16 +1,13 @@
-"""Find the file of a module without importing anything.
-
-`importlib.util.find_spec("pkg.mod")` imports `pkg`, and with it what `pkg` imports. The warm check must not do that, so
-the levels of a name are walked by hand, asking each folder's own finder.
-"""
+"""Find files again: those of modules, without importing anything, and others by names that hold on every machine."""
 
 from __future__ import annotations
 
 import importlib.machinery
 import os
 import pkgutil
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.machinery import BuiltinImporter, FileFinder, FrozenImporter, ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
@@ -24,7 +21,11 @@ _LOADERS: tuple[tuple[Any, list[str]], ...] = (
 
 
 class ModuleFinder:
-    """Answers are remembered, so an object of this class serves one build."""
+    """Finds the files of modules; remembers its answers, so an object of this class serves one build.
+
+    `importlib.util.find_spec("pkg.mod")` imports `pkg`, and with it what `pkg` imports, which a build must not do. So
+    the levels of a name are walked by hand, asking each folder's own finder.
+    """
 
     def __init__(self, path: Sequence[str], own: Sequence[str] | None = None) -> None:
         """Look on `path`, then where the Python that runs the models looks by itself: this one, if `own` is None."""
@@ -40,8 +41,7 @@ class ModuleFinder:
         """The file that importing the module would execute; None if there is no such module, or it has no file."""
         if name not in self._files:
             spec = self._spec(name)
-            has_file = spec is not None and spec.has_location and spec.origin
-            self._files[name] = Path(spec.origin) if spec is not None and spec.origin and has_file else None
+            self._files[name] = Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
         return self._files[name]
 
     def exists(self, name: str) -> bool:
@@ -66,22 +66,24 @@ class ModuleFinder:
 
     def _spec(self, name: str) -> ModuleSpec | None:
         if name not in self._found:
-            self._found[name] = self._find(name)
+            parent_name, _, _ = name.rpartition(".")
+            if not parent_name:
+                self._found[name] = self._find_on(name, self._path) or self._find_by_hooks(name)
+            else:
+                parent = self._spec(parent_name)
+                folders = None if parent is None else parent.submodule_search_locations
+                self._found[name] = None if folders is None else self._find_on(name, list(folders))
         return self._found[name]
-
-    def _find(self, name: str) -> ModuleSpec | None:
-        parent_name, _, _ = name.rpartition(".")
-        if not parent_name:
-            return self._find_on(name, self._path) or self._find_by_hooks(name)
-        parent = self._spec(parent_name)
-        locations = None if parent is None else parent.submodule_search_locations
-        return None if locations is None else self._find_on(name, list(locations))
 
     def _find_on(self, name: str, folders: Sequence[str]) -> ModuleSpec | None:
         """The first folder with a regular module wins; else folders of the name form a namespace package."""
         namespace: list[str] = []
         for folder in folders:
-            finder = self._folder_finder(folder or os.curdir)
+            if (place := folder or os.curdir) not in self._folders:
+                # A finder of our own, for those of the running Python may not know yet what has just been written.
+                is_folder = os.path.isdir(place)
+                self._folders[place] = FileFinder(place, *_LOADERS) if is_folder else pkgutil.get_importer(place)
+            finder = self._folders[place]
             spec: ModuleSpec | None = finder.find_spec(name) if finder is not None else None
             if spec is None:
                 continue
@@ -94,13 +96,6 @@ class ModuleFinder:
         spec.submodule_search_locations = namespace
         return spec
 
-    def _folder_finder(self, folder: str) -> Any:
-        """Its own finder, for those of the running Python may not know yet what has just been written."""
-        if folder not in self._folders:
-            is_folder = os.path.isdir(folder)
-            self._folders[folder] = FileFinder(folder, *_LOADERS) if is_folder else pkgutil.get_importer(folder)
-        return self._folders[folder]
-
     def _find_by_hooks(self, name: str) -> ModuleSpec | None:
         """What an editable install put into `sys.meta_path` knows."""
         for finder in self._hooks:
@@ -109,3 +104,57 @@ class ModuleFinder:
                 if isinstance(spec, ModuleSpec):
                     return spec
         return None
+
+
+_ANCHORED = re.compile(r"\{([^}]*)\}(.*)", re.DOTALL)
+
+
+class FileNames:
+    """Names of files that mean the same on another machine, and back.
+
+    {pkg}pkg/net.yaml     in the folder of the top-level package `pkg`, wherever that is imported from
+    configs/net.yaml      in the project
+    {nets}net.yaml        beside the top-level module `nets`, outside the project
+    ~/net.yaml  /net.yaml elsewhere
+    """
+
+    def __init__(self, project: Path, finder: ModuleFinder) -> None:
+        self._project = project
+        self._finder = finder
+
+    def name(self, path: Path, tops: Iterable[str]) -> str:
+        """The name of a file or folder.
+
+        Args:
+            path: Absolute.
+            tops: Top-level first-party packages and modules.
+        """
+        anchors = [(top, folder, is_package) for top in tops for folder, is_package in self._finder.anchors(top)]
+        for top, folder, is_package in anchors:
+            if is_package and path.is_relative_to(folder / top):
+                return f"{{{top}}}{path.relative_to(folder).as_posix()}"
+        if path.is_relative_to(self._project):
+            return path.relative_to(self._project).as_posix()
+        for top, folder, _ in anchors:
+            if path.is_relative_to(folder):
+                return f"{{{top}}}{path.relative_to(folder).as_posix()}"
+        home = Path.home()
+        return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()
+
+    def path(self, name: str) -> Path:
+        """Where the file of that name lies here; it need not exist."""
+        if anchored := _ANCHORED.fullmatch(name):
+            places = [folder / anchored[2] for folder, _ in self._finder.anchors(anchored[1])]
+            return next((place for place in places if place.exists()), places[0] if places else self._project / name)
+        return Path(name).expanduser() if name.startswith("~/") else self._project / name
+
+
+def shown_name(name: str) -> str:
+    """The name as messages say it."""
+    anchored = _ANCHORED.fullmatch(name)
+    return anchored[2] if anchored else name
+
+
+def is_elsewhere(name: str) -> bool:
+    """Whether the name means something only on the machine that gave it."""
+    return name.startswith(("~/", "/")) or Path(name).is_absolute()

@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from torchrecorder.trace.digest import text_digest
-from torchrecorder.trace.file_digests import FileDigests
-from torchrecorder.trace.file_names import FileNames, is_elsewhere, spoken
-from torchrecorder.trace.finder import ModuleFinder
+from torchrecorder.trace.digests import FileDigests, text_digest
+from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
 
 
@@ -35,7 +33,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A verdict with what a person needs to understand it."""
+    """A verdict with its reasons, for messages."""
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
@@ -49,6 +47,14 @@ class _Change:
     module: str
     reason: str
     """Empty if it depends on which of the module's functions a recording ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Modules:
+    """The modules of a table as they are now, the same for every recording that shares the table."""
+
+    files: tuple[Path, ...]
+    changes: tuple[_Change, ...]
 
 
 class Freshness:
@@ -76,8 +82,7 @@ class Freshness:
         self._digests = digests
         self._load_table = load_table
         self._names = FileNames(project, finder)
-        self._tables: dict[str, Sequence[_Change] | None] = {}
-        self._sources: dict[str, Sequence[Path]] = {}
+        self._modules: dict[str, _Modules | None] = {}
         self._files: dict[str, str | None] = {}
         self._folders: dict[str, str | None] = {}
         self._versions: dict[tuple[str, str], str] = {}
@@ -89,10 +94,12 @@ class Freshness:
             manifest: What a recording depended on.
             is_local: Whether it was recorded on this machine; elsewhere, files outside the project may be absent.
         """
-        changes = self._changes(manifest.modules)
-        if changes is None:
+        modules = self._modules_of(manifest)
+        if modules is None:
             return Finding(Verdict.MISSING, ("its table of modules is missing or damaged",))
-        code = [(change.module, reason) for change in changes for reason in self._code_reasons(change, manifest)]
+        code = [
+            (change.module, reason) for change in modules.changes for reason in self._code_reasons(change, manifest)
+        ]
         others = list(self._other_reasons(manifest, is_local))
         reasons = (*(reason for _, reason in code), *others)
         if not reasons:
@@ -102,29 +109,30 @@ class Freshness:
 
     def files(self, manifest: Manifest) -> tuple[Path, ...]:
         """The files it depends on, as they lie on this machine; for a server to watch."""
+        modules = self._modules_of(manifest)
+        files = () if modules is None else modules.files
         data = [self._names.path(name) for name in (*manifest.files, *manifest.folders)]
-        return tuple(dict.fromkeys([*self._module_files(manifest.modules), *data]))
+        return tuple(dict.fromkeys([*files, *data])) if data else files
 
-    def _module_files(self, digest: str) -> Sequence[Path]:
-        if digest not in self._sources:
-            files = [self._finder.file(name) for name in self._load_table(digest) or ()]
-            self._sources[digest] = [file for file in files if file is not None]
-        return self._sources[digest]
-
-    def _changes(self, digest: str) -> Sequence[_Change] | None:
-        """The modules of a table that are not as they were; the same for every recording that shares it."""
-        if digest not in self._tables:
-            table = self._load_table(digest)
-            self._tables[digest] = None if table is None else list(self._compare(table))
-        return self._tables[digest]
-
-    def _compare(self, table: Table) -> Iterator[_Change]:
-        for name, facts in table.items():
-            file = self._finder.file(name)
-            if file is None:
-                yield _Change(name, f"module {name} is gone")
-            elif self._digests.file(file) != facts.source:
-                yield _Change(name, self._reason(name, file, facts))
+    def _modules_of(self, manifest: Manifest) -> _Modules | None:
+        """None if the table is missing or damaged."""
+        digest = manifest.modules
+        if digest in self._modules:
+            return self._modules[digest]
+        self._modules[digest] = None
+        if (table := self._load_table(digest)) is not None:
+            files: list[Path] = []
+            changes: list[_Change] = []
+            for name, then in table.items():
+                file = self._finder.file(name)
+                if file is None:
+                    changes.append(_Change(name, f"module {name} is gone"))
+                    continue
+                files.append(file)
+                if self._digests.file(file) != then.source:
+                    changes.append(_Change(name, self._reason(name, file, then)))
+            self._modules[digest] = _Modules(tuple(dict.fromkeys(files)), tuple(changes))
+        return self._modules[digest]
 
     def _reason(self, name: str, file: Path, facts: ModuleFacts) -> str:
         shown = self._shown(name)
@@ -135,7 +143,8 @@ class Freshness:
             return f"{shown} changed and cannot be parsed"
         if blocks.skeleton != facts.skeleton:
             return f"{shown} changed outside its functions"
-        return _functions(shown, [f for f, digest in facts.functions.items() if blocks.functions.get(f) != digest])
+        changed = [name for name, digest in facts.functions.items() if blocks.functions.get(name) != digest]
+        return _functions(shown, changed) if changed else ""
 
     def _code_reasons(self, change: _Change, manifest: Manifest) -> Iterator[str]:
         if change.reason:
@@ -143,21 +152,20 @@ class Freshness:
         elif ran := manifest.ran.get(change.module):
             file = self._finder.file(change.module)
             blocks = None if file is None else self._digests.blocks(file)
-            known = {} if blocks is None else blocks.functions
-            reason = _functions(self._shown(change.module), [f for f, digest in ran.items() if known.get(f) != digest])
-            if reason:
-                yield reason
+            now = {} if blocks is None else blocks.functions
+            if changed := [name for name, digest in ran.items() if now.get(name) != digest]:
+                yield _functions(self._shown(change.module), changed)
 
     def _other_reasons(self, manifest: Manifest, is_local: bool) -> Iterator[str]:
         for name, then in manifest.files.items():
             now = self._file(name, then)
             if now != then and (is_local or now is not None or not is_elsewhere(name)):
-                yield f"{spoken(name)} {_what_happened(then, now)}"
+                yield f"{shown_name(name)} {_what_happened(then, now)}"
         for name, then in manifest.folders.items():
             if name not in self._folders:
                 self._folders[name] = self._digests.folder(self._names.path(name))
             if self._folders[name] != then:
-                yield f"what lies in {spoken(name)}/ changed"
+                yield f"what lies in {shown_name(name)}/ changed"
         for name, then in manifest.environment.items():
             if (None if (value := os.environ.get(name)) is None else text_digest(value)) != then:
                 yield f"${name} {_what_happened(then, value)}"
@@ -185,26 +193,16 @@ class Freshness:
         """The version that is installed now, if it is another; a builder need not have what it is not asked to run."""
         if (name, then) not in self._versions:
             path = sys.path if self._own_path is None else self._own_path
-            now = then if _is_installed(name, then, path) else _installed(name, path) or then
+            folder = f"{re.sub('[-_.]+', '_', name)}-{then}.dist-info"
+            now = then
+            if not any(os.path.isdir(os.path.join(entry, folder)) for entry in path):  # reading metadata takes longer
+                installed = next(iter(importlib.metadata.distributions(name=name, path=list(path))), None)
+                now = then if installed is None else installed.version or then
             self._versions[name, then] = "" if _public(now) == _public(then) else now
         return self._versions[name, then]
 
 
-def _is_installed(name: str, version: str, path: Sequence[str]) -> bool:
-    """Whether that very version is there, told by the name of its folder because reading metadata takes long."""
-    folder = f"{re.sub('[-_.]+', '_', name)}-{version}.dist-info"
-    return any(os.path.isdir(os.path.join(entry, folder)) for entry in path)
-
-
-def _installed(name: str, path: Sequence[str]) -> str | None:
-    found = next(iter(importlib.metadata.distributions(name=name, path=list(path))), None)
-    return None if found is None else found.version
-
-
 def _functions(file: str, changed: Sequence[str]) -> str:
-    """The reason for functions that changed; empty if none did."""
-    if not changed:
-        return ""
     more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
     return f"{file}: {', '.join(changed[:3])}{more} changed"
 

@@ -1,4 +1,4 @@
-"""What a recording depended on, as it is kept in the cache.
+"""What a recording depended on: as its trace saw it on this machine, and as it is kept for every machine.
 
 A manifest is small and readable. The digests of the modules lie in a table of their own, named by its hash, because
 models of one package mostly share it.
@@ -6,12 +6,71 @@ models of one package mostly share it.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
+from torchrecorder.cache.index import Stamp, stamp_of
+from torchrecorder.request import RecordingRequest
+from torchrecorder.trace.digests import FileDigests, text_digest
+from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere
+
 VERSION = 2
+
+FIXED_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+"""What the worker runs with: one thread and no GPU keep recordings small, a fixed hash seed makes them equal."""
+_OURS = {*FIXED_ENVIRONMENT, "PYTHONPATH"}
+_SYSTEM: tuple[str, ...] = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/", "/run/")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceResult:
+    """What a run was seen to depend on. Paths are absolute."""
+
+    modules: Mapping[str, str]
+    """The file of each module of the user's that was imported, by name."""
+    sources: Mapping[str, Stamp | None]
+    """The stamp that each of the user's source files had when it was imported."""
+    executed: Mapping[str, tuple[list[str], list[str]]] | None
+    """By file, the functions that ran while modules were imported, and after that; None if that is not known."""
+    read: Mapping[str, Stamp | None]
+    """The stamp of each file that was read; None where there was nothing to read."""
+    looked_for: Mapping[str, str | None]
+    """`file`, `folder`, or None where nothing was, for each path that was only asked for."""
+    listed: tuple[str, ...]
+    """Folders."""
+    environment: tuple[str, ...]
+    """Variables."""
+    missing: tuple[str, ...]
+    """Modules that could not be imported."""
+    untracked: tuple[str, ...]
+    """What it did that no trace can follow."""
+    distributions: Mapping[str, str]
+    """The version of each installed distribution that was imported."""
+
+    def stamps(self) -> dict[str, Stamp | None]:
+        """Every file that it came from, with the stamp of then."""
+        return {**self.sources, **self.read}
+
+    def to_json(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> TraceResult:
+        tuples = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
+        executed = data["executed"] and {file: (first, later) for file, (first, later) in data["executed"].items()}
+        return TraceResult(**{**data, **tuples, "executed": executed})
+
 
 Table = Mapping[str, "ModuleFacts"]
 """The modules of the user's that were imported, by name."""
@@ -24,14 +83,14 @@ class ModuleFacts:
     source: str
     """Digest of its file."""
     skeleton: str = ""
-    """Digest of what is no function; empty if only the whole file can be compared."""
+    """Digest of all but the bodies of functions; empty if only the whole file can be compared."""
     functions: Mapping[str, str] = field(default_factory=dict)
     """Digests of the functions that ran while modules were imported, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The Graph of one request, with what it came from. Files are named as `sources.FileNames` does."""
+    """The Graph of one request, with what it came from. Files are named as `FileNames` does."""
 
     graph: str
     """Hash of the Graph's JSON."""
@@ -52,7 +111,7 @@ class Manifest:
     distributions: Mapping[str, str] = field(default_factory=dict)
     """Version of each installed distribution that was imported."""
     untracked: tuple[str, ...] = ()
-    """What it did that nobody can follow."""
+    """What it did that no trace can follow."""
 
     def to_json(self) -> dict[str, Any]:
         """Its fields as plain data, with the version of the format; what is empty is left out."""
@@ -63,54 +122,37 @@ class Manifest:
         """The manifest that `to_json` wrote; None for anything else."""
         if data is None or data.get("torchrecorder_manifest") != VERSION or not isinstance(data.get("graph"), str):
             return None
-        given = {**data}
-        del given["torchrecorder_manifest"]
+        values: dict[str, Any] = {}
         for key, value in data.items():
-            if key in given and not _KINDS.get(key, _nothing)(value):
+            if key == "torchrecorder_manifest":
+                continue
+            if key not in _CHECKS or not _CHECKS[key](value):
                 return None
-            if isinstance(value, list):
-                given[key] = tuple(value)
-        return Manifest(**given)
+            values[key] = tuple(value) if isinstance(value, list) else value
+        return Manifest(**values)
 
 
 def table_to_json(table: Table) -> bytes:
     """The table as JSON with one module a line, so that git shows what changed."""
-    rows = [f"{json.dumps(name)}: {_row(facts)}" for name, facts in sorted(table.items())]
+    rows: list[str] = []
+    for name, facts in sorted(table.items()):
+        row = [facts.source, facts.skeleton, dict(sorted(facts.functions.items()))]
+        while len(row) > 1 and not row[-1]:
+            row.pop()
+        rows.append(f"{json.dumps(name)}: {json.dumps(row)}")
     return ("{\n" + ",\n".join(rows) + "\n}\n").encode()
 
 
 def table_from_json(data: bytes | None) -> Table | None:
     """The table that `table_to_json` wrote; None for anything else."""
     try:
-        found = json.loads(data or b"")
-        return {name: ModuleFacts(*row) for name, row in found.items() if _is_row(row)}
+        rows = json.loads(data or b"")
+        for row in rows.values():
+            if not isinstance(row, list) or not {*map(type, row[:2])} <= {str} or not {*map(type, row[2:])} <= {dict}:
+                return None
+        return {name: ModuleFacts(*row) for name, row in rows.items()}
     except (ValueError, TypeError, AttributeError):
         return None
-
-
-def _row(facts: ModuleFacts) -> str:
-    row: list[Any] = [facts.source]
-    if facts.skeleton:
-        row.append(facts.skeleton)
-    if facts.functions:
-        row.append(dict(sorted(facts.functions.items())))
-    return json.dumps(row)
-
-
-def _is_row(row: Any) -> bool:
-    good = (
-        isinstance(row, list)
-        and 1 <= len(row) <= 3
-        and all(isinstance(text, str) for text in row[:2])
-        and all(isinstance(functions, dict) for functions in row[2:])
-    )
-    if not good:
-        raise TypeError("no row of a table of modules")
-    return True
-
-
-def _nothing(value: Any) -> bool:
-    return False
 
 
 def _is_texts(value: Any) -> bool:
@@ -121,7 +163,7 @@ def _is_digests(value: Any) -> bool:
     return isinstance(value, dict) and {*map(type, value.values())} <= {str, type(None)}
 
 
-_KINDS = {
+_CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "graph": lambda value: isinstance(value, str),
     "request": lambda value: isinstance(value, dict),
     "modules": lambda value: isinstance(value, str),
@@ -133,3 +175,111 @@ _KINDS = {
     "distributions": _is_digests,
     "untracked": _is_texts,
 }
+
+
+def build_manifest(
+    request: RecordingRequest,
+    graph: str,
+    result: TraceResult,
+    *,
+    project: Path,
+    finder: ModuleFinder,
+    digests: FileDigests,
+    put_object: Callable[[bytes], str],
+) -> Manifest | None:
+    """The manifest of a recording; None if files changed while it was made, so that it may show neither state.
+
+    Args:
+        request: What was recorded.
+        graph: Hash of the Graph.
+        result: What its trace saw.
+        project: The project's folder.
+        finder: Finds modules where the worker does; made after the recording.
+        digests: Those of files, which were looked at after the recording.
+        put_object: Keeps the table of modules and gives its hash.
+    """
+    if any(stamp_of(path) != then for path, then in result.stamps().items()):
+        return None
+    builder = _Builder(request, result, project, finder, digests)
+    table = {module: builder.facts(module) for module in builder.modules}
+    variables = ({*result.environment} - _OURS) | {text[1:] for text in request.depends if text.startswith("$")}
+    values = {name: os.environ.get(name) for name in sorted(variables)}
+    return Manifest(
+        graph,
+        {key: value for key, value in request.to_json().items() if value},
+        put_object(table_to_json(table)),
+        builder.ran(table),
+        builder.files(),
+        builder.folders(),
+        {name: None if value is None else text_digest(value) for name, value in values.items()},
+        tuple(module for module in result.missing if not finder.exists(module)),
+        result.distributions,
+        result.untracked,
+    )
+
+
+class _Builder:
+    """The parts of one manifest."""
+
+    def __init__(
+        self, request: RecordingRequest, result: TraceResult, project: Path, finder: ModuleFinder, digests: FileDigests
+    ) -> None:
+        self._result = result
+        self._digests = digests
+        self._names = FileNames(project, finder)
+        self.modules: dict[str, str] = {}
+        """Those that are found again by their names, with their files."""
+        for module, file in result.modules.items():
+            found = finder.file(module)
+            if found is not None and os.path.exists(file) and os.path.samefile(found, file):
+                self.modules[module] = file
+        self._tops = sorted({module.partition(".")[0] for module in self.modules})
+        self._depends: list[Path] = []
+        """The files and folders that the option of that name names."""
+        for path in (project / text for text in request.depends if not text.startswith("$")):
+            self._depends += [path, *(sorted(path.rglob("*")) if path.is_dir() else ())]
+
+    def facts(self, module: str) -> ModuleFacts:
+        result, file = self._result, self.modules[module]
+        source = self._digests.file(Path(file)) or ""
+        if result.executed is None or file in result.read or not file.endswith(".py"):
+            return ModuleFacts(source)  # its text may have been used as data
+        blocks = self._digests.blocks(Path(file))
+        first, later = result.executed.get(file, ((), ()))
+        if blocks is None or (ran := blocks.ran(first)) is None or blocks.ran(later) is None:
+            return ModuleFacts(source)  # a function that ran is named in a way that its text does not show
+        return ModuleFacts(source, blocks.skeleton, ran)
+
+    def ran(self, table: Table) -> dict[str, dict[str, str]]:
+        if self._result.executed is None:
+            return {module: {} for module in self.modules}
+        ran: dict[str, dict[str, str]] = {}
+        for module, file in self.modules.items():
+            _, later = self._result.executed.get(file, ((), ()))
+            if later or file in self._result.read:
+                blocks = self._digests.blocks(Path(file)) if table[module].skeleton else None
+                ran[module] = (blocks and blocks.ran(later)) or {}
+        return ran
+
+    def files(self) -> dict[str, str | None]:
+        """What was looked for, what was read, code that is not found again by a module's name, and what was given."""
+        result, transient = self._result, _SYSTEM
+        with contextlib.suppress(OSError):  # a full disk has no usable one
+            transient = (*_SYSTEM, tempfile.gettempdir() + os.sep)
+        named = [(self._name(path), kind) for path, kind in result.looked_for.items()]
+        files = {name: kind for name, kind in named if not is_elsewhere(name)}
+        code = {*result.modules.values(), *result.sources, *(result.executed or {})} - {*self.modules.values()}
+        for path in [*result.read, *sorted(code)]:
+            name = self._name(path)
+            if not (path.startswith(transient) and is_elsewhere(name)):
+                files[name] = self._digests.file(Path(path))
+        given = {self._names.name(path, ()): self._digests.file(path) for path in self._depends if not path.is_dir()}
+        return dict(sorted({**files, **given}.items()))
+
+    def folders(self) -> dict[str, str | None]:
+        paths = [*map(Path, self._result.listed), *(path for path in self._depends if path.is_dir())]
+        folders = {self._names.name(path, self._tops): self._digests.folder(path) for path in paths}
+        return {name: folders[name] for name in sorted(folders) if not is_elsewhere(name)}
+
+    def _name(self, path: str) -> str:
+        return self._names.name(Path(path), self._tops)

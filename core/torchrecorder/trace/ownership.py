@@ -1,4 +1,4 @@
-"""Whose a file is: the user's, or that of Python, an installed distribution or torchrecorder."""
+"""Who owns a file: the user, or Python, an installed distribution, or torchrecorder."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _STDLIB = tuple(
     for name in ("stdlib", "platstdlib")
     for folder in dict.fromkeys([Path(sysconfig.get_path(name)), Path(sysconfig.get_path(name)).resolve()])
 )
-"""Looked up now, because sysconfig asks for what is watched later."""
+"""Looked up now, because sysconfig itself asks for files and variables, which a trace watches later."""
 
 
 @functools.cache
-def is_users(file: str) -> bool:
+def is_user_code(file: str) -> bool:
     """Whether the file is neither Python's, nor installed, nor ours; generated code has no file."""
     return not file.startswith(("<", _OURS)) and not is_stdlib(file) and not is_installed(file)
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
-from types import CodeType
-from typing import Any
+from types import CodeType, FrameType
 
-from torchrecorder.trace.environment import Environment
-from torchrecorder.trace.executed import Executed, function_name
-from torchrecorder.trace.files import Files, kind
-from torchrecorder.trace.imports import Imports, origin
-from torchrecorder.trace.installed import versions
-from torchrecorder.trace.ownership import is_installed, is_users
+from torchrecorder.cache.index import Stamp
+from torchrecorder.trace.files import Files, kind_of
+from torchrecorder.trace.imports import Executed, Imports, function_name, origin
+from torchrecorder.trace.manifest import TraceResult
+from torchrecorder.trace.ownership import is_installed, is_user_code
 
 _OWN = {__name__.partition(".")[0], "__main__", "__mp_main__"}
+_BETWEEN = ("os.py", "_collections_abc.py", "<frozen os>", "<frozen _collections_abc>")
+"""Where `os.environ.get`, `os.getenv` and `in` are written, between a question and the code that asks it."""
 
 
 class Trace:
@@ -27,59 +29,47 @@ class Trace:
         self._files = Files()
         self._executed = Executed()
         self._imports = Imports(self._executed, self._files.note_source)
-        self._environment = Environment()
-        self._disturbed = False
+        self._environment = _Environment()
+        self._saw_all = True
 
     def start(self) -> None:
-        """Trace from now on."""
         self._environment.start()
         self._files.start()
         self._imports.start()
         self._executed.start()
 
     def stop(self) -> None:
-        """Trace no more, and leave everything as it was."""
-        self._disturbed = not self._executed.stop()
+        """Leave everything as it was before `start`."""
+        self._saw_all = self._executed.stop()
         self._imports.stop()
         self._files.stop()
         self._environment.stop()
 
-    def signatures(self) -> dict[str, Any]:
+    def stamps(self) -> dict[str, Stamp | None]:
         """The files that were imported or read so far, each as it was."""
         return {**self._files.sources, **self._files.read}
 
-    def notes(self) -> dict[str, Any]:
-        """What was noted, as plain data.
-
-        Returns:
-            `modules`: file by name of each module of the user's that was imported. `executed`: by file, the functions
-            that ran while modules were imported, and after that; None if nobody knows. `read`: signature by path,
-            None if absent. `looked_for`: `file`, `folder` or None by path. `listed`, `environment`, `missing`,
-            `untracked`: sorted. `sources`: signature by file when it was imported. `distributions`: version by name.
-        """
+    def result(self) -> TraceResult:
+        files = self._files
         modules, installed = self._modules()
-        read = set(self._files.read) - self._files.written
-        looked_for = self._files.looked_for - read - self._files.written
-        return {
-            "modules": modules,
-            "sources": dict(sorted(self._files.sources.items())),
-            "executed": None if self._disturbed else self._executed_by_file(),
-            "read": {path: self._files.read[path] for path in sorted(read)},
-            "looked_for": {path: kind(path) for path in sorted(looked_for)},
-            "listed": sorted(self._files.listed),
-            "environment": sorted(self._environment.names),
-            "missing": sorted(name for name in self._imports.missing if name not in sys.modules),
-            "untracked": sorted(self._untracked()),
-            "distributions": versions({"torch", *installed}),
-        }
-
-    def _untracked(self) -> set[str]:
-        changed = {path for path in self._files.written if self._files.read.get(path) is not None}
-        return {
-            *self._files.untracked,
-            *(f"reads and writes {PurePath(path).name}" for path in changed),
-            *(["reads the whole environment"] if self._environment.copied else []),
-        }
+        read = set(files.read) - files.written
+        looked_for = files.looked_for - read - files.written
+        untracked = {*files.untracked, *(["reads the whole environment"] if self._environment.is_copied else [])}
+        for path in files.written:
+            if files.read.get(path) is not None:
+                untracked.add(f"reads and writes {PurePath(path).name}")
+        return TraceResult(
+            modules,
+            dict(sorted(files.sources.items())),
+            self._executed_by_file() if self._saw_all else None,
+            {path: files.read[path] for path in sorted(read)},
+            {path: kind_of(path) for path in sorted(looked_for)},
+            tuple(sorted(files.listed)),
+            tuple(sorted(self._environment.names)),
+            tuple(sorted(name for name in self._imports.missing if name not in sys.modules)),
+            tuple(sorted(untracked)),
+            _versions({"torch", *installed}),
+        )
 
     def _modules(self) -> tuple[dict[str, str], set[str]]:
         """The user's modules with their files, and the top-level packages of what is installed."""
@@ -91,7 +81,7 @@ class Trace:
                 continue
             if is_installed(file):
                 installed.add(top)
-            elif is_users(file := os.path.abspath(file)):
+            elif is_user_code(file := os.path.abspath(file)):
                 modules[name] = file
         return modules, installed
 
@@ -101,8 +91,62 @@ class Trace:
         return {file: (sorted(first.get(file, ())), sorted(later.get(file, ()))) for file in sorted({*first, *later})}
 
 
-def _by_file(codes: Iterable[CodeType]) -> Mapping[str, set[str]]:
-    found: dict[str, set[str]] = {}
+class _Environment:
+    """Watches `os.environ` from `start` to `stop`.
+
+    Only what the user's code asks for itself counts: libraries ask for dozens of variables that change nothing.
+    """
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.is_copied = False
+        """Whether all of it was read at once, so that the variables that count are not known."""
+        self._class = type(os.environ)
+        self._originals: dict[str, Callable[..., object]] = {}
+
+    def start(self) -> None:
+        get: Callable[..., str] = self._class.__getitem__
+        iterate: Callable[..., Iterator[str]] = self._class.__iter__
+
+        def watched_get(environ: object, name: object) -> str:
+            if environ is os.environ and isinstance(name, str) and _is_asked_by_user(sys._getframe(1)):
+                self.names.add(name)
+            return get(environ, name)
+
+        def watched_iterate(environ: object) -> Iterator[str]:
+            if environ is os.environ and _is_asked_by_user(sys._getframe(1)):
+                self.is_copied = True
+            return iterate(environ)
+
+        self._originals = {"__getitem__": get, "__iter__": iterate}
+        for name, watched in (("__getitem__", watched_get), ("__iter__", watched_iterate)):
+            setattr(self._class, name, watched)
+
+    def stop(self) -> None:
+        for name, original in self._originals.items():
+            setattr(self._class, name, original)
+
+
+def _is_asked_by_user(frame: FrameType | None) -> bool:
+    while frame is not None and (frame.f_code.co_filename.endswith(_BETWEEN) or frame.f_code.co_name == "expandvars"):
+        frame = frame.f_back
+    return frame is not None and is_user_code(frame.f_code.co_filename)
+
+
+def _by_file(codes: Iterable[CodeType]) -> dict[str, set[str]]:
+    names: dict[str, set[str]] = {}
     for code in codes:
-        found.setdefault(os.path.abspath(code.co_filename), set()).add(function_name(code))
-    return found
+        names.setdefault(os.path.abspath(code.co_filename), set()).add(function_name(code))
+    return names
+
+
+@functools.cache
+def distribution_names() -> dict[str, list[str]]:
+    """The distributions by the top-level packages they bring; slow, so the worker asks once before it forks."""
+    return {top: sorted(set(names)) for top, names in importlib.metadata.packages_distributions().items()}
+
+
+def _versions(tops: Iterable[str]) -> dict[str, str]:
+    """The version of each distribution that brings one of the top-level packages, by its name."""
+    names = {name for top in tops for name in distribution_names().get(top, ())}
+    return {name: importlib.metadata.version(name) for name in sorted(names)}

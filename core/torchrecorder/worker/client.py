@@ -1,4 +1,4 @@
-"""The one door to torch: a process of its own that records, because a documentation build must not.
+"""The only way from a build to torch: a process of its own that records, because a documentation build must not.
 
 A forward of torch before a fork hangs the child, and Sphinx forks its readers and writers. So the builder starts
 `torchrecorder.worker.server` on the first miss, sends it one job at a time, and closes it at the end of the batch.
@@ -10,13 +10,14 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
+from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.errors import (
     TorchMissing,
     TorchRecorderError,
@@ -25,30 +26,18 @@ from torchrecorder.errors import (
     WorkerNotStarted,
     WorkerTimeout,
 )
-from torchrecorder.line_process import LineProcess
+from torchrecorder.line_process import LineProcess, tail
 from torchrecorder.request import RecordingRequest
-from torchrecorder.request.settings import MEMORY_BYTES
-from torchrecorder.trace.manifest_builder import FIXED_ENVIRONMENT
+from torchrecorder.request.settings import MEMORY_BYTES, Settings
+from torchrecorder.trace.manifest import FIXED_ENVIRONMENT
 from torchrecorder.worker.interpreter import environment, foreign_path
+from torchrecorder.worker.messages import Answer, Greeting, Job
 
 START_TIMEOUT_S = 180.0
 """How long importing torch may take; a cold disk on a shared machine needs a minute."""
 _GRACE_S = 30.0
 """How much longer than a job's own time-out its answer is waited for, before the whole process is given up."""
-_LOG_TAIL = 8000
 _FORKS = sys.platform == "linux"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back for one request."""
-
-    request: RecordingRequest
-    graph: str | None
-    """The Graph as JSON text; a partial one beside an error of the forward."""
-    error: TorchRecorderError | None
-    notes: Mapping[str, Any] = field(default_factory=dict)
-    """What the recording was seen to depend on; empty if it ended too badly to tell."""
 
 
 class Worker:
@@ -108,7 +97,7 @@ class Worker:
         return self._process is not None and self._process.is_running
 
     def expect(self, requests: Iterable[RecordingRequest]) -> None:
-        """Be told what a build will ask, so that a package that several of its requests share is imported once."""
+        """Begin a build, given what it will ask, so that a package that several requests share is imported once."""
         self._build += 1
         counted = Counter(request.root_module() for request in requests)
         self._shared = frozenset(package for package, count in counted.items() if count > 1)
@@ -118,37 +107,34 @@ class Worker:
         try:
             log = self._folder() / "job.log"
             log.unlink(missing_ok=True)
-            return self._record(request, timeout_s, log)
-        except OSError as error:  # of this machine: a full disk, no more processes
-            self._end_process()
-            return Answer(request, None, WorkerCrashed(request.target, f"it could not be started: {error}"))
-
-    def _record(self, request: RecordingRequest, timeout_s: float, log: Path) -> Answer:
-        job = {
-            "request": request.to_json(),
-            "path": self._path if not self._python else foreign_path(self._path),
-            "environment": {**os.environ, **FIXED_ENVIRONMENT},
-            "package": request.root_module() if request.root_module() in self._shared else "",
-            "build": self._build,
-            "memory_bytes": self._memory_bytes,
-            "timeout_s": timeout_s,
-            "log": str(log),
-        }
-        try:
             process = self._started(request)
-            message = process.ask(job, timeout_s + _GRACE_S if self._forks else timeout_s)
+            package = request.root_module()
+            job = Job(
+                request,
+                tuple(self._path if not self._python else foreign_path(self._path)),
+                {**os.environ, **FIXED_ENVIRONMENT},
+                package if package in self._shared else "",
+                self._build,
+                self._memory_bytes,
+                timeout_s,
+                str(log),
+            )
+            answer = Answer.from_json(process.ask(job.to_json(), timeout_s + _GRACE_S if self._forks else timeout_s))
         except WorkerError as error:
             self._absent = error
-            return Answer(request, None, error)
+            return Answer(error=error)
         except TimeoutError:
             self._end_process()
-            return Answer(request, None, WorkerTimeout(request.target, timeout_s, _tail(log)))
+            return Answer(error=WorkerTimeout(request.target, timeout_s, tail(self._folder() / "job.log")))
         except EOFError:
             how = self._end_process()
-            return Answer(request, None, WorkerCrashed(request.target, how, _tail(log)))
+            return Answer(error=WorkerCrashed(request.target, how, tail(self._folder() / "job.log")))
+        except OSError as error:  # of this machine: a full disk, no more processes
+            self._end_process()
+            return Answer(error=WorkerCrashed(request.target, f"it could not be started: {error}"))
         if not self._forks:
             self._end_process()
-        return _answer(request, message, _tail(log))
+        return answer
 
     def _folder(self) -> Path:
         """For logs; it goes with this object."""
@@ -157,61 +143,105 @@ class Worker:
         return Path(self._scratch.name)
 
     def _started(self, request: RecordingRequest) -> LineProcess:
+        """The process, once it is ready.
+
+        Raises:
+            WorkerError: It cannot record, now or when it was tried before.
+        """
         if self._absent is not None:  # starting a Python for each of a hundred diagrams takes a minute
             raise TorchRecorderError.from_json({**self._absent.to_json(), "target": request.target})
         if self._process is None:
-            log = self._folder() / "worker.log"
             if self._python and shutil.which(self._python) is None:
                 raise TorchMissing(request.target, self._python, "there is no such program")
-            self._process = LineProcess(self._command(), environment(self._python, self._folder()), log)
-            greeting = _greeting(self._process)
-            if "ready" not in greeting:
-                how, python = self._end_process(), self._python or sys.executable
-                if "error" in greeting:
-                    raise TorchRecorderError.from_json({**greeting["error"], "target": request.target})
-                if "timeout" in greeting:
-                    cause = f"importing it took longer than {greeting['timeout']:g} s"
-                    raise TorchMissing(request.target, python, cause)
-                raise WorkerNotStarted(request.target, python, how, _tail(log))
+            log = self._folder() / "worker.log"
+            once = [] if self._forks else ["--once"]
+            command = [self._python or sys.executable, "-P", "-m", "torchrecorder.worker.server", *once]
+            self._process = LineProcess(command, environment(self._python, self._folder()), log)
+            python = self._python or sys.executable
+            try:
+                problem = Greeting.from_json(self._process.next(START_TIMEOUT_S)).problem
+            except TimeoutError:
+                self._end_process()
+                raise TorchMissing(
+                    request.target, python, f"importing it took longer than {START_TIMEOUT_S:g} s"
+                ) from None
+            except EOFError:
+                raise WorkerNotStarted(request.target, python, self._end_process(), tail(log)) from None
+            if problem is not None:
+                self._end_process()
+                raise TorchRecorderError.from_json({**problem.to_json(), "target": request.target})
         return self._process
 
-    def _command(self) -> list[str]:
-        once = [] if self._forks else ["--once"]
-        return [self._python or sys.executable, "-P", "-m", "torchrecorder.worker.server", *once]
-
     def _end_process(self) -> str:
+        """How it ended."""
         if self._process is None:
             return "it did not start"
         process, self._process = self._process, None
         return process.end()
 
 
-def _answer(request: RecordingRequest, message: Mapping[str, Any], log: str) -> Answer:
-    if "timeout" in message:
-        return Answer(request, None, WorkerTimeout(request.target, message["timeout"], log))
-    if "died" in message:
-        return Answer(request, None, WorkerCrashed(request.target, message["died"], log))
-    error = TorchRecorderError.from_json(message["error"]) if "error" in message else None
-    return Answer(
-        request,
-        message.get("graph"),
-        error,
-        message.get("notes", {}),
-    )
+class PersistentWorker:
+    """Opens the same worker for one build after the other. Not thread-safe.
+
+    For a server that builds again at every edit, because importing torch takes seconds. What lasts is the process that
+    imported torch and never computes; a preloaded process with the package of the user is of one build. The worker is
+    replaced when something is installed or removed where it imports from, when the settings change, and after a build
+    that found no torch. It ends with the server, whose end closes its standard input.
+    """
+
+    def __init__(self) -> None:
+        self._worker: Worker | None = None
+        self._made_for: object = None
+
+    @contextmanager
+    def open(self, settings: Settings) -> Iterator[Worker]:
+        """The worker, for a build."""
+        now = (settings.path, settings.python, settings.memory_bytes, _stamps([*settings.path, *sys.path]))
+        if self._worker is None or not self._worker.is_running or now != self._made_for:
+            self.close()
+            self._worker = Worker(settings.path, python=settings.python, memory_bytes=settings.memory_bytes)
+            self._made_for = now
+        yield self._worker
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
 
 
-def _greeting(process: LineProcess) -> dict[str, Any]:
-    """The first message: it is ready, or why it cannot record; empty if the process ended without one."""
-    try:
-        return process.next(START_TIMEOUT_S)
-    except TimeoutError:
-        return {"timeout": START_TIMEOUT_S}
-    except EOFError:
-        return {}
+def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:
+    """Those of the folders of installed packages, which change when something is installed."""
+    installed = [folder for folder in path if folder.rstrip(os.sep).endswith("-packages") and os.path.isdir(folder)]
+    return {folder: stamp_of(folder) for folder in installed}
 
 
-def _tail(log: Path) -> str:
-    try:
-        return log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
-    except OSError:
-        return ""
+_here = threading.local()
+
+
+def worker_of_thread(settings: Settings) -> Callable[[Sequence[str]], AbstractContextManager[Worker]]:
+    """What gives a pipeline the worker of this thread, so that a thread of an executor imports torch once.
+
+    The worker ends with the thread, or with the process, also with one that an executor forked.
+    """
+
+    def open_worker(path: Sequence[str]) -> AbstractContextManager[Worker]:
+        key = (*path, settings.python, settings.memory_bytes)
+        if getattr(_here, "lane", None) is None or _here.lane.key != key:
+            _here.lane = _Lane(key, Worker(path, python=settings.python, memory_bytes=settings.memory_bytes))
+        return nullcontext(_here.lane.worker)
+
+    return open_worker
+
+
+class _Lane:
+    """Ends its worker when it is collected or the process ends, however that was started."""
+
+    def __init__(self, key: tuple[object, ...], worker: Worker) -> None:
+        from multiprocessing.util import (
+            Finalize,
+        )  # `weakref.finalize` needs atexit, which children of multiprocessing skip
+
+        self.key = key
+        self.worker = worker
+        Finalize(self, worker.close, exitpriority=0)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import os
 import select
 import signal
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from torchrecorder.worker.limits import die_with, limit
-
 Ending = Literal["line", "end", "timeout", "builder gone"]
 
 _CHUNK = 1 << 16
+_PR_SET_PDEATHSIG = 1
 MUTE = 117
 """The exit status of a child that could not answer."""
 
@@ -52,12 +53,12 @@ def fork(run: Callable[[int], None], *, not_theirs: Sequence[int]) -> tuple[int,
 def read_line(reader: int, timeout_s: float, lifeline: int) -> tuple[bytes, Ending]:
     """A line of a child, and why no more is waited for.
 
-    An answer ends with its line, not with the pipe, which a process that the job started may hold open for ever.
+    An answer ends with its line, not with the pipe, which a process that the job started may hold open forever.
 
     Args:
         reader: The reading end of the child's pipe.
         timeout_s: How long it may take.
-        lifeline: A descriptor that says something only when nobody wants the line any more.
+        lifeline: A descriptor that becomes readable only when the builder is gone.
     """
     deadline = time.monotonic() + timeout_s
     data = bytearray()
@@ -104,10 +105,27 @@ def wait_a_moment(pid: int) -> int | None:
 
 
 def prepare(log: str, memory_bytes: int | None) -> None:
-    """Send what this process prints to a log, and bound its memory."""
+    """Send what this process prints to a log, bound its address space, and let it leave no core file behind."""
     file = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     os.dup2(file, 1)
     os.dup2(file, 2)
     os.close(file)
     faulthandler.enable()
-    limit(memory_bytes)
+    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no limits, macOS not that of memory
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if memory_bytes is not None:
+            _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            bound = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
+            resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent, whose pid is given, is gone, however that happened."""
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it was gone before we asked
+        os.kill(os.getpid(), signal.SIGKILL)

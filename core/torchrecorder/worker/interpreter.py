@@ -10,12 +10,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from torchrecorder.cache.index import Stamp, StampedIndex, stamp_of
 from torchrecorder.cache.store import Store
 from torchrecorder.line_process import import_path
-from torchrecorder.trace.manifest_builder import FIXED_ENVIRONMENT
+from torchrecorder.trace.manifest import FIXED_ENVIRONMENT
 from torchrecorder.trace.ownership import is_installed, is_stdlib
 
-_NOTE = "pythons.json"
 _ASK = "import json, sys; print(json.dumps(sys.path))"
 _TIMEOUT_S = 60
 
@@ -27,54 +27,47 @@ def environment(python: str, folder: Path) -> dict[str, str]:
         python: The other Python it is for; that of the build, if empty.
         folder: Where something may be written that lives as long as the process.
     """
-    return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": import_path(_own_folder(python, folder))}
-
-
-def _own_folder(python: str, folder: Path) -> str:
-    """A folder to import torchrecorder from; for another Python one that holds nothing else that is installed."""
     package = Path(__file__).resolve().parents[1]
-    if not python:
-        return str(package.parent)
-    own = folder / "own"
-    own.mkdir(exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        try:
-            (own / package.name).symlink_to(package, target_is_directory=True)
-        except OSError:  # Windows lets not everybody
-            shutil.copytree(package, own / package.name)
-    return str(own)
+    own = package.parent
+    if python:  # a folder that holds nothing else that is installed beside torchrecorder
+        own = folder / "own"
+        own.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            try:
+                (own / package.name).symlink_to(package, target_is_directory=True)
+            except OSError:  # Windows lets only some users make links
+                shutil.copytree(package, own / package.name)
+    return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": import_path(str(own))}
 
 
 def foreign_path(path: Sequence[str]) -> list[str]:
-    """The folders that are no part of the running Python, which another one must not import from."""
+    """The folders that are not part of the running Python, from whose folders another one must not import."""
     return [folder for folder in path if not is_installed(folder) and not is_stdlib(os.path.join(folder, ""))]
 
 
-def path_of(python: str, store: Store) -> list[str] | None:
+def path_of(python: str, machine: Store) -> list[str] | None:
     """Where another Python imports from; None if it cannot be asked.
 
-    The answer is kept, so that a build that has nothing to record starts no process.
+    The cache of this machine keeps the answer, so that a build that has nothing to record starts no process.
     """
     program = shutil.which(python)
-    if program is None:
+    stamp = None if program is None else stamp_of(program)
+    if program is None or stamp is None:
         return None
-    stamp, known = _stamp(program), store.note(_NOTE)
-    kept = known.get(program)
-    if isinstance(kept, list) and len(kept) == 2 and kept[0] == [stamp, *map(_stamp, kept[1])]:
-        return list(kept[1])
+    index = StampedIndex(machine, "interpreters.json")
+    if (known := index.get(program, stamp)) is not None and _stamps(known["path"]) == known["stamps"]:
+        return list(known["path"])
     command = [program, "-P", "-c", _ASK]
     try:
         done = subprocess.run(command, capture_output=True, check=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
         path = [entry for entry in json.loads(done.stdout) if entry]
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    store.put_note(_NOTE, {**known, program: [[stamp, *map(_stamp, path)], path]})
+    index.put(program, stamp, {"path": path, "stamps": _stamps(path)})
+    index.save()
     return path
 
 
-def _stamp(file: str) -> int:
-    """Changes when a program is replaced, or when something is installed into a folder."""
-    try:
-        return os.stat(file).st_mtime_ns
-    except OSError:
-        return 0
+def _stamps(folders: Sequence[str]) -> list[Stamp | None]:
+    """Change when something is installed into one of the folders."""
+    return [stamp_of(folder) for folder in folders]

@@ -21,12 +21,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from torchrecorder.cache.index import stamp_of
 from torchrecorder.cli.projects import update
 from torchrecorder.errors import OutOfDate, TorchMissing
 from torchrecorder.pipeline import Collected, Pipeline
 from torchrecorder.pipeline.recordings import Recordings
 from torchrecorder.request import DiagramRequest, RecordingRequest, Settings, read_request
-from torchrecorder.worker.client import Answer, Worker
+from torchrecorder.worker.client import Worker
+from torchrecorder.worker.messages import Answer
 
 NET = """from torch import nn
 
@@ -55,13 +57,14 @@ class Replaying(Worker):
         name = request.target.partition(".")[0]
         width = (self._root / f"{name}.py").read_text().partition("Linear(3, ")[2].partition(")")[0]
         answer = json.loads((self._root / f"answer{width}.json").read_text().replace("NAME", name))
-        seen = {file: _signature(file) for file in answer["notes"]["sources"]}
-        return Answer(request, answer["graph"], None, {**answer["notes"], "sources": seen})
+        trace = answer["trace"]
+        trace["sources"] = {file: stamp_of(file) for file in trace["sources"]}
+        return Answer.from_json(answer)
 
 
 class NoTorch(Worker):
     def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        return Answer(request, None, TorchMissing(request.target, "python"))
+        return Answer(error=TorchMissing(request.target, "python"))
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class Soak:
                 answers[width] = worker.record(RecordingRequest(f"soak{width}.Net", "1,3"), timeout_s=60)
         for width, answer in answers.items():
             assert answer.error is None, answer.error
-            text = json.dumps({"graph": answer.graph, "notes": answer.notes})
+            text = json.dumps(answer.to_json())
             (root / f"answer{width}.json").write_text(text.replace(f"soak{width}", "NAME"))
             (root / f"soak{width}.py").unlink()
         soak = Soak(root, {})
@@ -198,11 +201,6 @@ class Soak:
         return [replace(KEPT, recording=recording) for recording in requests]
 
 
-def _signature(file: str) -> list[int]:
-    found = os.stat(file)
-    return [found.st_mtime_ns, found.st_size]
-
-
 def fresh(soak: Soak, requests: Sequence[DiagramRequest]) -> int:
     """How many of the requests have a whole recording."""
     recordings: Recordings = Pipeline(soak.settings(), NoTorch).recordings()
@@ -231,7 +229,7 @@ def main(root: Path, task: str, *more: str) -> None:
         pipeline = soak.pipeline()
         outcomes: dict[DiagramRequest, Any] = pipeline.run([EDITED, KEPT])
         drawn = sum(outcome.diagram is not None and outcome.error is None for outcome in outcomes.values())
-        print(json.dumps([drawn, pipeline.layers.problem]))
+        print(json.dumps([drawn, pipeline.cache.problem]))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ from torchrecorder.errors import OutOfDate, TorchMissing
 from torchrecorder.page import Outcome
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import RecordingRequest, Settings, read_request
-from torchrecorder.worker.client import Answer, Worker
+from torchrecorder.worker.client import Worker
+from torchrecorder.worker.messages import Answer
 
 NET = """from torch import nn
 from lay_pkg import spare
@@ -36,7 +37,7 @@ REQUEST = read_request("lay_pkg.net.Net", {"shape": "1,3"})
 
 class NoTorch(Worker):
     def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        return Answer(request, None, TorchMissing(request.target, "python"))
+        return Answer(error=TorchMissing(request.target, "python"))
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,8 @@ from torchrecorder.errors import TorchMissing
 from torchrecorder.page import Outcome
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import RecordingRequest, Settings, read_request
-from torchrecorder.worker.client import Answer, Worker
+from torchrecorder.worker.client import Worker
+from torchrecorder.worker.messages import Answer
 
 pytestmark = pytest.mark.skipif(find_spec("aiohttp") is None, reason="needs the extra remote")
 
@@ -44,7 +45,7 @@ KEY = "ab" + "0" * 62
 
 class NoTorch(Worker):
     def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        return Answer(request, None, TorchMissing(request.target, "python"))
+        return Answer(error=TorchMissing(request.target, "python"))
 
 
 def project(root: Path) -> Path:
@@ -88,7 +89,7 @@ def recorded(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("remote")
     outcome, made = build(project(root / "first"), (root / "team").as_uri(), has_torch=True)
     assert outcome.error is None
-    assert made.layers.problem + made.layers.notice == ""
+    assert made.cache.problem + made.cache.notice == ""
     return root / "team"
 
 
@@ -107,7 +108,7 @@ def test_what_one_machine_recorded_another_shows(team: Path, here: Path) -> None
     assert outcome.error is None
     assert outcome.diagram is not None
     assert "fc" in outcome.diagram.svg
-    assert made.layers.problem + made.layers.notice == ""
+    assert made.cache.problem + made.cache.notice == ""
 
 
 def test_what_came_is_kept_and_not_asked_for_again(team: Path, here: Path) -> None:
@@ -117,8 +118,8 @@ def test_what_came_is_kept_and_not_asked_for_again(team: Path, here: Path) -> No
     assert outcome.error is None
     assert outcome.diagram is not None
     assert outcome.diagram.graph.modules["fc"].params.total == 16
-    assert made.layers._remote is not None
-    assert made.layers._remote._entries == {}, "nothing was asked for"
+    assert made.cache._remote is not None
+    assert made.cache._remote._entries == {}, "nothing was asked for"
     assert (here / ".torchrecorder" / "remote" / ".gitignore").exists()
 
 
@@ -182,8 +183,8 @@ def test_http_that_is_only_read(team: Path, here: Path, serve: Serve) -> None:
     (here / "rem_net.py").write_text(NET.replace("3, 4", "3, 5"))
     outcome, made = build(here, url, has_torch=True)
     assert outcome.error is None
-    assert made.layers.problem == ""
-    assert "is not written" in made.layers.notice
+    assert made.cache.problem == ""
+    assert "is not written" in made.cache.notice
 
 
 class Hangs(Quiet):
@@ -250,10 +251,10 @@ def test_a_server_that_fails_is_left_aside_with_one_line(
     outcome, made = build(here, serve(server), has_torch=True)
     assert outcome.error is None
     assert outcome.diagram is not None
-    assert made.layers.problem == ""
-    assert made.layers.notice.startswith("the remote cache http://127.0.0.1:")
-    assert "is left aside: " in made.layers.notice
-    assert made.layers.notice.count("\n") == 0
+    assert made.cache.problem == ""
+    assert made.cache.notice.startswith("the remote cache http://127.0.0.1:")
+    assert "is left aside: " in made.cache.notice
+    assert made.cache.notice.count("\n") == 0
 
 
 GARBAGE = [b"", b"{", b"[]", b"null", b"\xff\xfe\x00", b"[" * 100_000, b'{"torchrecorder_manifest": 99, "graph": "x"}']
@@ -271,7 +272,7 @@ def test_a_server_that_gives_garbage_gives_nothing(here: Path, serve: Serve, gar
     outcome, made = build(here, serve(Garbage), has_torch=True)
     assert outcome.error is None
     assert outcome.diagram is not None
-    assert made.layers.problem == ""
+    assert made.cache.problem == ""
 
 
 @pytest.mark.parametrize("size", [1.0, 0.5, 0.0])
@@ -293,7 +294,7 @@ def test_an_evil_picture_is_not_shown(team: Path, here: Path) -> None:
     assert drawing is not None
     evil = replace(drawing, svg=drawing.svg.replace("</svg>", "<script>alert(1)</script></svg>")).to_bytes()
     assert Drawing.from_bytes(evil) is not None
-    Store(team, is_shared=True).put_entry("ren", entry.stem, {**facts, "drawing": Store(team).put_object(evil)})
+    Store(team, is_shared=True).put_entry("drawing", entry.stem, {**facts, "drawing": Store(team).put_object(evil)})
     for _ in range(2):
         outcome, _made = build(here, str(team))
         assert outcome.diagram is None or "script" not in outcome.diagram.svg
@@ -316,9 +317,9 @@ def test_paths_that_leave_the_cache_are_never_asked_for(team: Path, here: Path, 
 def test_a_url_that_nothing_here_can_open_is_one_warning(here: Path, url: str, word: str) -> None:
     outcome, made = build(here, url, has_torch=True)
     assert outcome.error is None
-    assert made.layers.problem.startswith("cannot use the remote cache ")
-    assert word in made.layers.problem
-    assert made.layers.notice == ""
+    assert made.cache.problem.startswith("cannot use the remote cache ")
+    assert word in made.cache.problem
+    assert made.cache.notice == ""
 
 
 @pytest.mark.parametrize(("library", "url"), [("fsspec", "s3://bucket/cache"), ("aiohttp", "http://127.0.0.1:9/cache")])
@@ -331,8 +332,8 @@ def test_without_a_library_one_warning_names_the_extra(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     outcome, made = build(here, url, has_torch=True)
     assert outcome.error is None
-    assert 'pip install "torchrecorder-docs[remote]"' in made.layers.problem
-    assert made.layers.problem.count("\n") == 0
+    assert 'pip install "torchrecorder-docs[remote]"' in made.cache.problem
+    assert made.cache.problem.count("\n") == 0
 
 
 def test_nobody_is_there(here: Path) -> None:
@@ -341,8 +342,8 @@ def test_nobody_is_there(here: Path) -> None:
         url = f"http://user:secret@127.0.0.1:{free.getsockname()[1]}/cache?key=secret"
         outcome, made = build(here, url, has_torch=True)
     assert outcome.error is None
-    assert "is left aside" in made.layers.notice
-    assert "secret" not in made.layers.notice
+    assert "is left aside" in made.cache.notice
+    assert "secret" not in made.cache.notice
 
 
 def test_all_files_together_may_not_take_longer_than_a_build_has_patience(serve: Serve) -> None:
@@ -353,7 +354,7 @@ def test_all_files_together_may_not_take_longer_than_a_build_has_patience(serve:
 
     remote = Remote(serve(Slow), timeout_s=5, patience_s=3)
     for number in range(100):
-        remote.entry("rec", f"{number:064}")
+        remote.entry("recording", f"{number:064}")
     remote.close()
     assert "no answer in time" in remote.notice
 
@@ -362,8 +363,8 @@ def test_it_starts_nothing_until_something_is_missing(team: Path, here: Path) ->
     build(here, str(team))
     made = pipeline(here, str(team))
     assert made.run([REQUEST])[REQUEST].error is None
-    assert made.layers._remote is not None
-    assert made.layers._remote._process is None
+    assert made.cache._remote is not None
+    assert made.cache._remote._process is None
 
 
 def test_a_link_in_a_cache_is_not_followed(team: Path, here: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_full_disk(small: Soak) -> None:
             pipeline = small.pipeline()
             outcomes = pipeline.run([EDITED, KEPT])
             assert all(outcome.diagram is not None for outcome in outcomes.values())
-            assert left or "No space left" in pipeline.layers.problem
+            assert left or "No space left" in pipeline.cache.problem
             assert small.damaged() == []
             assert small.check(EDITED) != "wrong"
         filling.unlink()
@@ -127,8 +127,8 @@ def test_a_disk_that_is_only_read(small: Soak) -> None:
         outcome = pipeline.run([EDITED])[EDITED]
         assert outcome.diagram is not None
         assert outcome.diagram.svg == small.truths[small.source(EDITED)]
-        assert "cannot write to the cache" in pipeline.layers.problem
-        assert pipeline.layers.problem.count("\n") == 0
+        assert "cannot write to the cache" in pipeline.cache.problem
+        assert pipeline.cache.problem.count("\n") == 0
     finally:
         subprocess.run(["mount", "-o", "remount,rw", str(small.cache)], check=True)
 
@@ -174,8 +174,8 @@ def test_folders_and_pipes_where_files_should_be(soak: Soak) -> None:
 
 def test_a_cache_from_a_newer_version(soak: Soak) -> None:
     for file in soak.cache.glob("rec/*/*.json"):
-        found = Store(soak.cache).entry("rec", file.stem)
+        found = Store(soak.cache).entry("recording", file.stem)
         assert found is not None
-        Store(soak.cache).put_entry("rec", file.stem, {**found, "torchrecorder_manifest": 99, "more": [1]})
+        Store(soak.cache).put_entry("recording", file.stem, {**found, "torchrecorder_manifest": 99, "more": [1]})
     assert soak.check(EDITED) == "nothing"
     soak.heal()

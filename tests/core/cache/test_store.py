@@ -18,16 +18,16 @@ KEY = "ab" + "0" * 62
 def test_gives_back_what_was_put(tmp_path: Path) -> None:
     store = Store(tmp_path / "cache")
     digest = store.put_object(b"graph")
-    store.put_entry("rec", KEY, {"graph": digest})
+    store.put_entry("recording", KEY, {"graph": digest})
     again = Store(tmp_path / "cache")
-    assert again.entry("rec", KEY) == {"graph": digest}
+    assert again.entry("recording", KEY) == {"graph": digest}
     assert again.object(digest) == b"graph"
     assert store.problem == ""
 
 
 def test_a_miss_is_none_and_makes_no_folder(tmp_path: Path) -> None:
     store = Store(tmp_path / "cache")
-    assert store.entry("rec", KEY) is None
+    assert store.entry("recording", KEY) is None
     assert store.object(KEY) is None
     assert not store.folder.exists()
 
@@ -59,15 +59,15 @@ def test_a_damaged_object_is_a_miss_and_is_mended(
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'"text"'])
 def test_an_entry_that_is_none_is_a_miss(tmp_path: Path, text: bytes) -> None:
     store = Store(tmp_path)
-    store.put_entry("rec", KEY, {})
+    store.put_entry("recording", KEY, {})
     (tmp_path / "rec" / KEY[:2] / f"{KEY}.json").write_bytes(text)
-    assert store.entry("rec", KEY) is None
+    assert store.entry("recording", KEY) is None
 
 
 def test_no_half_written_file_stays(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.put_object(b"x" * 1000)
-    store.put_entry("ren", KEY, {"a": 1})
+    store.put_entry("drawing", KEY, {"a": 1})
     assert not [name for _, _, files in os.walk(tmp_path) for name in files if name.startswith(".new-")]
 
 
@@ -75,7 +75,7 @@ def test_a_cache_that_cannot_be_written_is_told_and_harms_nothing(tmp_path: Path
     (tmp_path / "file").write_text("in the way")
     store = Store(tmp_path / "file")
     digest = store.put_object(b"x")
-    store.put_entry("rec", KEY, {})
+    store.put_entry("recording", KEY, {})
     assert "cannot write to the cache" in store.problem
     assert store.object(digest) is None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.graph.building import mlp
-from torchrecorder.cache.layered import Layers
+from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing import svg
 from torchrecorder.drawing.draw import Order, draw
@@ -17,7 +17,7 @@ from torchrecorder.drawing.model import Drawing
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import FormatError
 from torchrecorder.page.diagram import Diagram
-from torchrecorder.pipeline.kept import KeptDrawings
+from torchrecorder.pipeline.drawings import DrawingIndex
 from torchrecorder.request import DrawingOptions
 
 
@@ -38,8 +38,8 @@ def own(tmp_path: Path) -> Store:
     return Store(tmp_path / "own")
 
 
-def kept(own: Store, shared: Store) -> KeptDrawings:
-    return KeptDrawings(Layers(own, [shared]), own)
+def kept(own: Store, shared: Store) -> DrawingIndex:
+    return DrawingIndex(LayeredCache(own, [shared]), own)
 
 
 def file_of(store: Store, digest: str) -> Path:
@@ -109,7 +109,7 @@ def test_trust_is_no_matter_of_the_file(own: Store, shared: Store, drawing: Draw
 @pytest.mark.parametrize("note", ["{}", '{"DIGEST": 3}', '{"DIGEST": []}', '{"DIGEST": [1, 2, 3]}'])
 def test_a_note_that_says_nothing(own: Store, shared: Store, drawing: Drawing, note: str) -> None:
     digest = own.put_object(drawing.to_bytes())
-    own.put_note("drawings.json", json.loads(note.replace("DIGEST", digest)))
+    own.write_index("drawings.json", json.loads(note.replace("DIGEST", digest)))
     assert kept(own, shared).find(digest, is_trusted=True) is not None
 
 

@@ -24,7 +24,8 @@ from torchrecorder.errors import (
 from torchrecorder.page import Outcome
 from torchrecorder.pipeline import Pipeline, Progress
 from torchrecorder.request import DiagramRequest, RecordingRequest, Settings, read_request
-from torchrecorder.worker.client import Answer, Worker
+from torchrecorder.worker.client import Worker
+from torchrecorder.worker.messages import Answer
 
 NET = """from torch import nn
 

@@ -15,7 +15,7 @@ CORE = Path(__file__).parents[3] / "core"
 SCRIPT = """
 import json, os, sys
 sys.path[:0] = [sys.argv[1]]
-from torchrecorder.trace import Trace
+from torchrecorder.trace.trace import Trace
 stat, getitem = os.stat, type(os.environ).__getitem__
 trace = Trace()
 trace.start()
@@ -28,7 +28,7 @@ assert os.stat is stat and type(os.environ).__getitem__ is getitem and sys.gettr
 from importlib.machinery import SourceFileLoader
 assert "exec_module" not in vars(SourceFileLoader)
 assert all("torchrecorder" not in type(finder).__module__ for finder in sys.meta_path)
-print(json.dumps(trace.notes()))
+print(json.dumps(trace.result().to_json()))
 """
 PACKAGE = {
     "trc_pkg/__init__.py": "from trc_pkg import a, lib\n\ndef run():\n    return a.later()\n",

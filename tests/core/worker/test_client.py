@@ -14,7 +14,8 @@ import pytest
 from torchrecorder.errors import ForwardError, TorchMissing, WorkerCrashed, WorkerTimeout
 from torchrecorder.graph import from_json
 from torchrecorder.request import RecordingRequest
-from torchrecorder.worker.client import Answer, Worker
+from torchrecorder.worker.client import Worker
+from torchrecorder.worker.messages import Answer
 
 NETS = """
 import os, signal, sys, threading, time
@@ -96,8 +97,10 @@ def test_records_and_says_what_it_depended_on(worker: Worker, folder: Path) -> N
     assert answer.error is None
     assert answer.graph is not None
     assert "torch.nn.modules.linear.Linear" in {module.cls for module in from_json(answer.graph).modules.values()}
-    assert answer.notes["modules"] == {"wrk_nets": str(folder / "wrk_nets.py")}
-    assert "Net.forward" in answer.notes["executed"][str(folder / "wrk_nets.py")][1]
+    assert answer.trace is not None
+    assert answer.trace.modules == {"wrk_nets": str(folder / "wrk_nets.py")}
+    assert answer.trace.executed is not None
+    assert "Net.forward" in answer.trace.executed[str(folder / "wrk_nets.py")][1]
 
 
 @pytest.mark.parametrize(

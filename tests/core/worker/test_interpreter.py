@@ -1,23 +1,72 @@
+"""Where another Python imports from is asked once, until it or one of its folders changes."""
+
 from __future__ import annotations
 
+import json
 import os
-import site
+import sys
 from pathlib import Path
 
 import pytest
 
-import torchrecorder
-from torchrecorder.worker.interpreter import environment
-
-OWN = Path(torchrecorder.__file__).resolve().parents[1]
+from torchrecorder.cache.store import Store
+from torchrecorder.worker.interpreter import path_of
 
 
-@pytest.mark.parametrize("given", ["", os.pathsep.join(["/one", "/two"])])
-def test_site_packages_do_not_come_before_the_standard_library(
-    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", given)
-    assert environment("", tmp_path)["PYTHONPATH"] == os.pathsep.join(filter(None, [str(OWN), given]))
-    (tmp_path / "site").symlink_to(OWN)
-    monkeypatch.setattr(site, "getsitepackages", lambda: [str(tmp_path / "site")])
-    assert environment("", tmp_path)["PYTHONPATH"] == given
+@pytest.fixture
+def machine(tmp_path: Path) -> Store:
+    return Store(tmp_path / "cache")
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    """A program that says what a Python would, and counts how often it was asked."""
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    file = tmp_path / "python"
+    answer = json.dumps(["", str(packages), str(tmp_path / "absent")])
+    file.write_text(f"#!/bin/sh\necho >> {tmp_path / 'asked'}\necho '{answer}'\n")
+    file.chmod(0o755)
+    return file
+
+
+def asked(python: Path) -> int:
+    return len(python.with_name("asked").read_text())
+
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="a shell script is the program")
+
+
+def test_it_is_asked_again_only_when_something_changed(python: Path, machine: Store) -> None:
+    packages = python.with_name("site-packages")
+    path = [str(packages), str(python.with_name("absent"))]
+    assert path_of(str(python), machine) == path_of(str(python), machine) == path
+    assert asked(python) == 1
+    (packages / "new.pth").write_text("")
+    assert path_of(str(python), machine) == path
+    assert asked(python) == 2
+    python.with_name("absent").mkdir()
+    assert path_of(str(python), machine) == path
+    assert asked(python) == 3
+    python.write_text(python.read_text().replace("absent", "other"))
+    assert path_of(str(python), machine) == [str(packages), str(python.with_name("other"))]
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b'{"check": 1}'])
+def test_a_damaged_index_knows_nothing(python: Path, machine: Store, damage: bytes) -> None:
+    path = path_of(str(python), machine)
+    (machine.folder / "interpreters.json").write_bytes(damage)
+    assert path_of(str(python), machine) == path
+    assert asked(python) == 2
+
+
+def test_one_that_cannot_be_asked(python: Path, machine: Store, tmp_path: Path) -> None:
+    assert path_of(str(tmp_path / "none"), machine) is None
+    python.write_text("#!/bin/sh\nexit 1\n")
+    assert path_of(str(python), machine) is None
+
+
+def test_this_python(machine: Store) -> None:
+    path = path_of(sys.executable, machine)
+    assert path is not None
+    assert os.path.dirname(os.__file__) in path

@@ -17,7 +17,8 @@ import torch
 
 from torchrecorder.errors import ForwardError, TargetImportFailed, TorchMissing, WorkerCrashed, WorkerTimeout
 from torchrecorder.request import RecordingRequest
-from torchrecorder.worker.client import Answer, Worker
+from torchrecorder.worker.client import Worker
+from torchrecorder.worker.messages import Answer
 
 NETS = """
 import ctypes, os, re, subprocess, sys, threading, time
@@ -153,7 +154,8 @@ class Counted:
         for target in targets:
             answer = ask(self.worker, target)
             assert answer.error is None, answer.error
-            assert "lim_pkg.nets" in answer.notes["modules"]
+            assert answer.trace is not None
+            assert "lim_pkg.nets" in answer.trace.modules
         return len(self.file.read_text()) - before
 
 
@@ -173,10 +175,10 @@ def test_a_shared_package_is_imported_once(counted: Counted, folder: Path) -> No
 
 def test_jobs_of_a_layer_depend_on_what_they_depend_on_alone(counted: Counted) -> None:
     counted.worker.expect([])
-    alone = ask(counted.worker, "lim_pkg.B").notes
+    alone = ask(counted.worker, "lim_pkg.B").trace
     counted.worker.expect([RecordingRequest("lim_pkg.A"), RecordingRequest("lim_pkg.B")])
     ask(counted.worker, "lim_pkg.A")
-    assert ask(counted.worker, "lim_pkg.B").notes == alone
+    assert ask(counted.worker, "lim_pkg.B").trace == alone
 
 
 def test_a_package_that_cannot_be_imported_tells_each_job(worker: Worker, folder: Path) -> None:
@@ -307,7 +309,8 @@ def test_another_python(folder: Path, tmp_path: Path) -> None:
     with Worker([*sys.path, str(folder)], python=str(python)) as worker:
         answer = ask(worker, "lim_nets.Net")
     assert answer.error is None, answer.error
-    assert "lim_nets" in answer.notes["modules"]
+    assert answer.trace is not None
+    assert "lim_nets" in answer.trace.modules
 
 
 def test_another_python_that_is_none(folder: Path, tmp_path: Path) -> None:

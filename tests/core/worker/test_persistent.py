@@ -10,7 +10,7 @@ import pytest
 
 from torchrecorder.errors import TorchMissing
 from torchrecorder.request import RecordingRequest, Settings
-from torchrecorder.worker.persistent import LastingWorker
+from torchrecorder.worker.client import PersistentWorker
 
 REQUEST = RecordingRequest("torch.nn.Linear(3, 4)", "1,3")
 
@@ -19,7 +19,7 @@ def test_it_lasts_until_something_is_installed_or_set_otherwise(tmp_path: Path) 
     installed = tmp_path / "site-packages"
     installed.mkdir()
     settings = Settings(tmp_path / "cache", (str(installed),))
-    lasting = LastingWorker()
+    lasting = PersistentWorker()
     with lasting.open(settings) as first:
         assert first.record(REQUEST, timeout_s=60).error is None
     with lasting.open(settings) as second:
@@ -39,7 +39,7 @@ def test_it_lasts_until_something_is_installed_or_set_otherwise(tmp_path: Path) 
 def test_no_torch_is_looked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
     settings = Settings(tmp_path / "cache")
-    lasting = LastingWorker()
+    lasting = PersistentWorker()
     with monkeypatch.context() as patch:
         patch.setenv("PYTHONPATH", str(tmp_path))
         with lasting.open(settings) as worker:

@@ -13,7 +13,8 @@ from torchrecorder.page import Diagram
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import RecordingRequest, Settings, read_request
 from torchrecorder.trace.freshness import Finding
-from torchrecorder.worker.client import Answer, Worker
+from torchrecorder.worker.client import Worker
+from torchrecorder.worker.messages import Answer
 
 
 class SharedWorker(Worker):

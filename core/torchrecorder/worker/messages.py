@@ -1,0 +1,85 @@
+"""What goes through the worker's pipe: a job one way, and what came of it the other way, each as a line of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torchrecorder.errors import TorchRecorderError
+from torchrecorder.request import RecordingRequest
+from torchrecorder.trace.manifest import TraceResult
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """The first message of a worker's process."""
+
+    problem: TorchRecorderError | None = None
+    """Why it cannot record; None if it is ready."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"problem": None if self.problem is None else self.problem.to_json()}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Greeting:
+        problem = data["problem"]
+        return Greeting(None if problem is None else TorchRecorderError.from_json(problem))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One request, with all that the process that records it must know of the build."""
+
+    request: RecordingRequest
+    path: tuple[str, ...]
+    """Folders to import from, before those of the worker's own."""
+    environment: Mapping[str, str]
+    package: str
+    """The package that other jobs of the build need too; empty if there is none."""
+    build: int
+    """Counts the builds that the process has served."""
+    memory_bytes: int | None
+    timeout_s: float
+    log: str
+    """The file that takes what the job prints."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**{name: getattr(self, name) for name in self.__slots__}, "request": self.request.to_json()}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Job:
+        request = RecordingRequest.from_json(data["request"])
+        return Job(**{**data, "request": request, "path": tuple(data["path"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a job."""
+
+    graph: str | None = None
+    """The Graph as JSON text; a partial one beside an error of the forward."""
+    error: TorchRecorderError | None = None
+    trace: TraceResult | None = None
+    """What the recording was seen to depend on; None if it ended too badly to say."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "graph": self.graph,
+            "error": None if self.error is None else self.error.to_json(),
+            "trace": None if self.trace is None else self.trace.to_json(),
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Answer:
+        error, trace = data["error"], data["trace"]
+        return Answer(
+            data["graph"],
+            None if error is None else TorchRecorderError.from_json(error),
+            None if trace is None else TraceResult.from_json(trace),
+        )
+
+
+def line_of(message: Greeting | Job | Answer) -> bytes:
+    return json.dumps(message.to_json()).encode() + b"\n"
