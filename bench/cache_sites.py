@@ -144,12 +144,12 @@ def _sphinx(root: Path, clock: Clock, everything: bool) -> tuple[float, Path]:
     for name in builtin_extensions:  # what Sphinx has loaded before it comes to ours
         import_module(name)
     start = time.process_time()
-    from sphinx_torchrecorder import directive, environment, extension, transform
+    from sphinx_torchrecorder import build, directive, extension
 
     importing = time.process_time() - start
     clock.watch(directive.DiagramDirective, "run")
-    clock.watch(transform.ShowDiagrams, "run")
-    clock.watch(environment.AskedCollector, "process_doc", "clear_doc", "merge_other")
+    clock.watch(directive.ShowDiagrams, "run")
+    clock.watch(build.RequestCollector, "process_doc", "clear_doc", "merge_other")
     clock.watch(extension, "setup_extension")
     source, out = root / "sphinx", root / "out-sphinx"
     quiet = {"status": io.StringIO(), "warning": sys.stderr}
@@ -175,12 +175,12 @@ def _mkdocs(root: Path, clock: Clock, _: bool) -> tuple[float, Path]:
     for name in ("mkdocs.contrib.search", "mkdocs.livereload", "markdown.extensions.toc"):
         import_module(name)
     start = time.process_time()
-    from mkdocs_torchrecorder import extension, plugin, processors
+    from mkdocs_torchrecorder import extension, page, plugin
 
     importing = time.process_time() - start
     clock.watch(extension.TorchRecorderExtension, "__init__", "extendMarkdown")
-    for name in ("KeepSource", "TakeFences", "SplitParagraphs", "ShowIndented", "FillMarkers"):
-        owner = getattr(processors, name)
+    steps = (extension.TakeFences, extension.SplitParagraphs, extension.ShowIndented, extension.FillMarkers)
+    for owner in (page.KeepSource, *steps):
         clock.watch(owner, "run", *(["test"] if hasattr(owner, "test") else []))
     for name in [name for name in vars(plugin.TorchRecorderPlugin) if name.startswith("on_")]:
         priority = getattr(getattr(plugin.TorchRecorderPlugin, name), "mkdocs_priority", None)

@@ -18,7 +18,7 @@ Find: TypeAlias = Callable[[str], str | None]
 
 
 def nowhere(cls: str) -> str | None:
-    """Finds nothing, where nobody knows of pages."""
+    """Finds nothing, where there is no autorefs."""
     return None
 
 
@@ -57,7 +57,7 @@ def _ask(get: Callable[..., Any], name: str, page_url: str) -> str | None:
 
 @contextmanager
 def _quiet(module: str) -> Iterator[None]:
-    """Keeps autorefs from warning of a class with several pages: nobody wrote a reference that could be mended."""
+    """Keeps autorefs from warning of a class with several pages: no author wrote a reference to correct."""
     logger = logging.getLogger(f"mkdocs.plugins.{module}")  # as plugins of MkDocs name theirs
     logger.addFilter(_reject)
     try:

@@ -1,7 +1,7 @@
 """Links from a picture to the pages of its classes, found as Sphinx finds any other reference to a class.
 
 A reference has no words: its picture has them already, and Sphinx puts the words of references into the search index.
-Nobody wrote these references, so one that leads nowhere is no fault, and a wrong guess is worse than none.
+No author wrote these references, so one that leads nowhere is not a fault, and a wrong guess is worse than none.
 """
 
 from __future__ import annotations
@@ -55,9 +55,14 @@ def places(app: Sphinx, classes: Iterable[str]) -> dict[str, str]:
     """Where the pages of classes are, seen from the first page; when that changes, links of all pages do.
 
     Sphinx does not write a page again when the targets of its references have moved. For a picture, whose references
-    nobody sees in the source, we do.
+    are not in the source, we do.
     """
-    return {cls: _address(link) for cls in sorted(set(classes)) if (link := _find(app, cls)) is not None}
+    found: dict[str, str] = {}
+    for cls in sorted(set(classes)):
+        link = _resolve(app, reference(cls, app.config.root_doc), nodes.inline())
+        if isinstance(link, nodes.reference):
+            found[cls] = _address(link)
+    return found
 
 
 def setup(app: Sphinx) -> None:
@@ -72,12 +77,6 @@ def _address(link: nodes.reference) -> str:
         return f"#{link['refid']}"
     uri = str(link.get("refuri", ""))
     return "#" + uri.rpartition("#")[2] if uri.count("#") > 1 else uri
-
-
-def _find(app: Sphinx, cls: str) -> nodes.reference | None:
-    node = reference(cls, app.config.root_doc)
-    link = _resolve(app, node, nodes.inline())
-    return link if isinstance(link, nodes.reference) else None
 
 
 def _resolve(app: Sphinx, node: pending_xref, inner: nodes.Element) -> nodes.Node | None:
@@ -125,5 +124,5 @@ def _is_another(env: BuildEnvironment, name: str) -> bool:
 
 
 def _is_silent(app: Sphinx, domain: Domain | None, node: pending_xref) -> bool | None:
-    """True for our references, which ends the search for somebody to warn of them, also where all are warned of."""
+    """True for our references, which keeps Sphinx from warning of them, also where it warns of all."""
     return True if _CLASS in node else None

@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         Path.cwd(), cache=arguments.cache, path=path, engine=arguments.engine, remote=arguments.remote
     )
     pipeline = Pipeline(settings)
-    outcome = pipeline.run([request], _show_progress)[request].at_hand()
+    outcome = pipeline.run([request], _show_progress)[request].loaded()
     for remark in remarks_of(pipeline):
         print(f"torchrecorder: {remark}", file=sys.stderr)
     if outcome.error is not None:

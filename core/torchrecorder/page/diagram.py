@@ -1,4 +1,4 @@
-"""A finished diagram: what a page shows of one model."""
+"""A finished diagram, what became of one request, and the names that its classes may be documented by."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import Drawing, KeptDrawing
 from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.page.switch import join_depths
+from torchrecorder.page.picture import fitted, join_depths
 from torchrecorder.request.values import DiagramRequest
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Diagram:
     sources: tuple[Path, ...] = ()
     """Files of the model's code; when one changes, the diagram may."""
     load_graph: Callable[[], Graph] = field(kw_only=True, repr=False)
-    """Gives the Graph, which is read from the cache only if somebody asks."""
+    """Gives the Graph, which is read from the cache only when it is needed."""
     steps: tuple[tuple[str, Drawing | KeptDrawing], ...] = ()
     """The drawings to switch between, each with its depth, if there are several; the first is `origin`."""
 
@@ -47,14 +47,14 @@ class Diagram:
         """The drawings to switch between, each with its depth; none if there is one drawing only."""
         return self._shown if len(self._shown) > 1 else ()
 
-    @property
+    @cached_property
     def drawings(self) -> tuple[Drawing, ...]:
-        """All that there is to see of it."""
+        """Every drawing that a page shows of it."""
         return tuple(drawing for _, drawing in self._shown)
 
     @property
     def drawing(self) -> Drawing:
-        """The drawing that is shown first; it is read from the cache only if somebody asks.
+        """The drawing that is shown first; it is read from the cache only when it is needed.
 
         Raises:
             FormatError: The cache was changed since the diagram was found in it.
@@ -127,8 +127,6 @@ class Diagram:
             urls: Addresses by class, for those of `classes` that have one. Only relative ones, `#…`, `http:`, `https:`
                 and `mailto:` become links.
         """
-        from torchrecorder.page.inline import fitted
-
         return fitted(self.drawing.svg, copy=copy, alt=alt, width=width, urls=urls)
 
     def standalone_svg(self) -> str:
@@ -174,7 +172,7 @@ class Diagram:
 
 
 def _json(diagram: Diagram) -> str:
-    from torchrecorder.graph import to_json
+    from torchrecorder.graph import to_json  # loads all that knows of Graphs
 
     return to_json(diagram.graph) + "\n"
 
@@ -206,11 +204,22 @@ class Outcome:
         shown = (self.diagram and self.diagram.digest, str(self.error), self.request.figure)
         return hashlib.sha256(repr(shown).encode()).hexdigest()
 
-    def at_hand(self) -> Outcome:
-        """Itself with its pictures read; with an error, if they went meanwhile and cannot be made again."""
+    def loaded(self) -> Outcome:
+        """Itself with its pictures read; with an error, if they have left the cache and cannot be made again."""
         try:
             if self.diagram is not None:
                 _ = self.diagram.drawings
             return self
         except TorchRecorderError as error:
             return replace(self, diagram=None, error=error)
+
+
+def names_of_class(cls: str) -> tuple[str, ...]:
+    """The dotted name of a class, then those it may be known by to users, the likeliest first.
+
+    Python calls a class by the module that defines it, documentation by the package that offers it:
+    `torch.nn.modules.linear.Linear` is `torch.nn.Linear` there. Whether a package offers it is not known here, so a
+    name says only where to look.
+    """
+    *package, name = cls.split(".")
+    return tuple(".".join((*package[:depth], name)) for depth in range(len(package), 0, -1))

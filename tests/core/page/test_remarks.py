@@ -3,7 +3,7 @@ from __future__ import annotations
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.errors import EngineNotFound, ForwardError, TargetNotFound, TorchMissing, WorkerCrashed
 from torchrecorder.graph import Graph
-from torchrecorder.page import Diagram, Outcome, concerns_build, message, remarks
+from torchrecorder.page import Diagram, Outcome, is_build_wide, message, reader_notes
 from torchrecorder.request import read_request
 
 
@@ -12,9 +12,9 @@ def no_graph() -> Graph:
 
 
 def test_what_no_page_can_be_blamed_for() -> None:
-    assert concerns_build(EngineNotFound("auto", "it is not there"))
-    assert concerns_build(TorchMissing("pkg.Net", "python"))
-    assert not concerns_build(TargetNotFound("pkg.Net", "pkg", "Net"))
+    assert is_build_wide(EngineNotFound("auto", "it is not there"))
+    assert is_build_wide(TorchMissing("pkg.Net", "python"))
+    assert not is_build_wide(TargetNotFound("pkg.Net", "pkg", "Net"))
 
 
 def test_last_words_are_part_of_the_message() -> None:
@@ -32,9 +32,9 @@ def test_remarks() -> None:
     drawing = Drawing("<svg/>", 1, 1, "", "", {"guessed": "the shape is a guess"}, ("a note",))
     error = ForwardError("Net", "ValueError: no")
     request = read_request("pkg.Net", {})
-    assert remarks(Outcome(request, Diagram(drawing, load_graph=no_graph), error)) == (
+    assert reader_notes(Outcome(request, Diagram(drawing, load_graph=no_graph), error)) == (
         "This diagram is not complete: the forward of Net failed: ValueError: no",
         "the shape is a guess",
         "a note",
     )
-    assert remarks(Outcome(request, None, error)) == ()
+    assert reader_notes(Outcome(request, None, error)) == ()
