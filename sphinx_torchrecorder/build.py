@@ -79,6 +79,8 @@ class Build:
         self.results: dict[DirectiveRequest, Outcome | OptionError] = {}
         self.signatures: dict[str, str] = {}
         """Of each document with diagrams: changes when what its page shows of them changes."""
+        self.signatures_before: dict[str, str] = {}
+        """What the pages were written with."""
         self.linked: frozenset[str] = frozenset()
         """The classes that have a page."""
         self.written: set[str] = set()
@@ -189,7 +191,7 @@ def keep_signatures(app: Sphinx, exception: Exception | None) -> None:
     build = build_of(app.env)
     if exception is not None or build.form == "nothing":
         return
-    before = _signatures_before(app)
+    before = build.signatures_before
     now = sorted(build.signatures.items())
     after = {name: signature if name in build.written else before.get(name, "") for name, signature in now}
     if after == before:
@@ -205,7 +207,12 @@ def _changed_documents(app: Sphinx, build: Build) -> list[str]:
     places = links.places(app, classes) if build.form == "inline" else {}
     build.linked = frozenset(places)
     build.signatures = signatures_of(build.results, places)
-    before = _signatures_before(app)
+    try:
+        kept = json.loads(_signatures_file(app).read_bytes())
+        build.signatures_before = dict(kept["documents"]) if kept["version"] == _SIGNATURES_VERSION else {}
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # without a readable file, a page too many is written
+    before = build.signatures_before
     return sorted(name for name, signature in build.signatures.items() if before.get(name) != signature)
 
 
@@ -231,15 +238,6 @@ def _linked_classes(result: Outcome | OptionError) -> tuple[str, ...]:
     if isinstance(result, Outcome) and result.diagram is not None and result.request.figure.links:
         return result.diagram.classes
     return ()
-
-
-def _signatures_before(app: Sphinx) -> dict[str, str]:
-    """What the pages were written with; nothing if there is no readable file, which only writes a page too many."""
-    try:
-        kept = json.loads(_signatures_file(app).read_bytes())
-        return dict(kept["documents"]) if kept["version"] == _SIGNATURES_VERSION else {}
-    except (OSError, ValueError, TypeError, KeyError):
-        return {}
 
 
 def _signatures_file(app: Sphinx) -> Path:

@@ -28,8 +28,8 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     """Connect every part."""
     for part in (config, figure, directive, build, links):
         part.setup(app)
-    app.connect("config-inited", _complete_config)
-    app.connect("html-page-context", _link_assets)
+    app.connect("config-inited", complete_config)
+    app.connect("html-page-context", link_assets)
     return {
         "version": __version__,
         "env_version": ENV_VERSION,
@@ -38,7 +38,8 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     }
 
 
-def _complete_config(app: Sphinx, config: Config) -> None:
+def complete_config(app: Sphinx, config: Config) -> None:
+    """Add our assets, and the Markdown fence where MyST reads Markdown."""
     # Our folder comes first: a project's own `torchrecorder.css` is copied over ours.
     config.html_static_path = [str(ASSETS), *config.html_static_path]
     # The bare Markdown fence that MkDocs knows: one page of text serves both tools.
@@ -46,7 +47,7 @@ def _complete_config(app: Sphinx, config: Config) -> None:
         config.myst_fence_as_directive = {*config.myst_fence_as_directive, directive.NAME}
 
 
-def _link_assets(
+def link_assets(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, object], doctree: nodes.document | None
 ) -> None:
     """Link the assets of this page; Sphinx adds a check sum to their addresses, so no browser keeps an old one."""

@@ -39,10 +39,11 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils nam
 
 def setup(app: Sphinx) -> None:
     """Make the picture known to builders of HTML."""
-    app.add_node(diagram_picture, html=(_visit_picture, None))
+    app.add_node(diagram_picture, html=(visit_picture, None))
 
 
-def _visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
+def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
+    """Write the HTML of a picture."""
     it: PagePicture = node["picture"]
     translator.body.append(contents(it.diagram, it.options, copy=it.copy, urls=addresses(node)) + "\n")
     raise nodes.SkipNode

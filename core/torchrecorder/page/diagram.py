@@ -75,8 +75,9 @@ class Diagram:
     @cached_property
     def classes(self) -> tuple[str, ...]:
         """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
-        origins = [it for _, it in self.steps] or [self.origin]
-        return tuple(dict.fromkeys(cls for it in origins for cls in it.classes))
+        if not self.steps:
+            return self.origin.classes
+        return tuple(dict.fromkeys(cls for _, it in self.steps for cls in it.classes))
 
     @property
     def text(self) -> str:
