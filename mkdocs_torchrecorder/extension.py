@@ -149,8 +149,8 @@ class SplitParagraphs(BlockProcessor):
             blocks.insert(0, "\n".join(rest))
 
     def _is_ours(self, line: str) -> bool:
-        found = _PLACEHOLDER.fullmatch(line.strip())
-        return found is not None and is_marker(_stored(self.parser.md, found[1]))
+        placeholder = _PLACEHOLDER.fullmatch(line.strip())
+        return placeholder is not None and is_marker(_stored(self.parser.md, placeholder[1]))
 
 
 class ShowIndented(Treeprocessor):
@@ -164,11 +164,12 @@ class ShowIndented(Treeprocessor):
             if code.text:
                 code.text = AtomicString(_PREFIXED_PLACEHOLDER.sub(self._raw, code.text))
 
-    def _raw(self, found: re.Match[str]) -> str:
-        raw = _raw_fence(self.md, found[2])
-        if raw is None:
-            return found[0]
-        return "\n".join((found["prefix"] + line).rstrip() for line in code_escape(raw).split("\n"))
+    def _raw(self, placeholder: re.Match[str]) -> str:
+        fences = marked_fences(_stored(self.md, placeholder[2]))
+        if len(fences) != 1:  # it is not ours
+            return placeholder[0]
+        lines = code_escape(fences[0].raw).split("\n")
+        return "\n".join((placeholder["prefix"] + line).rstrip() for line in lines)
 
 
 class FillMarkers(Postprocessor):
@@ -187,12 +188,6 @@ class FillMarkers(Postprocessor):
         """The HTML with figures; with markers, if they are filled later."""
         text = show_examples(text)
         return self._fill(self.md, text) if self._fill and marked_fences(text) else text
-
-
-def _raw_fence(md: Markdown, number: str) -> str | None:
-    """The fence behind a placeholder; None if it is not ours."""
-    fences = marked_fences(_stored(md, number))
-    return fences[0].raw if len(fences) == 1 else None
 
 
 def _stored(md: Markdown, number: str) -> str:

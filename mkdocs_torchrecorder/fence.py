@@ -185,12 +185,12 @@ def is_marker(text: str) -> bool:
 
 def marked_fences(text: str) -> list[Fence]:
     """The fences of the markers in a piece of HTML, in their order."""
-    return [_fence(found[1]) for found in _MARKER.finditer(text)] if _MARKER_START in text else []
+    return [_fence(match[1]) for match in _MARKER.finditer(text)] if _MARKER_START in text else []
 
 
 def replace_markers(text: str, replacement: Callable[[Fence], str]) -> str:
     """The HTML with something else in place of every marker."""
-    return _MARKER.sub(lambda found: replacement(_fence(found[1])), text)
+    return _MARKER.sub(lambda match: replacement(_fence(match[1])), text)
 
 
 def show_examples(text: str) -> str:

@@ -49,10 +49,10 @@ def _ask(get: Callable[..., Any], name: str, page_url: str) -> str | None:
     """What autorefs says of a name; up to version 1.3 an address, from then on with its title."""
     try:
         with _quiet(get.__module__):
-            found = get(name, from_url=page_url)
+            url = get(name, from_url=page_url)
     except KeyError:
         return None
-    return str(found[0] if isinstance(found, tuple) else found)
+    return str(url[0] if isinstance(url, tuple) else url)
 
 
 @contextmanager

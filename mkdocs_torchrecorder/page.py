@@ -43,7 +43,7 @@ class MarkdownPage:
     """As the reader of a warning knows it: its path below the folder of the documentation."""
     html: str
     source: Callable[[], str] = field(repr=False)
-    """Reads the text with the front matter; asked only if there is something to report."""
+    """Reads the text with the front matter; called only if there is something to report."""
     options: object = None
     """What its front matter says under `torchrecorder`."""
 

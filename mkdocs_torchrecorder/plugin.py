@@ -148,11 +148,11 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     def _read_settings(self, config: MkDocsConfig) -> Settings:
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
         try:
-            found = settings(root.resolve(), dict(self.config))
+            site = settings(root.resolve(), dict(self.config))
         except OptionError as error:
             raise ConfigurationError(f"torchrecorder: {error}") from error
-        _warn_of_place(found, Path(config.docs_dir).resolve())
-        return found
+        _warn_of_place(site, Path(config.docs_dir).resolve())
+        return site
 
     def _watch(self) -> None:
         if self._server is not None:

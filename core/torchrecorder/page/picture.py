@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from xml.sax.saxutils import quoteattr
 
 from torchrecorder.drawing.model import Drawing
 
@@ -45,6 +44,8 @@ def fitted(
 
     head, end, body = link(svg, urls, Doors(doors, prefix)).partition("</desc>")
     if alt:
+        from xml.sax.saxutils import quoteattr  # which loads what opens URLs
+
         head, end = _LABELS.sub(lambda _: f"aria-label={quoteattr(alt)}", head), ""
         head = _TITLES.sub("", head)
     elif copy > 1:
