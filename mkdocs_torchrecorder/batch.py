@@ -29,7 +29,7 @@ Results: TypeAlias = dict[Fence, Result]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class DrawnPages:
     """What became of all pages."""
 
     results: list[Results]
@@ -52,7 +52,7 @@ class Batch:
         return {file for outcome in outcomes if isinstance(outcome, Outcome) for file in outcome.sources}
 
 
-def draw(pages: Sequence[MarkdownPage], settings: Settings, lasting: LastingWorker | None = None) -> Batch:
+def draw(pages: Sequence[MarkdownPage], settings: Settings, lasting: LastingWorker | None = None) -> DrawnPages:
     """Draw what the markers of the pages ask for, and warn of what cannot be drawn.
 
     Args:
@@ -80,7 +80,7 @@ def draw(pages: Sequence[MarkdownPage], settings: Settings, lasting: LastingWork
             report.warn(entry.text, location, entry.details)
         else:
             report.info(entry.text)
-    return Batch(results, report.warnings, fatal_messages(result for _, result in placed))
+    return DrawnPages(results, report.warnings, fatal_messages(result for _, result in placed))
 
 
 def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, script: str | None = None) -> str:

@@ -76,10 +76,10 @@ class TorchRecorderExtension(Extension):
 
     def _fill(self, md: Markdown, html: str) -> str:
         page = page_of_markdown(md, html)
-        batch = draw([page], settings(Path.cwd(), self.getConfigs()))
-        if problems := batch.fatal(self.getConfig("on_error") == "raise"):
+        drawn = draw([page], settings(Path.cwd(), self.getConfigs()))
+        if problems := drawn.fatal(self.getConfig("on_error") == "raise"):
             raise DiagramsFailed("\n".join(problems))
-        return fill(html, batch.results[0])
+        return fill(html, drawn.results[0])
 
 
 def settings(root: Path, written: Mapping[str, Any]) -> Settings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from torchrecorder.page import Diagram, names_of_class
 
@@ -22,7 +22,7 @@ def nowhere(cls: str) -> str | None:
     return None
 
 
-def finder(plugins: Mapping[str, Any], page_url: str) -> Find:
+def finder(plugins: Mapping[str, object], page_url: str) -> Find:
     """Finds what autorefs finds.
 
     Args:
@@ -45,7 +45,7 @@ def addresses(diagram: Diagram, find: Find) -> dict[str, str]:
     return {cls: url for cls in diagram.classes if (url := find(cls))}
 
 
-def _ask(get: Callable[..., Any], name: str, page_url: str) -> str | None:
+def _ask(get: Callable[..., object], name: str, page_url: str) -> str | None:
     """What autorefs says of a name; up to version 1.3 an address, from then on with its title."""
     try:
         with _quiet(get.__module__):

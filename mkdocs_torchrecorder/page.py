@@ -75,16 +75,16 @@ def page_of_markdown(md: Markdown, html: str) -> MarkdownPage:
 def _page_of_zensical(md: Markdown, html: str) -> MarkdownPage | None:
     """Zensical leaves the page with a processor that does nothing else; this is not its public interface."""
     context = _registered(md.preprocessors, "rendering_context")
-    path = getattr(getattr(context, "page", None), "path", None)
+    page, config = getattr(context, "page", None), getattr(context, "config", None)
+    path, meta = getattr(page, "path", None), getattr(page, "meta", None)
     if not isinstance(path, str):
         return None
-    config, meta = getattr(context, "config", None), getattr(context.page, "meta", None)
     folder = config.get("docs_dir", "") if isinstance(config, Mapping) else ""
     options = meta.get(KEY) if isinstance(meta, Mapping) else None
     return MarkdownPage(path, html, lambda: _read(Path(folder, path)), options)
 
 
-def _registered(registry: Registry[Any], name: str) -> Any:
+def _registered(registry: Registry[Any], name: str) -> object:
     if name not in registry:
         return None
     return registry[name]

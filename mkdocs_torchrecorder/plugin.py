@@ -103,16 +103,16 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         if not self.config.enabled:
             return None
         pages = [page for file in files if (page := file.page) is not None and marked_fences(page.content or "")]
-        batch = draw([page_of_file(page.file, page.content or "") for page in pages], self._settings, self._lasting)
-        for page, results in zip(pages, batch.results, strict=True):
+        drawn = draw([page_of_file(page.file, page.content or "") for page in pages], self._settings, self._lasting)
+        for page, results in zip(pages, drawn.results, strict=True):
             self._results[page.file.src_uri] = results
             # Links to the names of figures lead somewhere: MkDocs, from 1.6 on, has looked for ids already.
             ids: set[str] | None = getattr(page, "present_anchor_ids", None)
             if ids is not None:
                 ids.update(anchor(it.request.figure.name) for it in results.values() if isinstance(it, Outcome))
-        self._sources |= batch.sources()
+        self._sources |= drawn.sources()
         self._watch()
-        if problems := batch.fatal(self.config.on_error == "raise"):
+        if problems := drawn.fatal(self.config.on_error == "raise"):
             raise PluginError("\n".join(problems))
         return env
 
