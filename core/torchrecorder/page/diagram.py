@@ -200,6 +200,17 @@ class Outcome:
     info: str = ""
     """Why the diagram may be out of date, though it most likely is not; for the log, not for a warning."""
 
+    @staticmethod
+    def of_depths(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
+        """What became of a request, from what became of each of its depths."""
+        if len(outcomes) == 1:
+            return outcomes[0]
+        drawn = [(str(one.request.drawing.depth), one.diagram) for one in outcomes if one.diagram is not None]
+        error = next((one.error for one in outcomes if one.error is not None), None)
+        sources = tuple(dict.fromkeys(file for one in outcomes for file in one.sources))
+        info = next((one.info for one in outcomes if one.info), "")
+        return Outcome(request, Diagram.of_depths(drawn) if drawn else None, error, sources, info)
+
     def signature(self) -> str:
         """Changes when what a page shows of the request changes."""
         shown = (self.diagram and self.diagram.digest, str(self.error), self.request.figure)

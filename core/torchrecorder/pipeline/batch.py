@@ -100,7 +100,9 @@ class Pipeline:
         self.has_worked = self.has_worked or batch.has_worked
         if not switches:
             return outcomes
-        return {request: _joined(request, [outcomes[one] for one in ones]) for request, ones in singles.items()}
+        return {
+            request: Outcome.of_depths(request, [outcomes[one] for one in ones]) for request, ones in singles.items()
+        }
 
     def _layers(self) -> Layers:
         settings = self.settings
@@ -110,17 +112,6 @@ class Pipeline:
             return Layers(committed[0], remote=remote, notes=self.store)
         copies = [Store(settings.cache / COPIES, is_shared=True)] if remote else []
         return Layers(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
-
-
-def _joined(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
-    """What became of all depths of a request."""
-    if len(outcomes) == 1:
-        return outcomes[0]
-    drawn = [(str(one.request.drawing.depth), one.diagram) for one in outcomes if one.diagram is not None]
-    error = next((one.error for one in outcomes if one.error is not None), None)
-    sources = tuple(dict.fromkeys(file for one in outcomes for file in one.sources))
-    info = next((one.info for one in outcomes if one.info), "")
-    return Outcome(request, Diagram.of_depths(drawn) if drawn else None, error, sources, info)
 
 
 @dataclass(slots=True, eq=False)

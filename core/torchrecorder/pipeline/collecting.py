@@ -54,7 +54,10 @@ def collect(docs: Path) -> Collected:
             raise CollectFailed(str(docs), reason if done.returncode else "it has no diagrams, or not our extension")
         rows = [json.loads(line) for line in collected.read_text(encoding="utf-8").splitlines()]
     requests = [_request_from_json(request) for row in rows for request in row["requests"]]
-    return Collected(_settings_from_json(rows[0]["settings"]), tuple(dict.fromkeys(requests)))
+    plain: dict[str, Any] = rows[0]["settings"]
+    paths = {name: Path(plain[name]) for name in _PATHS if plain[name] is not None}
+    settings = Settings(**{**plain, "path": tuple(plain["path"]), **paths})
+    return Collected(settings, tuple(dict.fromkeys(requests)))
 
 
 def write_requests(file: str, settings: Settings, requests: Sequence[DiagramRequest]) -> None:
@@ -89,8 +92,3 @@ def _request_from_json(data: Mapping[str, Any]) -> DiagramRequest:
     return DiagramRequest(
         RecordingRequest.from_json(data["recording"]), DrawingOptions(**drawing), timeout_s=data["timeout_s"]
     )
-
-
-def _settings_from_json(data: Mapping[str, Any]) -> Settings:
-    paths = {key: Path(data[key]) for key in _PATHS if data[key] is not None}
-    return Settings(**{**data, "path": tuple(data["path"]), **paths})
