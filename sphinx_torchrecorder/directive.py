@@ -87,14 +87,14 @@ class ShowDiagrams(SphinxPostTransform):
     It runs in the main process, before links are resolved (10) and images are collected (100). In an HTML page::
 
         <figure align="…" classes="torchrecorder …">              with `:align:` and `:class:`
-            <diagram_picture picture="Picture(…)">
+            <diagram_picture picture="PagePicture(…)">
                 <pending_xref reftarget="pkg.Class">              one for each class that has a page
                     <inline torchrecorder_class="pkg.Class">
             <caption>
             <legend>                                              if a reader should know more
                 <paragraph classes="torchrecorder-remark">
 
-    In place of `diagram_picture` stands, where the page has no room for it::
+    In place of `diagram_picture` it puts::
 
         <image uri="torchrecorder-….svg" alt="…">                 for builders that take pictures as files only
         <literal_block classes="torchrecorder-tree">              for text and man pages
@@ -106,7 +106,7 @@ class ShowDiagrams(SphinxPostTransform):
 
     default_priority = 5
 
-    def run(self, **kwargs: Any) -> None:  # docutils names its own parameters so
+    def run(self, **kwargs: Any) -> None:
         """Fill every figure of a page."""
         build = build_of(self.env)
         copies = CopyNumbers()
