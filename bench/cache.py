@@ -83,12 +83,12 @@ def recording(folder: Path) -> Iterator[tuple[str, str]]:
 
 def _timed(do: Callable[[], object]) -> tuple[float, object]:
     start = time.perf_counter()
-    found = do()
-    return time.perf_counter() - start, found
+    result = do()
+    return time.perf_counter() - start, result
 
 
 def _spent(folder: Path, count: int) -> float:
-    """The processor's time of a worker and all its jobs; without a layer, which nobody waits for when it ends."""
+    """The processor's time of a worker and all its jobs; without a layer, which is not waited for when it ends."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with Worker([str(folder)]) as worker:
         for request in REQUESTS[:count]:
@@ -123,7 +123,7 @@ def kills(folder: Path) -> Iterator[tuple[str, str]]:
     for _ in range(KILLS):
         seen += soak.kill_one(chance)
     soak.heal()
-    yield f"{KILLS} builds killed at any instant: nothing wrong, lost or damaged, no traceback", _said(seen)
+    yield f"{KILLS} builds killed at any instant: nothing wrong, lost or damaged, no traceback", _summary(seen)
 
 
 def real_kills(folder: Path) -> Iterator[tuple[str, str]]:
@@ -136,29 +136,29 @@ def real_kills(folder: Path) -> Iterator[tuple[str, str]]:
             process.wait(chance.uniform(0.2, 8))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
-        said = process.communicate()[1]
+        log = process.communicate()[1]
         seen += Counter(
             {
                 "killed" if process.returncode < 0 else "had ended": 1,
                 f"edited model: {soak.check(EDITED)}": 1,
                 f"other model: {soak.check(KEPT)}": 1,
-                "tracebacks": said.count("Traceback"),
+                "tracebacks": log.count("Traceback"),
                 "damaged files": len(soak.damaged()),
             }
         )
     soak.heal()
-    yield f"{REAL_KILLS} updates with torch killed at any instant: the same", _said(seen)
+    yield f"{REAL_KILLS} updates with torch killed at any instant: the same", _summary(seen)
 
 
 def together(folder: Path) -> Iterator[tuple[str, str]]:
     """Two builds on one cache, which share half of their work."""
     soak = Soak.make(folder / "project")
     processes = [soak.start("many", *map(str, span)) for span in ((1, 201), (101, 301))]
-    said = [process.communicate()[1] for process in processes]
+    log = [process.communicate()[1] for process in processes]
     found = fresh(soak, soak.requests(1, 301))
     yield (
         "two builds at once, 200 recordings each, 100 of them the same: 300 whole, 0 damaged",
-        (f"{found} whole, {len(soak.damaged())} damaged, {sum(map(len, said))} characters of errors"),
+        (f"{found} whole, {len(soak.damaged())} damaged, {sum(map(len, log))} characters of errors"),
     )
 
 
@@ -169,7 +169,7 @@ def damage(folder: Path) -> Iterator[tuple[str, str]]:
         for file in soak.files():
             if file.exists() and file.stat().st_size and seen["damages"] < DAMAGES:
                 seen += soak.damage_one(file, chance)
-    yield f"{DAMAGES} flipped or truncated files: no wrong picture", _said(seen)
+    yield f"{DAMAGES} flipped or truncated files: no wrong picture", _summary(seen)
 
 
 def full_disk(folder: Path) -> Iterator[tuple[str, str]]:
@@ -179,21 +179,21 @@ def full_disk(folder: Path) -> Iterator[tuple[str, str]]:
         soak.edit("soak_edited", WIDTHS[largest // 200 % 2])
         shutil.rmtree(soak.cache)
         process = soak.start("limited", str(largest))
-        _, said = process.communicate()
+        _, log = process.communicate()
         seen += Counter(
             {
                 "builds": 1,
                 f"model: {soak.check(EDITED)}": 1,
                 f"model: {soak.check(KEPT)}": 1,
-                "tracebacks": said.count("Traceback"),
+                "tracebacks": log.count("Traceback"),
                 "damaged files": len(soak.damaged()),
             }
         )
         soak.heal()
-    yield "40 builds on a disk that is full sooner or later: the same", _said(seen)
+    yield "40 builds on a disk that is full sooner or later: the same", _summary(seen)
 
 
-def _said(seen: Counter[str]) -> str:
+def _summary(seen: Counter[str]) -> str:
     counts = {"tracebacks": 0, "damaged files": 0} | dict(seen)
     wrong = sum(count for name, count in seen.items() if name.endswith("wrong"))
     return ", ".join([f"{count} {name}" for name, count in sorted(counts.items())] + [f"{wrong} wrong"])

@@ -79,16 +79,16 @@ def rows() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="torchrecorder-bench-") as folder:
         root = Path(folder)
         write(root)
-        for tool in _SAID:
+        for tool in _ROWS:
             _built(tool, root)
-            found = [_built(tool, root) for _ in range(_REPEAT)]
-            least = min(found, key=lambda it: sum(it["spent"].values()))
+            builds = [_built(tool, root) for _ in range(_REPEAT)]
+            least = min(builds, key=lambda it: sum(it["spent"].values()))
             own = sum(least["spent"].values()) * 1e3
-            yield f"{_SAID[tool]}: {own:5.1f} ms (goal 10)"
-            yield f"    importing it: {min(it['importing'] for it in found) * 1e3:.0f} ms; loaded: {least['loaded']}"
+            yield f"{_ROWS[tool]}: {own:5.1f} ms (goal 10)"
+            yield f"    importing it: {min(it['importing'] for it in builds) * 1e3:.0f} ms; loaded: {least['loaded']}"
 
 
-_SAID = {
+_ROWS = {
     "sphinx": "Sphinx, nothing changed, no page read or written",
     "sphinx-all": "Sphinx, every page read and written again (-E -a)",
     "mkdocs": "MkDocs, which reads and writes every page always",
@@ -100,9 +100,12 @@ def write(root: Path) -> None:
     names = [f"page{i}" for i in range(PAGES)]
     models = {name: [f"nets.Net({2 + i * DIAGRAMS + n})" for n in range(DIAGRAMS)] for i, name in enumerate(names)}
     toc = "\n".join(f"   {name}" for name in names)
-    rst = {name: [f".. torchrecorder:: {model}\n   :shape: 1,8\n" for model in found] for name, found in models.items()}
+    rst = {
+        name: [f".. torchrecorder:: {model}\n   :shape: 1,8\n" for model in targets] for name, targets in models.items()
+    }
     fences = {
-        name: [f"```torchrecorder\n{model}\n:shape: 1,8\n```\n" for model in found] for name, found in models.items()
+        name: [f"```torchrecorder\n{model}\n:shape: 1,8\n```\n" for model in targets]
+        for name, targets in models.items()
     }
     files = {
         "src/nets.py": _NETS,
@@ -122,9 +125,9 @@ def _built(tool: str, root: Path) -> dict[str, Any]:
     command = [sys.executable, __file__, tool, str(root)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert found["figures"] == PAGES * DIAGRAMS, found
-    return found
+    reading: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert reading["figures"] == PAGES * DIAGRAMS, reading
+    return reading
 
 
 def build(tool: str, root: Path) -> None:
@@ -144,12 +147,12 @@ def _sphinx(root: Path, clock: Clock, everything: bool) -> tuple[float, Path]:
     for name in builtin_extensions:  # what Sphinx has loaded before it comes to ours
         import_module(name)
     start = time.process_time()
-    from sphinx_torchrecorder import directive, environment, extension, transform
+    from sphinx_torchrecorder import build, directive, extension
 
     importing = time.process_time() - start
     clock.watch(directive.DiagramDirective, "run")
-    clock.watch(transform.ShowDiagrams, "run")
-    clock.watch(environment.AskedCollector, "process_doc", "clear_doc", "merge_other")
+    clock.watch(directive.ShowDiagrams, "run")
+    clock.watch(build.RequestCollector, "process_doc", "clear_doc", "merge_other")
     clock.watch(extension, "setup_extension")
     source, out = root / "sphinx", root / "out-sphinx"
     quiet = {"status": io.StringIO(), "warning": sys.stderr}
@@ -175,12 +178,12 @@ def _mkdocs(root: Path, clock: Clock, _: bool) -> tuple[float, Path]:
     for name in ("mkdocs.contrib.search", "mkdocs.livereload", "markdown.extensions.toc"):
         import_module(name)
     start = time.process_time()
-    from mkdocs_torchrecorder import extension, plugin, processors
+    from mkdocs_torchrecorder import extension, page, plugin
 
     importing = time.process_time() - start
     clock.watch(extension.TorchRecorderExtension, "__init__", "extendMarkdown")
-    for name in ("KeepSource", "TakeFences", "SplitParagraphs", "ShowIndented", "FillMarkers"):
-        owner = getattr(processors, name)
+    steps = (extension.TakeFences, extension.SplitParagraphs, extension.ShowIndented, extension.FillMarkers)
+    for owner in (page.KeepSource, *steps):
         clock.watch(owner, "run", *(["test"] if hasattr(owner, "test") else []))
     for name in [name for name in vars(plugin.TorchRecorderPlugin) if name.startswith("on_")]:
         priority = getattr(getattr(plugin.TorchRecorderPlugin, name), "mkdocs_priority", None)

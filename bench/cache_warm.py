@@ -122,12 +122,12 @@ def _write(folder: Path, modules: dict[str, str]) -> None:
 
 def _least(work: Callable[[], None]) -> float:
     work()
-    found = []
+    times = []
     for _ in range(_REPEAT):
         start = time.process_time()
         work()
-        found.append(time.process_time() - start)
-    return min(found)
+        times.append(time.process_time() - start)
+    return min(times)
 
 
 _PROBE = """

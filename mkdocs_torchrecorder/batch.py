@@ -6,21 +6,19 @@ pictures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TypeAlias
 
-from mkdocs_torchrecorder.fence import Fence
+from mkdocs_torchrecorder.fence import Fence, marked_fences, marker, read_fence, replace_markers
 from mkdocs_torchrecorder.figure import error_box, figure
-from mkdocs_torchrecorder.header import read_fence
 from mkdocs_torchrecorder.links import Find, nowhere
-from mkdocs_torchrecorder.marker import marked_fences, marker, replace_markers
-from mkdocs_torchrecorder.page import KEY, Page
+from mkdocs_torchrecorder.page import KEY, MarkdownPage
 from mkdocs_torchrecorder.report import Report, show_progress
-from torchrecorder.errors import NotDrawn, OptionError, OutOfDate, TorchRecorderError
-from torchrecorder.page import Copies, Outcome, concerns_build, message
+from torchrecorder.errors import OptionError
+from torchrecorder.page import CopyNumbers, Outcome, fatal_messages, log_entries, message
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, Settings, site_options
 from torchrecorder.worker.client import PersistentWorker
@@ -31,7 +29,7 @@ Results: TypeAlias = dict[Fence, Result]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class DrawnPages:
     """What became of all pages."""
 
     results: list[Results]
@@ -54,7 +52,7 @@ class Batch:
         return {file for outcome in outcomes if isinstance(outcome, Outcome) for file in outcome.sources}
 
 
-def draw(pages: Sequence[Page], settings: Settings, lasting: PersistentWorker | None = None) -> Batch:
+def draw(pages: Sequence[MarkdownPage], settings: Settings, lasting: PersistentWorker | None = None) -> DrawnPages:
     """Draw what the markers of the pages ask for, and warn of what cannot be drawn.
 
     Args:
@@ -65,21 +63,24 @@ def draw(pages: Sequence[Page], settings: Settings, lasting: PersistentWorker | 
     report = Report()
     wanted = [_requests(page, settings.options, report) for page in pages]
     pipeline = Pipeline(settings, None if lasting is None else lambda _: lasting.open(settings))
-    requests = [request for asked in wanted for request in asked.values() if isinstance(request, DiagramRequest)]
+    requests = [it for of_page in wanted for it in of_page.values() if isinstance(it, DiagramRequest)]
     outcomes = pipeline.run(requests, show_progress)
     results = [
-        {fence: outcomes[it] if isinstance(it, DiagramRequest) else it for fence, it in asked.items()}
-        for asked in wanted
+        {fence: outcomes[it] if isinstance(it, DiagramRequest) else it for fence, it in of_page.items()}
+        for of_page in wanted
     ]
-    report.doubts(outcome.info for outcome in outcomes.values())
-    _report(pages, results, report)
-    for text in pipeline.problems().values():
-        report.warn(text)
-    if pipeline.cache.notice:
-        report.say(pipeline.cache.notice)
-    errors = [outcome.error for outcome in outcomes.values()]
-    stale = [message(error) for error in errors if isinstance(error, OutOfDate) and error.is_fatal]
-    return Batch(results, report.warnings, stale)
+    placed = [
+        ((page, fence), result)
+        for page, of_page in zip(pages, results, strict=True)
+        for fence, result in of_page.items()
+    ]
+    for entry in log_entries(placed, pipeline.problems(), pipeline.cache.notice):
+        if entry.kind:
+            location = "" if entry.place is None else entry.place[0].location(entry.place[1])
+            report.warn(entry.text, location, entry.details)
+        else:
+            report.info(entry.text)
+    return DrawnPages(results, report.warnings, fatal_messages(result for _, result in placed))
 
 
 def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, script: str | None = None) -> str:
@@ -91,7 +92,7 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
         find: Knows the pages that pictures link to.
         script: Address of the script, seen from the page; None if it has none, and no style sheet either.
     """
-    copies = Copies()
+    copies = CopyNumbers()
 
     def shown(fence: Fence) -> str:
         result = results.get(fence)
@@ -100,9 +101,12 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
         if isinstance(result, OptionError):
             body = read_fence(fence)
             return error_box(body.target, "\n".join(result.problems), body.options.get("name") or "")
-        result = _at_hand(result)
-        copy = copies.add(result.diagram) if result.diagram else 1
-        return figure(result, copy, find, can_hide=script is not None)
+        outcome = result.loaded()
+        if outcome.error is not None and outcome.error is not result.error:  # its pictures have left the cache
+            text = f"{outcome.request.recording.target}: {message(outcome.error)}"
+            Report().warn(text, details=outcome.error.details())
+        copy = copies.add(outcome.diagram) if outcome.diagram else 1
+        return figure(outcome, copy, find, can_hide=script is not None)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
@@ -111,27 +115,18 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
     return f'{before}{end}<script src="{escape(script)}" defer></script>{after}'
 
 
-def _at_hand(outcome: Outcome) -> Outcome:
-    """The outcome with its pictures read; warns if they went meanwhile and cannot be made again."""
-    found = outcome.at_hand()
-    if found.error is not None and found.error is not outcome.error:
-        text = f"{outcome.request.recording.target}: {message(found.error)}"
-        Report().warn(text, details=found.error.details())
-    return found
-
-
-def _requests(page: Page, site: Mapping[str, str], report: Report) -> dict[Fence, DiagramRequest | OptionError]:
-    here = {**site, **_page_options(page, report)}
-    asked: dict[Fence, DiagramRequest | OptionError] = {}
+def _requests(page: MarkdownPage, site: Mapping[str, str], report: Report) -> dict[Fence, DiagramRequest | OptionError]:
+    options = {**site, **_page_options(page, report)}
+    requests: dict[Fence, DiagramRequest | OptionError] = {}
     for fence in marked_fences(page.html):
         try:
-            asked[fence] = read_fence(fence).request(here)
+            requests[fence] = read_fence(fence).request(options)
         except OptionError as error:
-            asked[fence] = error
-    return asked
+            requests[fence] = error
+    return requests
 
 
-def _page_options(page: Page, report: Report) -> dict[str, str]:
+def _page_options(page: MarkdownPage, report: Report) -> dict[str, str]:
     """The options in a page's front matter; a wrong one is warned of once and left out."""
     if page.options is None:
         return {}
@@ -142,22 +137,3 @@ def _page_options(page: Page, report: Report) -> dict[str, str]:
     for problem in wrong:
         report.warn(f"in the front matter, {problem}", page.location())
     return good
-
-
-def _report(pages: Sequence[Page], results: Sequence[Results], report: Report) -> None:
-    concerned: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
-    for page, fence, error in _errors(pages, results):
-        if concerns_build(error):
-            concerned.setdefault(type(error), []).append(error)
-        else:
-            report.warn(message(error), page.location(fence), error.details())
-    for errors in concerned.values():
-        report.warn(message(errors[0], missing=len(errors)))
-
-
-def _errors(pages: Sequence[Page], results: Sequence[Results]) -> Iterator[tuple[Page, Fence, TorchRecorderError]]:
-    for page, of_page in zip(pages, results, strict=True):
-        for fence, result in of_page.items():
-            error = result if isinstance(result, OptionError) else result.error
-            if error is not None and not isinstance(error, NotDrawn):
-                yield page, fence, error

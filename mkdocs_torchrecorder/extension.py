@@ -1,21 +1,38 @@
 """The Python-Markdown extension: everything MkDocs' plugin is not needed for.
 
+A fence becomes a placeholder of Markdown's own stash, as in every extension that takes code. That happens before it is
+known whether the fence is meant or only shown in an indented code block, so the stash holds a marker, and nothing is
+drawn before the HTML is finished:
+
+    KeepSource       (100)  the text as it was given, for warnings that name a line
+    TakeFences        (26)  ```torchrecorder … ```  ->  a placeholder, for which the stash holds the marker
+    SplitParagraphs   (12)  a placeholder in a paragraph  ->  a paragraph of its own
+    ShowIndented      (50)  <pre><code> placeholder  ->  <pre><code> the fence as it was written
+    FillMarkers        (1)  <div class="torchrecorder-marker">  ->  <figure class="torchrecorder">
+
 Alone (Python-Markdown, Zensical) it draws the diagrams of each page when the page is converted. The plugin has it leave
 its markers in the HTML, and draws all of them in one go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element, SubElement
 
 from markdown import Markdown
+from markdown.blockprocessors import BlockProcessor
 from markdown.extensions import Extension
+from markdown.postprocessors import Postprocessor
+from markdown.preprocessors import Preprocessor
+from markdown.treeprocessors import Treeprocessor
+from markdown.util import HTML_PLACEHOLDER, AtomicString, code_escape
 
 from mkdocs_torchrecorder.batch import draw, fill
-from mkdocs_torchrecorder.page import page_of_markdown
-from mkdocs_torchrecorder.processors import FillMarkers, KeepSource, ShowIndented, SplitParagraphs, TakeFences
+from mkdocs_torchrecorder.fence import LANGUAGE, find_fences, is_marker, marked_fences, marker, show_examples
+from mkdocs_torchrecorder.page import KeepSource, page_of_markdown
 from mkdocs_torchrecorder.report import DiagramsFailed, Report
 from torchrecorder.errors import OptionError
 from torchrecorder.request import SITE_SETTINGS, Settings, SiteSetting, site_settings
@@ -23,6 +40,9 @@ from torchrecorder.request import SITE_SETTINGS, Settings, SiteSetting, site_set
 ON_ERROR = SiteSetting(
     "on_error", "`warn` and show a box in the page, or `raise` and end the build.", "warn", ("warn", "raise")
 )
+
+_PLACEHOLDER = re.compile(HTML_PLACEHOLDER % "([0-9]+)")
+_PREFIXED_PLACEHOLDER = re.compile(f"(?m)^(?P<prefix>.*){_PLACEHOLDER.pattern}")
 
 
 class TorchRecorderExtension(Extension):
@@ -51,10 +71,10 @@ class TorchRecorderExtension(Extension):
 
     def _fill(self, md: Markdown, html: str) -> str:
         page = page_of_markdown(md, html)
-        batch = draw([page], settings(Path.cwd(), self.getConfigs()))
-        if problems := batch.fatal(self.getConfig("on_error") == "raise"):
+        drawn = draw([page], settings(Path.cwd(), self.getConfigs()))
+        if problems := drawn.fatal(self.getConfig("on_error") == "raise"):
             raise DiagramsFailed("\n".join(problems))
-        return fill(html, batch.results[0])
+        return fill(html, drawn.results[0])
 
 
 def settings(root: Path, written: Mapping[str, Any]) -> Settings:
@@ -73,3 +93,91 @@ def settings(root: Path, written: Mapping[str, Any]) -> Settings:
     if wrong:
         raise OptionError(tuple(f"{name}: {problem}" for name, problems in wrong.items() for problem in problems))
     return found
+
+
+class TakeFences(Preprocessor):
+    """Takes our fences out of the text. After snippets (32) were put in, before other fences (25) are taken."""
+
+    name, priority = "torchrecorder_fences", 26
+
+    def run(self, lines: list[str]) -> list[str]:
+        """The lines with one placeholder for each fence."""
+        if not any(LANGUAGE in line for line in lines):
+            return lines
+        left: list[str] = []
+        done = 0
+        for place in find_fences(lines):
+            left += [*lines[done : place.start], place.prefix + self.md.htmlStash.store(marker(place.fence))]
+            done = place.end
+        return left + lines[done:]
+
+
+class SplitParagraphs(BlockProcessor):
+    """Ends the paragraph before a fence that follows without an empty line: a figure inside of `<p>` is not valid HTML.
+
+    Just before paragraphs (10) are made, when lists and quotes have taken what is theirs.
+    """
+
+    name, priority = "torchrecorder_paragraphs", 12
+
+    def test(self, parent: Element, block: str) -> bool:
+        """Whether one of the lines is a placeholder of ours."""
+        return any(self._is_ours(line) for line in block.split("\n"))
+
+    def run(self, parent: Element, blocks: list[str]) -> None:
+        """Make a paragraph of the first such line alone."""
+        lines = blocks.pop(0).split("\n")
+        at = next(i for i, line in enumerate(lines) if self._is_ours(line))
+        if at:
+            self.parser.parseBlocks(parent, ["\n".join(lines[:at])])
+        SubElement(parent, "p").text = lines[at].strip()
+        if rest := lines[at + 1 :]:
+            blocks.insert(0, "\n".join(rest))
+
+    def _is_ours(self, line: str) -> bool:
+        placeholder = _PLACEHOLDER.fullmatch(line.strip())
+        return placeholder is not None and is_marker(_stored(self.parser.md, placeholder[1]))
+
+
+class ShowIndented(Treeprocessor):
+    """Gives back the fences in indented code, before it is highlighted (30)."""
+
+    name, priority = "torchrecorder_indented", 50
+
+    def run(self, root: Element) -> None:
+        """Put the text of fences into the text of code."""
+        for code in root.iterfind(".//pre/code"):
+            if code.text:
+                code.text = AtomicString(_PREFIXED_PLACEHOLDER.sub(self._raw, code.text))
+
+    def _raw(self, placeholder: re.Match[str]) -> str:
+        fences = marked_fences(_stored(self.md, placeholder[2]))
+        if len(fences) != 1:  # it is not ours
+            return placeholder[0]
+        lines = code_escape(fences[0].raw).split("\n")
+        return "\n".join((placeholder["prefix"] + line).rstrip() for line in lines)
+
+
+class FillMarkers(Postprocessor):
+    """Puts figures in place of the markers, at the very end, when the stash has gone into the HTML.
+
+    Markdown's table of contents runs this on pieces of headings too; what holds no marker is left alone.
+    """
+
+    name, priority = "torchrecorder_figures", 1
+
+    def __init__(self, md: Markdown, fill: Callable[[Markdown, str], str] | None) -> None:
+        super().__init__(md)
+        self._fill = fill
+
+    def run(self, text: str) -> str:
+        """The HTML with figures; with markers, if they are filled later."""
+        text = show_examples(text)
+        return self._fill(self.md, text) if self._fill and marked_fences(text) else text
+
+
+def _stored(md: Markdown, number: str) -> str:
+    """The text behind a placeholder; empty if there is none."""
+    stash = md.htmlStash.rawHtmlBlocks
+    stored = stash[int(number)] if int(number) < len(stash) else None
+    return stored if isinstance(stored, str) else ""

@@ -1,19 +1,19 @@
 """The HTML of a diagram: a figure, or a box that says why there is none.
 
 It looks right without a style sheet, because Python-Markdown alone cannot bring one: what a figure needs stands in
-`style` attributes, and colours are the page's own or take them as `var(--torchrecorder-…)` from whoever sets them.
+`style` attributes, and colours are the page's own, or `var(--torchrecorder-…)` where a style sheet sets them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from html import escape
 
 from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.page import Outcome, contents, remarks
+from torchrecorder.page import Outcome, contents, reader_notes
 
 _FIGURE = "width:auto;max-width:100%;margin:1.5em 0;text-align:"
-_REMARK = "display:block;margin-top:.4em"
+_NOTE = "display:block;margin-top:.4em"
 _BOX = (
     "margin:1.5em 0;padding:.6em 1em;border:1px solid;border-left-width:.3em;border-radius:.2em;overflow-wrap:anywhere;"
     "border-color:var(--torchrecorder-error,#d1242f);text-align:left;background:rgba(209,36,47,.06)"
@@ -37,11 +37,15 @@ def figure(outcome: Outcome, copy: int, find: Find = nowhere, *, can_hide: bool 
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
     urls = addresses(outcome.diagram, find) if options.links else {}
     shown = contents(outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide)
-    return f"<figure{attributes}>{shown}{_caption(outcome)}</figure>"
+    caption = escape(options.caption)
+    for i, text in enumerate(reader_notes(outcome)):
+        style = f"{_NOTE};font-weight:bold" if i == 0 and outcome.error else _NOTE
+        caption += f'<small class="torchrecorder-remark" style="{style}">{escape(text)}</small>'
+    return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 
 def error_box(target: str, reason: str, name: str = "") -> str:
-    """A box that nobody overlooks, in place of a figure; it keeps the name, so that links to it still lead there."""
+    """A box in place of a figure; it keeps the name, so that links to it still lead there."""
     title = f"No diagram of <code>{escape(target)}</code>" if target else "No diagram"
     lines = "<br>".join(map(escape, reason.splitlines()))
     return f"<div{_attributes(name, ('torchrecorder-error',), _BOX)}><strong>{title}</strong><br>{lines}</div>"
@@ -52,18 +56,7 @@ def anchor(name: str) -> str:
     return "-".join(name.split())
 
 
-def _caption(outcome: Outcome) -> str:
-    text = "".join([escape(outcome.request.figure.caption), *_remarks(outcome)])
-    return f"<figcaption>{text}</figcaption>" if text else ""
-
-
-def _remarks(outcome: Outcome) -> Iterator[str]:
-    for i, text in enumerate(remarks(outcome)):
-        style = f"{_REMARK};font-weight:bold" if i == 0 and outcome.error else _REMARK
-        yield f'<small class="torchrecorder-remark" style="{style}">{escape(text)}</small>'
-
-
 def _attributes(name: str, classes: Iterable[str], style: str) -> str:
-    """`data-search-exclude` keeps the words of a picture out of the index of Material and Zensical."""
+    # `data-search-exclude` keeps the words of a picture out of the index of Material and Zensical.
     id_ = f' id="{escape(anchor(name))}"' if name else ""
     return f'{id_} class="{escape(" ".join(classes))}" style="{escape(style)}" data-search-exclude'

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from torchrecorder.page import Diagram, names_of_class
 
@@ -18,11 +18,11 @@ Find: TypeAlias = Callable[[str], str | None]
 
 
 def nowhere(cls: str) -> str | None:
-    """Finds nothing, where nobody knows of pages."""
+    """Finds nothing, where there is no autorefs."""
     return None
 
 
-def finder(plugins: Mapping[str, Any], page_url: str) -> Find:
+def finder(plugins: Mapping[str, object], page_url: str) -> Find:
     """Finds what autorefs finds.
 
     Args:
@@ -45,19 +45,19 @@ def addresses(diagram: Diagram, find: Find) -> dict[str, str]:
     return {cls: url for cls in diagram.classes if (url := find(cls))}
 
 
-def _ask(get: Callable[..., Any], name: str, page_url: str) -> str | None:
+def _ask(get: Callable[..., object], name: str, page_url: str) -> str | None:
     """What autorefs says of a name; up to version 1.3 an address, from then on with its title."""
     try:
         with _quiet(get.__module__):
-            found = get(name, from_url=page_url)
+            url = get(name, from_url=page_url)
     except KeyError:
         return None
-    return str(found[0] if isinstance(found, tuple) else found)
+    return str(url[0] if isinstance(url, tuple) else url)
 
 
 @contextmanager
 def _quiet(module: str) -> Iterator[None]:
-    """Keeps autorefs from warning of a class with several pages: nobody wrote a reference that could be mended."""
+    """Keeps autorefs from warning of a class with several pages: no author wrote a reference to correct."""
     logger = logging.getLogger(f"mkdocs.plugins.{module}")  # as plugins of MkDocs name theirs
     logger.addFilter(_reject)
     try:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markdown import Markdown
+from markdown.preprocessors import Preprocessor
 from markdown.util import Registry
 
 from mkdocs_torchrecorder.fence import Fence, find_line
-from mkdocs_torchrecorder.processors import KeepSource
 
 if TYPE_CHECKING:
     from mkdocs.structure.files import File
@@ -23,15 +23,27 @@ if TYPE_CHECKING:
 KEY = "torchrecorder"
 
 
+class KeepSource(Preprocessor):
+    """Remembers the text as it was given, before any other processor (30) changes it, for warnings that name a line."""
+
+    name, priority = "torchrecorder_source", 100
+    text = ""
+
+    def run(self, lines: list[str]) -> list[str]:
+        """The lines as they are."""
+        self.text = "\n".join(lines)
+        return lines
+
+
 @dataclass(frozen=True, slots=True)
-class Page:
+class MarkdownPage:
     """A page, or a piece of Markdown that belongs to none."""
 
     name: str
     """As the reader of a warning knows it: its path below the folder of the documentation."""
     html: str
     source: Callable[[], str] = field(repr=False)
-    """Reads the text with the front matter; asked only if there is something to report."""
+    """Reads the text with the front matter; called only if there is something to report."""
     options: object = None
     """What its front matter says under `torchrecorder`."""
 
@@ -43,40 +55,36 @@ class Page:
         return f"{self.name}:{line}" if line else self.name
 
 
-def page_of_file(file: File, html: str) -> Page:
+def page_of_file(file: File, html: str) -> MarkdownPage:
     """A page of MkDocs."""
     meta = file.page.meta if file.page is not None else {}
-    return Page(file.src_uri, html, lambda: _read_file(file), meta.get(KEY))
+    return MarkdownPage(file.src_uri, html, lambda: _read_file(file), meta.get(KEY))
 
 
-def page_of_markdown(md: Markdown, html: str) -> Page:
+def page_of_markdown(md: Markdown, html: str) -> MarkdownPage:
     """The page that this Markdown has just converted."""
-    for find in (_from_mkdocs, _from_zensical):
-        if (page := find(md, html)) is not None:
-            return page
+    # MkDocs and ProperDocs leave the file with the processor that resolves links.
+    if (file := getattr(_registered(md.treeprocessors, "relpath"), "file", None)) is not None:
+        return page_of_file(file, html)
+    if (page := _page_of_zensical(md, html)) is not None:
+        return page
     text = str(getattr(_registered(md.preprocessors, KeepSource.name), "text", ""))
-    return Page("", html, lambda: text)
+    return MarkdownPage("", html, lambda: text)
 
 
-def _from_mkdocs(md: Markdown, html: str) -> Page | None:
-    """MkDocs and ProperDocs leave the file with the processor that resolves links."""
-    file = getattr(_registered(md.treeprocessors, "relpath"), "file", None)
-    return None if file is None else page_of_file(file, html)
-
-
-def _from_zensical(md: Markdown, html: str) -> Page | None:
+def _page_of_zensical(md: Markdown, html: str) -> MarkdownPage | None:
     """Zensical leaves the page with a processor that does nothing else; this is not its public interface."""
     context = _registered(md.preprocessors, "rendering_context")
-    path = getattr(getattr(context, "page", None), "path", None)
+    page, config = getattr(context, "page", None), getattr(context, "config", None)
+    path, meta = getattr(page, "path", None), getattr(page, "meta", None)
     if not isinstance(path, str):
         return None
-    config, meta = getattr(context, "config", None), getattr(context.page, "meta", None)
     folder = config.get("docs_dir", "") if isinstance(config, Mapping) else ""
     options = meta.get(KEY) if isinstance(meta, Mapping) else None
-    return Page(path, html, lambda: _read(Path(folder, path)), options)
+    return MarkdownPage(path, html, lambda: _read(Path(folder, path)), options)
 
 
-def _registered(registry: Registry[Any], name: str) -> Any:
+def _registered(registry: Registry[Any], name: str) -> object:
     if name not in registry:
         return None
     return registry[name]

@@ -18,9 +18,9 @@ from mkdocs.utils import get_relative_url
 from mkdocs_torchrecorder.batch import Results, draw, fill
 from mkdocs_torchrecorder.config import TorchRecorderConfig
 from mkdocs_torchrecorder.extension import TorchRecorderExtension, settings
+from mkdocs_torchrecorder.fence import marked_fences
 from mkdocs_torchrecorder.figure import anchor
 from mkdocs_torchrecorder.links import finder
-from mkdocs_torchrecorder.marker import marked_fences
 from mkdocs_torchrecorder.page import page_of_file
 from mkdocs_torchrecorder.report import Report
 from torchrecorder.errors import OptionError
@@ -45,7 +45,21 @@ AFTER_SEARCH = -95
 
 
 class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-untyped-call] # of MkDocs
-    """Draws the diagrams of a site."""
+    """Draws the diagrams of a site.
+
+    MkDocs calls, in this order:
+
+    - `on_startup`: a server gets a worker that outlives its builds;
+    - `on_config`: the settings are read; every Markdown of the build gets the extension;
+    - `on_files`: the style sheet and the script become files of the site;
+    - `on_env`, when all pages are converted: the diagrams of the whole site are drawn, and failures reported;
+    - `on_page_context`, after the search plugin: the figures of a page replace its markers;
+    - `on_post_page`: the figures of other pages replace the markers that a blog has copied from them;
+    - `on_serve`, after a server's first build: it watches the files of the models;
+    - `on_shutdown`: the worker of a server ends.
+
+    A server's next builds begin at `on_config`.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +69,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         self._watched: set[Path] = set()
 
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
-        """Have a server's builds share a worker. That this is here has MkDocs keep the object between them."""
+        """Have a server's builds share a worker; that this method exists has MkDocs keep the plugin between them."""
         self._lasting = PersistentWorker() if command == "serve" else None
 
     def on_shutdown(self) -> None:
@@ -89,13 +103,16 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         if not self.config.enabled:
             return None
         pages = [page for file in files if (page := file.page) is not None and marked_fences(page.content or "")]
-        batch = draw([page_of_file(page.file, page.content or "") for page in pages], self._settings, self._lasting)
-        self._results = {page.file.src_uri: results for page, results in zip(pages, batch.results, strict=True)}
-        for page, results in zip(pages, batch.results, strict=True):
-            _add_anchors(page, results)
-        self._sources |= batch.sources()
+        drawn = draw([page_of_file(page.file, page.content or "") for page in pages], self._settings, self._lasting)
+        for page, results in zip(pages, drawn.results, strict=True):
+            self._results[page.file.src_uri] = results
+            # Links to the names of figures lead somewhere: MkDocs, from 1.6 on, has looked for ids already.
+            ids: set[str] | None = getattr(page, "present_anchor_ids", None)
+            if ids is not None:
+                ids.update(anchor(it.request.figure.name) for it in results.values() if isinstance(it, Outcome))
+        self._sources |= drawn.sources()
         self._watch()
-        if problems := batch.fatal(self.config.on_error == "raise"):
+        if problems := drawn.fatal(self.config.on_error == "raise"):
             raise PluginError("\n".join(problems))
         return env
 
@@ -109,7 +126,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         return context
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str | None:
-        """Put in the figures of other pages, which a blog shows as excerpts without asking any plugin."""
+        """Put in the figures of other pages, which a blog shows as excerpts without calling any plugin."""
         if not marked_fences(output):
             return output
         everything = {fence: result for results in self._results.values() for fence, result in results.items()}
@@ -124,41 +141,30 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         return server
 
     def _fill(self, html: str, results: Results, page: Page, config: MkDocsConfig) -> str:
-        """The script stands in the contents: themes that load a page into another run those of its contents only."""
+        # The script stands in the contents: themes that load a page into another run those of its contents only.
         script = get_relative_url(_FILES[SCRIPT], page.url)
         return fill(html, results, finder(config.plugins, page.url), script)
 
     def _read_settings(self, config: MkDocsConfig) -> Settings:
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
         try:
-            found = settings(root.resolve(), dict(self.config))
+            site = settings(root.resolve(), dict(self.config))
         except OptionError as error:
             raise ConfigurationError(f"torchrecorder: {error}") from error
-        _warn_of_place(found, Path(config.docs_dir).resolve())
-        return found
+        _warn_of_place(site, Path(config.docs_dir).resolve())
+        return site
 
     def _watch(self) -> None:
         if self._server is not None:
             for file in sorted(self._sources - self._watched):
-                if (seen := _to_watch(file)) is not None:
-                    self._server.watch(str(seen), recursive=False)
+                # For a file that is not there yet, the folder it may appear in.
+                if (place := next(filter(Path.exists, (file, file.parent)), None)) is not None:
+                    self._server.watch(str(place), recursive=False)
             self._watched |= self._sources
 
 
-def _to_watch(file: Path) -> Path | None:
-    """What a server can watch: for a file that is not there yet, the folder it may appear in."""
-    return next((place for place in (file, file.parent) if place.exists()), None)
-
-
-def _warn_of_place(found: Settings, docs: Path) -> None:
-    """Tell of a cache among the pages: MkDocs publishes it, and its server builds again at each write, for ever."""
-    for cache in filter(None, (found.committed, found.cache)):
+def _warn_of_place(settings: Settings, docs: Path) -> None:
+    """Warn of a cache among the pages: MkDocs publishes it, and its server builds again at each write, for ever."""
+    for cache in filter(None, (settings.committed, settings.cache)):
         if cache.resolve().is_relative_to(docs):
             Report().warn(f"the cache {cache} lies in docs_dir, where it is published and watched; move it")
-
-
-def _add_anchors(page: Page, results: Results) -> None:
-    """Tell MkDocs, from 1.6 on, that links to the names of figures lead somewhere: it has looked for ids already."""
-    ids: set[str] | None = getattr(page, "present_anchor_ids", None)
-    if ids is not None:
-        ids.update(anchor(result.request.figure.name) for result in results.values() if isinstance(result, Outcome))

@@ -1,13 +1,12 @@
 """What goes to the log: progress, and one warning for each diagram that failed.
 
 The logger's name makes MkDocs and ProperDocs count the warnings, so `--strict` fails; at every build until the cause is
-mended. Without them, Python shows warnings on the standard error output.
+gone. Without them, Python shows warnings on the standard error output.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 
 from torchrecorder.pipeline import Progress
 
@@ -30,25 +29,20 @@ class Report:
         Args:
             text: What happened.
             location: Page and line, as an editor understands them.
-            details: A traceback, for who looks closer.
+            details: A traceback, for those who debug.
         """
         self.warnings.append(f"{location}: torchrecorder: {text}" if location else f"torchrecorder: {text}")
         logger.warning("%s", self.warnings[-1])
         if details:
             logger.debug("%s", details)
 
-    def doubts(self, infos: Iterable[str]) -> None:
-        """Log why diagrams may be out of date, though they most likely are not; the empty ones say nothing."""
-        for info in dict.fromkeys(filter(None, infos)):
-            self.say(info)
-
-    def say(self, text: str) -> None:
-        """Log what nobody needs to mend."""
+    def info(self, text: str) -> None:
+        """Log what needs no action."""
         logger.info("torchrecorder: %s", text)
 
 
 def show_progress(progress: Progress) -> None:
-    """Log a step. A build in which nothing is recorded or drawn says nothing."""
+    """Log a step. A build in which nothing is recorded or drawn logs none."""
     if progress.stage == "recording":
         logger.info("torchrecorder: recording %d/%d: %s", progress.done + 1, progress.total, progress.target)
     else:

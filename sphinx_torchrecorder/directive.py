@@ -1,7 +1,7 @@
-"""The directive: keeps what is written and leaves a placeholder.
+"""The directive, and the transform that shows what became of it.
 
-Nothing is drawn here, nothing even checked: pages are read by several processes at once, in each of which torch would
-have to be loaded, and a page that is not read again must not lose its warnings.
+Nothing is drawn by the directive, nothing even checked: pages are read by several processes at once, in each of which
+torch would have to be loaded, and a page that is not read again must not lose its warnings.
 """
 
 from __future__ import annotations
@@ -11,13 +11,23 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
-from sphinx_torchrecorder.environment import Asked
-from sphinx_torchrecorder.nodes import diagram_placeholder
-from torchrecorder.request import OPTIONS, Body, read_body
+from sphinx_torchrecorder import figure
+from sphinx_torchrecorder.build import Build, DirectiveRequest, build_of, diagram_placeholder
+from sphinx_torchrecorder.report import warn
+from torchrecorder.errors import OptionError
+from torchrecorder.page import CopyNumbers, Outcome, failure
+from torchrecorder.request import OPTIONS, read_body
 
 NAME = "torchrecorder"
+
+
+def setup(app: Sphinx) -> None:
+    """Give the directive its name, and have every page pass through the transform."""
+    app.add_directive(NAME, DiagramDirective)
+    app.add_post_transform(ShowDiagrams)
 
 
 def _as_written(text: str | None) -> str | None:
@@ -32,7 +42,15 @@ class _AnyOption(dict[str, Callable[[str], Any]]):
 
 
 class DiagramDirective(SphinxDirective):
-    """`.. torchrecorder:: pkg.Net`, with the options of `torchrecorder.request.OPTIONS`."""
+    """`.. torchrecorder:: pkg.Net`, with the options of `torchrecorder.request.OPTIONS`.
+
+    It leaves a figure, so that `name`, `numfig` and translations work as for any other::
+
+        <figure classes="torchrecorder" ids="…" names="…">        the ids and names of `:name:`
+            <diagram_placeholder request="DirectiveRequest(…)">
+            <caption>                                             of `:caption:`
+                …
+    """
 
     optional_arguments = 1
     final_argument_whitespace = True  # pkg.Net(width=64, depth=2)
@@ -42,32 +60,103 @@ class DiagramDirective(SphinxDirective):
     )
 
     def run(self) -> list[nodes.Node]:
-        """A figure, so that `name`, `numfig` and translations work as for any other."""
+        """The figure."""
         body = read_body(self.content, self.arguments[0] if self.arguments else "", self.options)
         self.options = dict(body.options)
-        placeholder = diagram_placeholder(asked=self._asked(body))
-        figure = nodes.figure("", placeholder)
-        figure["classes"].append("torchrecorder")
-        self.set_source_info(figure)
+        request = DirectiveRequest(
+            self.env.docname, self.get_location(), body.target, tuple(body.options.items()), body.problems
+        )
+        placeholder = diagram_placeholder(request=request)
+        frame = nodes.figure("", placeholder)
+        frame["classes"].append("torchrecorder")
+        self.set_source_info(frame)
         self.set_source_info(placeholder)
-        figure += self._caption()
+        if text := self.options.get("caption"):
+            words, messages = self.parse_inline(text, lineno=self.lineno)
+            caption = nodes.caption(text, "", *words)
+            self.set_source_info(caption)
+            frame += [caption, *messages]
         if self.options.get("name"):
-            self.add_name(figure)
-        return [figure]
-
-    def _asked(self, body: Body) -> Asked:
-        return Asked(self.env.docname, self.get_location(), body.target, tuple(body.options.items()), body.problems)
-
-    def _caption(self) -> list[nodes.Node]:
-        text = self.options.get("caption")
-        if not text:
-            return []
-        words, messages = self.parse_inline(text, lineno=self.lineno)
-        caption = nodes.caption(text, "", *words)
-        self.set_source_info(caption)
-        return [caption, *messages]
+            self.add_name(frame)
+        return [frame]
 
 
-def setup(app: Sphinx) -> None:
-    """Give the directive its name."""
-    app.add_directive(NAME, DiagramDirective)
+class ShowDiagrams(SphinxPostTransform):
+    """Puts what the builder can show in place of the placeholders, for each page that is written.
+
+    It runs in the main process, before links are resolved (10) and images are collected (100). In an HTML page::
+
+        <figure align="…" classes="torchrecorder …">              with `:align:` and `:class:`
+            <diagram_picture picture="PagePicture(…)">
+                <pending_xref reftarget="pkg.Class">              one for each class that has a page
+                    <inline torchrecorder_class="pkg.Class">
+            <caption>
+            <legend>                                              if a reader should know more
+                <paragraph classes="torchrecorder-remark">
+
+    In place of `diagram_picture` it puts::
+
+        <image uri="torchrecorder-….svg" alt="…">                 for builders that take pictures as files only
+        <literal_block classes="torchrecorder-tree">              for text and man pages
+        <admonition classes="torchrecorder-error error">          for a diagram that failed
+        <paragraph><literal>                                      for builders that write no pages
+
+    Outside of HTML, `:table:` adds `<table classes="torchrecorder-layers">` behind the figure.
+    """
+
+    default_priority = 5
+
+    def run(self, **kwargs: Any) -> None:
+        """Fill every figure of a page."""
+        build = build_of(self.env)
+        copies = CopyNumbers()
+        for placeholder in list(self.document.findall(diagram_placeholder)):
+            request: DirectiveRequest = placeholder["request"]
+            frame = placeholder.parent
+            result = _loaded(build, request)
+            placeholder.replace_self(self._contents(frame, request, result, build, copies))
+            if build.form != "inline" and isinstance(result, Outcome):
+                self._add_table(frame, result)
+            if build.form == "text":
+                figure.unwrap(frame)
+            build.written.add(request.docname)
+
+    def _add_table(self, frame: nodes.Element, outcome: Outcome) -> None:
+        # Behind the figure, because a figure floats on paper and a long table does not.
+        if outcome.diagram is not None and outcome.request.drawing.table:
+            frame.parent.insert(frame.parent.index(frame) + 1, figure.table(outcome.diagram))
+
+    def _contents(
+        self,
+        frame: nodes.Element,
+        request: DirectiveRequest,
+        result: Outcome | OptionError | None,
+        build: Build,
+        copies: CopyNumbers,
+    ) -> nodes.Node:
+        if result is None:
+            return nodes.paragraph("", "", nodes.literal(request.target, request.target))
+        if isinstance(result, OptionError):
+            return figure.error_box(request.target, result)
+        options = result.request.figure
+        figure.dress(frame, options, build.form)
+        if result.diagram is None:
+            return figure.error_box(request.target, result.error)
+        figure.add_reader_notes(frame, result)
+        if build.form == "text":
+            return figure.tree(result.diagram)
+        if build.form == "image" and build.image_type:
+            return figure.image(result.diagram, options, self.env, request.docname, build.image_type)
+        copy = copies.add(result.diagram)
+        return figure.inline(frame, result.diagram, options, request.docname, copy, build.linked)
+
+
+def _loaded(build: Build, request: DirectiveRequest) -> Outcome | OptionError | None:
+    """The result with its pictures read; warns if they have left the cache and cannot be made again."""
+    result = build.results.get(request)
+    if not isinstance(result, Outcome):
+        return result
+    loaded = build.results[request] = result.loaded()
+    if loaded.error is not None and loaded.error is not result.error:
+        warn(failure(loaded.error, request.location))
+    return loaded

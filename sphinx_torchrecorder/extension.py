@@ -1,32 +1,59 @@
 """The parts of the extension, put together.
 
 directive    text of a page      -> placeholder in a figure; loads no torch, starts no process, writes no file
-environment  placeholder         -> what each document asks for, which survives until the next build
-batch        all documents       -> diagrams, in one go, after reading and before writing
-transform    placeholder         -> picture, image or text, as the builder can show it
+build        all placeholders    -> diagrams, in one go, after reading and before writing
+directive    placeholder         -> picture, image or text, as the builder can show it
+figure       picture             -> its HTML
 links        classes of pictures -> addresses of their pages, where Sphinx or intersphinx knows any
-assets       pages with figures  -> links to the style sheet and the script
+extension    pages with figures  -> links to the style sheet and the script, which the core keeps
 """
 
 from __future__ import annotations
 
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
+from sphinx.config import Config
 from sphinx.util.typing import ExtensionMetadata
 
-from sphinx_torchrecorder import assets, batch, config, directive, environment, links, myst, nodes, transform
+from sphinx_torchrecorder import build, config, directive, figure, links
 from torchrecorder import __version__
+from torchrecorder.page import ASSETS, SCRIPT, STYLE
 
-ENV_VERSION = 1
+ENV_VERSION = 2
 """Raised when what is kept in Sphinx's environment or in its doctrees changes; all pages are then read again."""
 
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
     """Connect every part."""
-    for part in (config, nodes, directive, environment, batch, transform, links, assets, myst):
+    for part in (config, figure, directive, build, links):
         part.setup(app)
+    app.connect("config-inited", complete_config)
+    app.connect("html-page-context", link_assets)
     return {
         "version": __version__,
         "env_version": ENV_VERSION,
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }
+
+
+def complete_config(app: Sphinx, config: Config) -> None:
+    """Add our assets, and the Markdown fence where MyST reads Markdown."""
+    # Our folder comes first: a project's own `torchrecorder.css` is copied over ours.
+    config.html_static_path = [str(ASSETS), *config.html_static_path]
+    # The bare Markdown fence that MkDocs knows: one page of text serves both tools.
+    if "myst_parser" in app.extensions:
+        config.myst_fence_as_directive = {*config.myst_fence_as_directive, directive.NAME}
+
+
+def link_assets(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, object], doctree: nodes.document | None
+) -> None:
+    """Link the assets of this page; Sphinx adds a check sum to their addresses, so no browser keeps an old one."""
+    if doctree is None or not isinstance(app.builder, StandaloneHTMLBuilder):
+        return
+    if any("torchrecorder" in frame["classes"] for frame in doctree.findall(nodes.figure)):
+        app.add_css_file(STYLE)
+    if any(node["picture"].options.zoom for node in doctree.findall(figure.diagram_picture)):
+        app.add_js_file(SCRIPT, loading_method="defer")

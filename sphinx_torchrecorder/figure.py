@@ -4,18 +4,49 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Container, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.writers.html5 import HTML5Translator
 
-from sphinx_torchrecorder.environment import Form, ImageType
-from sphinx_torchrecorder.links import reference
-from sphinx_torchrecorder.nodes import Picture, diagram_picture
+from sphinx_torchrecorder.build import Form, ImageType
+from sphinx_torchrecorder.links import addresses, reference
 from torchrecorder.errors import TorchRecorderError
-from torchrecorder.page import HEAD, Diagram, Outcome, cells, remarks
+from torchrecorder.page import TABLE_HEAD, Diagram, Outcome, contents, reader_notes, table_cells
 from torchrecorder.request import FigureOptions
+
+
+@dataclass(frozen=True, slots=True)
+class PagePicture:
+    """A diagram in its place in an HTML page; only its links are not known yet."""
+
+    diagram: Diagram
+    copy: int
+    """Counts the same picture in a page, for ids that are unique."""
+    options: FigureOptions
+
+
+class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
+    """A picture for HTML, in its attribute `picture`; its children are references to the classes it shows.
+
+    Not docutils' `raw`: Sphinx puts the words of raw HTML into the search index, and every label of every layer there
+    buries the pages that explain them.
+    """
+
+
+def setup(app: Sphinx) -> None:
+    """Make the picture known to builders of HTML."""
+    app.add_node(diagram_picture, html=(visit_picture, None))
+
+
+def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
+    """Write the HTML of a picture."""
+    it: PagePicture = node["picture"]
+    translator.body.append(contents(it.diagram, it.options, copy=it.copy, urls=addresses(node)) + "\n")
+    raise nodes.SkipNode
 
 
 def dress(frame: nodes.Element, options: FigureOptions, form: Form) -> None:
@@ -45,14 +76,14 @@ def inline(
         options: With another text for its `alt` or another width, perhaps.
         docname: The document that it stands in.
         copy: Counts the same picture in a page, for ids that are unique.
-        linked: The classes that have a page; nobody need look for the others again.
+        linked: The classes that have a page; there is no use in looking for the others again.
     """
     if options.align in ("left", "right"):  # text flows around, so the caption must not make the figure wider
         frame["width"] = options.width or f"{max(drawing.width for drawing in diagram.drawings):.0f}px"
         options = replace(options, width=options.width and "100%")
     classes = [cls for cls in diagram.classes if cls in linked] if options.links else []
     references = [reference(cls, docname) for cls in classes]
-    return diagram_picture("", *references, picture=Picture(diagram, copy, options))
+    return diagram_picture("", *references, picture=PagePicture(diagram, copy, options))
 
 
 def image(
@@ -79,11 +110,11 @@ def tree(diagram: Diagram) -> nodes.Node:
 
 def table(diagram: Diagram) -> nodes.table:
     """The layers as rows, for all that is not an HTML page."""
-    rows = [cells(row) for row in diagram.table]
-    widths = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
+    rows = [table_cells(row) for row in diagram.table]
+    widths = [max(map(len, column)) for column in zip(TABLE_HEAD, *rows, strict=True)]
     columns = (nodes.colspec(colwidth=width) for width in widths)
-    head, body = nodes.thead("", _row(HEAD)), nodes.tbody("", *map(_row, rows))
-    group = nodes.tgroup("", *columns, head, body, cols=len(HEAD))
+    head, body = nodes.thead("", _row(TABLE_HEAD)), nodes.tbody("", *map(_row, rows))
+    group = nodes.tgroup("", *columns, head, body, cols=len(TABLE_HEAD))
     return nodes.table("", group, classes=["torchrecorder-layers"])
 
 
@@ -91,21 +122,16 @@ def _row(texts: Sequence[str]) -> nodes.row:
     return nodes.row("", *(nodes.entry("", nodes.paragraph(text, text)) for text in texts))
 
 
-def missing(target: str, error: TorchRecorderError | None) -> nodes.Node:
-    """A box that nobody overlooks; an admonition, so every theme and every builder has a style for it."""
+def error_box(target: str, error: TorchRecorderError | None) -> nodes.Node:
+    """A box in place of a picture; an admonition, so every theme and every builder has a style for it."""
     title = f"No diagram of {target or 'a model'}"
     reason = error.summary() if error else "It was not drawn."
     classes = ["torchrecorder-error", "error"]
     return nodes.admonition("", nodes.title("", title), nodes.paragraph("", reason), classes=classes)
 
 
-def plain(target: str) -> nodes.Node:
-    """The bare name, for builders that write no pages."""
-    return nodes.paragraph("", "", nodes.literal(target, target))
-
-
-def add_remarks(frame: nodes.Element, outcome: Outcome) -> None:
+def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
     """Put under the caption what a reader should know of the picture."""
-    shown = [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in remarks(outcome)]
-    if shown:
-        frame += nodes.legend("", *shown)
+    notes = [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in reader_notes(outcome)]
+    if notes:
+        frame += nodes.legend("", *notes)

@@ -1,7 +1,7 @@
 """Links from a picture to the pages of its classes, found as Sphinx finds any other reference to a class.
 
 A reference has no words: its picture has them already, and Sphinx puts the words of references into the search index.
-Nobody wrote these references, so one that leads nowhere is no fault, and a wrong guess is worse than none.
+No author wrote these references, so one that leads nowhere is not a fault, and a wrong guess is worse than none.
 """
 
 from __future__ import annotations
@@ -55,15 +55,20 @@ def places(app: Sphinx, classes: Iterable[str]) -> dict[str, str]:
     """Where the pages of classes are, seen from the first page; when that changes, links of all pages do.
 
     Sphinx does not write a page again when the targets of its references have moved. For a picture, whose references
-    nobody sees in the source, we do.
+    are not in the source, we do.
     """
-    return {cls: _address(link) for cls in sorted(set(classes)) if (link := _find(app, cls)) is not None}
+    by_class: dict[str, str] = {}
+    for cls in sorted(set(classes)):
+        link = _resolve(app, reference(cls, app.config.root_doc), nodes.inline())
+        if isinstance(link, nodes.reference):
+            by_class[cls] = _address(link)
+    return by_class
 
 
 def setup(app: Sphinx) -> None:
     """Help to resolve our references, and only those."""
-    app.connect("missing-reference", _try_public_names, priority=_AFTER_OTHERS)
-    app.connect("warn-missing-reference", _is_silent)
+    app.connect("missing-reference", try_public_names, priority=_AFTER_OTHERS)
+    app.connect("warn-missing-reference", is_silent)
 
 
 def _address(link: nodes.reference) -> str:
@@ -74,39 +79,32 @@ def _address(link: nodes.reference) -> str:
     return "#" + uri.rpartition("#")[2] if uri.count("#") > 1 else uri
 
 
-def _find(app: Sphinx, cls: str) -> nodes.reference | None:
-    node = reference(cls, app.config.root_doc)
-    link = _resolve(app, node, nodes.inline())
-    return link if isinstance(link, nodes.reference) else None
-
-
 def _resolve(app: Sphinx, node: pending_xref, inner: nodes.Element) -> nodes.Node | None:
     """What Sphinx would make of a reference."""
     env = app.env
     domain = env.get_domain("py")
     try:
-        found: nodes.Node | None = domain.resolve_xref(
+        link: nodes.Node | None = domain.resolve_xref(
             env, node["refdoc"], app.builder, node["reftype"], node["reftarget"], node, inner
         )
-        if found is None:
-            found = app.emit_firstresult("missing-reference", env, node, inner, allowed_exceptions=(NoUri,))
-        return found
+        if link is None:
+            link = app.emit_firstresult("missing-reference", env, node, inner, allowed_exceptions=(NoUri,))
+        return link
     except NoUri:
         return None
 
 
-def _try_public_names(
-    app: Sphinx, env: BuildEnvironment, node: pending_xref, inner: nodes.Element
-) -> nodes.Node | None:
+def try_public_names(app: Sphinx, env: BuildEnvironment, node: pending_xref, inner: nodes.Element) -> nodes.Node | None:
+    """Resolve a reference of ours by another name of its class."""
     if _CLASS not in node:
         return None
     for name in names_of_class(node[_CLASS])[1:]:
         if _is_another(env, name):
             continue
         guess = pending_xref("", **{**node.attributes, "reftarget": name})
-        del guess[_CLASS]  # or we would be asked again
-        if (found := _resolve(app, guess, inner)) is not None:
-            return found
+        del guess[_CLASS]  # or we would be called again
+        if (link := _resolve(app, guess, inner)) is not None:
+            return link
     return None
 
 
@@ -120,10 +118,10 @@ def _is_another(env: BuildEnvironment, name: str) -> bool:
     if (entry := objects.get(name)) is None:
         return False
     place = (entry.docname, entry.node_id)
-    known = any(other.aliased and (other.docname, other.node_id) == place for other in objects.values())
-    return known or entry.objtype not in ("class", "exception")
+    has_alias = any(other.aliased and (other.docname, other.node_id) == place for other in objects.values())
+    return has_alias or entry.objtype not in ("class", "exception")
 
 
-def _is_silent(app: Sphinx, domain: Domain | None, node: pending_xref) -> bool | None:
-    """True for our references, which ends the search for somebody to warn of them, also where all are warned of."""
+def is_silent(app: Sphinx, domain: Domain | None, node: pending_xref) -> bool | None:
+    """True for our references, which keeps Sphinx from warning of them, also where it warns of all."""
     return True if _CLASS in node else None

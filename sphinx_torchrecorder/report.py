@@ -1,64 +1,91 @@
-"""Failures as Sphinx warnings, which `-W` counts and `suppress_warnings` can silence by `torchrecorder.<kind>`.
+"""What a build says in Sphinx's log: how far it is, and what failed.
 
-Warned at every build until mended: a build that fails once under `-W` and passes the next time has hidden the failure.
+Failures are Sphinx warnings, which `-W` counts and `suppress_warnings` can silence by `torchrecorder.<kind>`. They come
+at every build until the cause is gone: a build that fails once under `-W` and passes the next time has hidden it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
 
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
+from sphinx.util.display import status_iterator
 
-from sphinx_torchrecorder.environment import Asked
-from torchrecorder.errors import NotDrawn, OptionError, OutOfDate, TorchRecorderError
-from torchrecorder.page import Outcome, concerns_build, message
+from torchrecorder.errors import OptionError
+from torchrecorder.page import LogEntry, Outcome, fatal_messages, log_entries
+from torchrecorder.pipeline import Progress
 
 logger = logging.getLogger(__name__)
 
 _TYPE = "torchrecorder"
 
 
-def report(results: Mapping[Asked, Outcome | OptionError], problems: Mapping[str, str], notice: str) -> None:
+def report(results: Iterable[tuple[str, Outcome | OptionError]], problems: Mapping[str, str], notice: str) -> None:
     """Warn of each diagram that failed, where it is asked for; and of what concerns the whole build, once.
 
     Raises:
         ExtensionError: A diagram is out of date, and the settings say that this ends the build.
     """
-    _tell_doubts(results)
-    of_the_build: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
-    for asked, result in results.items():
-        error = result.error if isinstance(result, Outcome) else result
-        if error is None or isinstance(error, NotDrawn):
-            continue
-        if concerns_build(error):
-            of_the_build.setdefault(type(error), []).append(error)
+    results = list(results)
+    for entry in log_entries(results, problems, notice):
+        if entry.kind:
+            warn(entry)
         else:
-            warn(error, message(error), asked.location)
-    for errors in of_the_build.values():
-        warn(errors[0], message(errors[0], missing=len(errors)))
-    for kind, text in problems.items():
-        logger.warning("%s", text, type=_TYPE, subtype=kind)
-    if notice:
-        logger.info("torchrecorder: %s", notice)
-    _stop_if_stale(results)
+            logger.info("torchrecorder: %s", entry.text)
+    if fatal := fatal_messages(result for _, result in results):
+        raise ExtensionError("\n".join(fatal), modname=_TYPE)
 
 
-def _tell_doubts(results: Mapping[Asked, Outcome | OptionError]) -> None:
-    for info in dict.fromkeys(result.info for result in results.values() if isinstance(result, Outcome)):
-        if info:
-            logger.info("torchrecorder: %s", info)
+def warn(entry: LogEntry[str]) -> None:
+    """Warn of what an entry says; its place is a location."""
+    logger.warning("%s", entry.text, location=entry.place, type=_TYPE, subtype=entry.kind)
+    if entry.details:
+        logger.verbose("%s", entry.details, location=entry.place)
 
 
-def _stop_if_stale(results: Mapping[Asked, Outcome | OptionError]) -> None:
-    errors = [result.error for result in results.values() if isinstance(result, Outcome)]
-    fatal = [error for error in errors if isinstance(error, OutOfDate) and error.is_fatal]
-    if fatal:
-        raise ExtensionError("\n".join(dict.fromkeys(map(message, fatal))), modname=_TYPE)
+class ProgressLine:
+    """Shows the pipeline's progress as Sphinx shows its own; a context manager that ends the last line.
 
+    Sphinx shows progress while it iterates over something. We are called instead, so each call moves an iterator one
+    step, over whatever is being worked on at that moment.
+    """
 
-def warn(error: TorchRecorderError, text: str, location: str | None = None) -> None:
-    """Warn of an error by the name of its kind; its details are for who looks closer."""
-    logger.warning("%s", text, location=location, type=_TYPE, subtype=error.kind)
-    if details := error.details():
-        logger.verbose("%s", details, location=location)
+    def __init__(self, verbosity: int) -> None:
+        self._verbosity = verbosity
+        self._now: Progress | None = None
+        self._line: Iterator[Progress] = iter(())
+
+    def __call__(self, progress: Progress) -> None:
+        """Show a step."""
+        if self._now is None or self._now.stage != progress.stage:
+            self._end()
+            is_recording = progress.stage == "recording"
+            self._line = status_iterator(
+                self._steps(),
+                "recording models... " if is_recording else "drawing diagrams... ",
+                "purple",
+                progress.total if is_recording else 1,  # all pictures are laid out in one step
+                self._verbosity,
+                lambda step: step.target or f"{step.total} of them",
+            )
+        self._now = progress
+        next(self._line)
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def _steps(self) -> Iterator[Progress]:
+        while self._now is not None:
+            yield self._now
+
+    def _end(self) -> None:
+        self._now = None
+        for _ in self._line:
+            pass

@@ -6,9 +6,15 @@ from hypothesis import strategies as st
 from markdown import Markdown
 
 from mkdocs_torchrecorder import TorchRecorderExtension
-from mkdocs_torchrecorder.fence import Fence, find_fences, find_line
-from mkdocs_torchrecorder.header import read_fence
-from mkdocs_torchrecorder.marker import marked_fences, marker, replace_markers
+from mkdocs_torchrecorder.fence import (
+    Fence,
+    find_fences,
+    find_line,
+    marked_fences,
+    marker,
+    read_fence,
+    replace_markers,
+)
 
 PIECES = [
     "```",

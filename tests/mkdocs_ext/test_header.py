@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkdocs_torchrecorder.fence import Fence
-from mkdocs_torchrecorder.header import read_fence
+from mkdocs_torchrecorder.fence import Fence, read_fence
 from torchrecorder.request import Body
 
 

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         remote=arguments.remote,
     )
     pipeline = Pipeline(settings)
-    outcome = pipeline.run([request], _show_progress)[request].at_hand()
+    outcome = pipeline.run([request], _show_progress)[request].loaded()
     for remark in cache_remarks(pipeline):
         print(f"torchrecorder: {remark}", file=sys.stderr)
     if outcome.error is not None:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from xml.sax.saxutils import quoteattr
 
 _CLASS = r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"
 _CALL = "#[0-9]+"
@@ -76,6 +75,8 @@ def link(svg: str, urls: Mapping[str, str], doors: Doors = _NO_DOORS) -> str:
     """
     if not urls and not doors.calls:
         return _OPEN.sub("", svg).replace(' role="group"', ' role="img"', 1)
+    from xml.sax.saxutils import quoteattr  # which loads what opens URLs, and most pages have no links
+
     safe = {cls: url for cls, url in urls.items() if is_safe(url)}
     closing: list[str] = []
 

@@ -1,23 +1,33 @@
 """What a page shows of one model: the finished diagram, its figure in HTML, and the text around it."""
 
-from torchrecorder.page.diagram import Diagram, Outcome
-from torchrecorder.page.figure import ASSETS, SCRIPT, STYLE, Copies, contents
-from torchrecorder.page.names import names_of_class
-from torchrecorder.page.remarks import concerns_build, message, remarks
-from torchrecorder.page.table import HEAD, cells
+from torchrecorder.page.diagram import Diagram, Outcome, names_of_class
+from torchrecorder.page.figure import ASSETS, SCRIPT, STYLE, TABLE_HEAD, CopyNumbers, contents, table_cells
+from torchrecorder.page.remarks import (
+    LogEntry,
+    failure,
+    fatal_messages,
+    is_build_wide,
+    log_entries,
+    message,
+    reader_notes,
+)
 
 __all__ = [
     "ASSETS",
-    "HEAD",
     "SCRIPT",
     "STYLE",
-    "Copies",
+    "TABLE_HEAD",
+    "CopyNumbers",
     "Diagram",
+    "LogEntry",
     "Outcome",
-    "cells",
-    "concerns_build",
     "contents",
+    "failure",
+    "fatal_messages",
+    "is_build_wide",
+    "log_entries",
     "message",
     "names_of_class",
-    "remarks",
+    "reader_notes",
+    "table_cells",
 ]

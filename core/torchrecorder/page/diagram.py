@@ -1,4 +1,4 @@
-"""A finished diagram: what a page shows of one model."""
+"""A finished diagram, what became of one request, and the names that its classes may be documented by."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import Drawing, KeptDrawing
 from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.page.switch import join_depths
+from torchrecorder.page.picture import fitted, join_depths
 from torchrecorder.request.requests import DiagramRequest
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Diagram:
     sources: tuple[Path, ...] = ()
     """Files of the model's code; when one changes, the diagram may."""
     load_graph: Callable[[], Graph] = field(kw_only=True, repr=False)
-    """Gives the Graph, which is read from the cache only if somebody asks."""
+    """Gives the Graph, which is read from the cache only when it is needed."""
     steps: tuple[tuple[str, Drawing | KeptDrawing], ...] = ()
     """The drawings to switch between, each with its depth, if there are several; the first is `origin`."""
 
@@ -47,14 +47,14 @@ class Diagram:
         """The drawings to switch between, each with its depth; none if there is one drawing only."""
         return self._shown if len(self._shown) > 1 else ()
 
-    @property
+    @cached_property
     def drawings(self) -> tuple[Drawing, ...]:
-        """All that there is to see of it."""
+        """Every drawing that a page shows of it."""
         return tuple(drawing for _, drawing in self._shown)
 
     @property
     def drawing(self) -> Drawing:
-        """The drawing that is shown first; it is read from the cache only if somebody asks.
+        """The drawing that is shown first; it is read from the cache only when it is needed.
 
         Raises:
             FormatError: The cache was changed since the diagram was found in it.
@@ -75,8 +75,9 @@ class Diagram:
     @cached_property
     def classes(self) -> tuple[str, ...]:
         """The classes that the picture can be linked to, `torch.nn.modules.conv.Conv2d`, each once."""
-        origins = [it for _, it in self.steps] or [self.origin]
-        return tuple(dict.fromkeys(cls for it in origins for cls in it.classes))
+        if not self.steps:
+            return self.origin.classes
+        return tuple(dict.fromkeys(cls for _, it in self.steps for cls in it.classes))
 
     @property
     def text(self) -> str:
@@ -127,8 +128,6 @@ class Diagram:
             urls: Addresses by class, for those of `classes` that have one. Only relative ones, `#…`, `http:`, `https:`
                 and `mailto:` become links.
         """
-        from torchrecorder.page.inline import fitted
-
         return fitted(self.drawing.svg, copy=copy, alt=alt, width=width, urls=urls)
 
     def standalone_svg(self) -> str:
@@ -174,7 +173,7 @@ class Diagram:
 
 
 def _json(diagram: Diagram) -> str:
-    from torchrecorder.graph import to_json
+    from torchrecorder.graph import to_json  # loads all that knows of Graphs
 
     return to_json(diagram.graph) + "\n"
 
@@ -201,16 +200,38 @@ class Outcome:
     info: str = ""
     """Why the diagram may be out of date, though it most likely is not; for the log, not for a warning."""
 
+    @staticmethod
+    def of_depths(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
+        """What became of a request, from what became of each of its depths."""
+        if len(outcomes) == 1:
+            return outcomes[0]
+        drawn = [(str(one.request.drawing.depth), one.diagram) for one in outcomes if one.diagram is not None]
+        error = next((one.error for one in outcomes if one.error is not None), None)
+        sources = tuple(dict.fromkeys(file for one in outcomes for file in one.sources))
+        info = next((one.info for one in outcomes if one.info), "")
+        return Outcome(request, Diagram.of_depths(drawn) if drawn else None, error, sources, info)
+
     def signature(self) -> str:
         """Changes when what a page shows of the request changes."""
         shown = (self.diagram and self.diagram.digest, str(self.error), self.request.figure)
         return hashlib.sha256(repr(shown).encode()).hexdigest()
 
-    def at_hand(self) -> Outcome:
-        """Itself with its pictures read; with an error, if they went meanwhile and cannot be made again."""
+    def loaded(self) -> Outcome:
+        """Itself with its pictures read; with an error, if they have left the cache and cannot be made again."""
         try:
             if self.diagram is not None:
                 _ = self.diagram.drawings
             return self
         except TorchRecorderError as error:
             return replace(self, diagram=None, error=error)
+
+
+def names_of_class(cls: str) -> tuple[str, ...]:
+    """The dotted name of a class, then those it may be known by to users, the likeliest first.
+
+    Python calls a class by the module that defines it, documentation by the package that offers it:
+    `torch.nn.modules.linear.Linear` is `torch.nn.Linear` there. Whether a package offers it is not known here, so a
+    name says only where to look.
+    """
+    *package, name = cls.split(".")
+    return tuple(".".join((*package[:depth], name)) for depth in range(len(package), 0, -1))

@@ -6,33 +6,39 @@ Nothing here needs the script, and no element runs code of its own, so pages may
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import Drawing, Inside
 from torchrecorder.page.diagram import Diagram
-from torchrecorder.page.inline import fitted
-from torchrecorder.page.table import HEAD, NUMBERS, cells
+from torchrecorder.page.picture import fitted
 from torchrecorder.request import FigureOptions
+
+if TYPE_CHECKING:
+    from torchrecorder.drawing.table import Row
 
 ASSETS = Path(__file__).with_name("assets")
 """The folder with nothing but the style sheet and the script."""
 STYLE, SCRIPT = "torchrecorder.css", "torchrecorder.js"
 
+TABLE_HEAD = ("Layer", "Name", "Class", "Output", "Parameters", "FLOPs")
+_NUMBER_COLUMNS = (4, 5)
 
-class Copies:
+
+class CopyNumbers:
     """Counts the pictures of one page, because ids must be unique in it."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
+        self._last: dict[str, int] = {}
 
     def add(self, diagram: Diagram) -> int:
-        """The number of the diagram: 1, unless one of its pictures stands in the page already."""
+        """The number of the diagram: 1, unless one of its pictures is in the page already."""
         uids = [drawing.uid for drawing in diagram.drawings]
-        copy = 1 + max(self._seen.get(uid, 0) for uid in uids)
-        self._seen.update(dict.fromkeys(uids, copy))
+        copy = 1 + max(self._last.get(uid, 0) for uid in uids)
+        self._last.update(dict.fromkeys(uids, copy))
         return copy
 
 
@@ -49,17 +55,23 @@ def contents(
     Args:
         diagram: What it shows.
         options: Alternative text, width, and whether readers can zoom.
-        copy: Its number by the `Copies` of the page.
+        copy: Its number by the `CopyNumbers` of the page.
         urls: Addresses by class, for those of `diagram.classes` that have one.
         can_hide: Whether the page has the style sheet; without it, the insides of layers would all be seen.
     """
-    page = _Page(diagram, options, copy, urls, has_insides=can_hide and options.zoom and not diagram.depths)
-    return "".join(page.parts())
+    has_insides = can_hide and options.zoom and not diagram.depths
+    return "".join(_FigureWriter(diagram, options, copy, urls, has_insides=has_insides).parts())
 
 
-class _Page:
-    """Writes one figure."""
+def table_cells(row: Row) -> tuple[str, ...]:
+    """The texts of one row of the table of layers, a column each; of layers that repeat, the numbers of one of them."""
+    times = f" ×{row.repeat}" if row.repeat > 1 else ""
+    each = " each" if row.repeat > 1 else ""
+    params, flops = (f"{number:,}{each}" if number else "" for number in (row.params, row.flops))
+    return row.label, row.name + times, row.layer, row.output, params, flops
 
+
+class _FigureWriter:
     def __init__(
         self, diagram: Diagram, options: FigureOptions, copy: int, urls: Mapping[str, str], *, has_insides: bool
     ) -> None:
@@ -75,21 +87,18 @@ class _Page:
             for inside in self.insides:
                 yield from self._inside(inside)
         if table := self.diagram.drawing.table:
-            yield _table([cells(row) for row in table])
+            yield _table(table)
 
     def _main(self, drawing: Drawing) -> str:
-        return self._picture(drawing.svg, drawing.width, None, self.options.alt)
+        return self._picture(drawing.svg, drawing.width, None, self.options.alt, self.options.width)
 
-    def _picture(self, svg: str, width: float, call: int | None, alt: str = "") -> str:
-        """A picture in a frame that scrolls before a wide picture becomes too small to read."""
-        from torchrecorder.drawing.links import Doors  # a build that writes no page does not need it
-
-        doors = Doors([inside.call for inside in self.insides if inside.parent == call], self.prefix)
-        given = self.options.width if call is None else ""
-        shown = fitted(svg, copy=self.copy, alt=alt, width=given, urls=self.urls, doors=doors)
-        natural = "" if given else f' style="--torchrecorder-width:{width:.0f}px"'
+    def _picture(self, svg: str, natural_width: float, call: int | None, alt: str = "", width: str = "") -> str:
+        # The frame scrolls before a wide picture becomes too small to read.
+        doors = [inside.call for inside in self.insides if inside.parent == call]
+        shown = fitted(svg, copy=self.copy, alt=alt, width=width, urls=self.urls, doors=doors, prefix=self.prefix)
+        style = "" if width else f' style="--torchrecorder-width:{natural_width:.0f}px"'
         zoom = " torchrecorder-zoom" if self.options.zoom else ""
-        return f'<div class="torchrecorder-picture{zoom}"{natural}>{shown}</div>'
+        return f'<div class="torchrecorder-picture{zoom}"{style}>{shown}</div>'
 
     def _switch(self) -> Iterator[str]:
         """Radio buttons, whose state the style sheet reads; where it does not, each picture has its name above."""
@@ -118,15 +127,15 @@ class _Page:
         yield f"<strong>{path}</strong></p>{self._picture(inside.svg, inside.width, inside.call)}</div>"
 
 
-def _table(rows: list[tuple[str, ...]]) -> str:
-    """A table without classes of its own, which every theme has a style for."""
-    lines = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
-    table = f"<table><thead><tr>{_cells('th', HEAD)}</tr></thead><tbody>{lines}</tbody></table>"
-    frame = f'<div tabindex="0" role="region" aria-label="Layers">{table}</div>'  # it scrolls, by keyboard too
+def _table(rows: Iterable[Row]) -> str:
+    # Without classes of its own: every theme has a style for a bare table. Its frame scrolls, by keyboard too.
+    lines = "".join(f"<tr>{_cells('td', table_cells(row))}</tr>" for row in rows)
+    table = f"<table><thead><tr>{_cells('th', TABLE_HEAD)}</tr></thead><tbody>{lines}</tbody></table>"
+    frame = f'<div tabindex="0" role="region" aria-label="Layers">{table}</div>'
     return f'<details class="torchrecorder-table"><summary>Layers as a table</summary>{frame}</details>'
 
 
 def _cells(tag: str, texts: tuple[str, ...]) -> str:
     scope = ' scope="col"' if tag == "th" else ""
-    classes = [' class="number"' if i in NUMBERS else "" for i in range(len(texts))]
+    classes = [' class="number"' if i in _NUMBER_COLUMNS else "" for i in range(len(texts))]
     return "".join(f"<{tag}{scope}{cls}>{escape(text)}</{tag}>" for text, cls in zip(texts, classes, strict=True))

@@ -1,12 +1,16 @@
-"""What is said around a picture and in place of one that failed, in the same words in every tool."""
+"""What is said of diagrams, in the same words in every tool: to the readers of a page, and in the log of a build."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from torchrecorder.errors import (
     EngineNotFound,
     FailedInside,
+    NotDrawn,
+    OptionError,
     OutOfDate,
     TorchMissing,
     TorchRecorderError,
@@ -15,11 +19,73 @@ from torchrecorder.errors import (
 )
 from torchrecorder.page.diagram import Outcome
 
+Place = TypeVar("Place")
+"""How a front end knows the directive or the fence that asks for a diagram."""
+
 _LOG_LINES = 5
 
 
-def concerns_build(error: TorchRecorderError) -> bool:
-    """Whether no page can be blamed for it; then it is said once, however many diagrams it costs."""
+@dataclass(frozen=True, slots=True)
+class LogEntry(Generic[Place]):
+    """One message of a build about its diagrams."""
+
+    text: str
+    kind: str = ""
+    """Of a warning, the last part of its name, `torchrecorder.<kind>`; empty if it is information."""
+    place: Place | None = None
+    """Where a warning belongs; None if it concerns the whole build."""
+    details: str = ""
+    """A traceback or the tail of a log, for those who debug."""
+
+
+def log_entries(
+    results: Iterable[tuple[Place, Outcome | OptionError]], problems: Mapping[str, str], notice: str
+) -> Iterator[LogEntry[Place]]:
+    """What a build logs once its diagrams are drawn.
+
+    Each failure is a warning at its place. One that no page can be blamed for is a warning once for the whole build,
+    with the number of diagrams that it costs.
+
+    Args:
+        results: What became of each directive or fence.
+        problems: Of the pipeline, each with the kind of its warning.
+        notice: Of the caches, as information.
+    """
+    results = list(results)
+    for info in dict.fromkeys(result.info for _, result in results if isinstance(result, Outcome)):
+        if info:
+            yield LogEntry(info)
+    build_wide: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
+    for place, result in results:
+        error = result if isinstance(result, OptionError) else result.error
+        if error is None or isinstance(error, NotDrawn):
+            continue
+        if is_build_wide(error):
+            build_wide.setdefault(type(error), []).append(error)
+        else:
+            yield failure(error, place)
+    for first, *others in build_wide.values():
+        yield LogEntry(message(first, missing=1 + len(others)), first.kind, None, first.details())
+    for kind, text in problems.items():
+        yield LogEntry(text, kind)
+    if notice:
+        yield LogEntry(notice)
+
+
+def failure(error: TorchRecorderError, place: Place) -> LogEntry[Place]:
+    """The warning of a diagram that failed, at its place."""
+    return LogEntry(message(error), error.kind, place, error.details())
+
+
+def fatal_messages(results: Iterable[Outcome | OptionError]) -> list[str]:
+    """What ends a build: diagrams that are out of date where the settings do not allow it; each text once."""
+    errors = (result.error for result in results if isinstance(result, Outcome))
+    fatal = [message(error) for error in errors if isinstance(error, OutOfDate) and error.is_fatal]
+    return list(dict.fromkeys(fatal))
+
+
+def is_build_wide(error: TorchRecorderError) -> bool:
+    """Whether no page can be blamed for it; then it is logged once, however many diagrams it costs."""
     is_inside = isinstance(error, FailedInside) and error.at_start
     return is_inside or isinstance(error, EngineNotFound | TorchMissing | WorkerNotStarted)
 
@@ -28,8 +94,8 @@ def message(error: TorchRecorderError, missing: int = 0) -> str:
     """The text of a warning.
 
     Args:
-        error: What happened. Of a process that died, its last words are told too, since nothing else tells why.
-        missing: How many diagrams it costs, if it is said once for all of them.
+        error: What happened. If a process died, the last lines of its log are added, since nothing else says why.
+        missing: How many diagrams it costs, if it is logged once for all of them.
     """
     lines = [str(error)]
     if isinstance(error, WorkerError):
@@ -39,18 +105,15 @@ def message(error: TorchRecorderError, missing: int = 0) -> str:
     return "\n".join(lines)
 
 
-def remarks(outcome: Outcome) -> tuple[str, ...]:
+def reader_notes(outcome: Outcome) -> tuple[str, ...]:
     """What a reader should know of a picture: where it ends too early, what was guessed, what it does not show."""
-    return tuple(_remarks(outcome))
-
-
-def _remarks(outcome: Outcome) -> Iterator[str]:
     if outcome.diagram is None:
-        return
+        return ()
+    notes: list[str] = []
     if isinstance(outcome.error, OutOfDate):
-        yield f"This diagram is out of date: {'; '.join(outcome.error.reasons)}"
+        notes.append(f"This diagram is out of date: {'; '.join(outcome.error.reasons)}")
     elif outcome.error is not None:
-        yield f"This diagram is not complete: {outcome.error.summary()}"
+        notes.append(f"This diagram is not complete: {outcome.error.summary()}")
     if guessed := outcome.diagram.facts.get("guessed"):
-        yield guessed
-    yield from outcome.diagram.notes
+        notes.append(guessed)
+    return (*notes, *outcome.diagram.notes)

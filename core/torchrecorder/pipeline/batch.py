@@ -3,7 +3,7 @@
     request --key--> manifest --fresh--> Graph --key--> drawing
 
 Each arrow that fails costs its step only: a changed depth is drawn again without torch, a changed comment is recorded
-again but, giving the same Graph, not drawn again. An error is told to its request and never kept.
+again but, giving the same Graph, not drawn again. An error goes to its request and is never kept.
 """
 
 from __future__ import annotations
@@ -49,10 +49,6 @@ class Progress:
     total: int
 
 
-def _silent(progress: Progress) -> None:
-    """Nobody wants to know."""
-
-
 @dataclass(slots=True)
 class Pipeline:
     """Draws diagrams; its parts are chosen here, so that tests can choose others."""
@@ -73,13 +69,13 @@ class Pipeline:
         self.cache = self._layered()
 
     def problems(self) -> dict[str, str]:
-        """What a build is to say once whatever its pages show, by the last part of the warning's name.
+        """What a build warns of once, whatever its pages show, by the last part of the warning's name.
 
-        The old distribution is looked for only where there was something to do: a build without changes is not told
-        again, and does not wait for it.
+        The old distribution is looked for only where there was something to do: a build without changes does not wait
+        for it, and does not warn again.
         """
-        found = {"cache": self.cache.problem, "install": legacy_install() if self.has_worked else ""}
-        return {kind: text for kind, text in found.items() if text}
+        problems = {"cache": self.cache.problem, "install": legacy_install() if self.has_worked else ""}
+        return {kind: text for kind, text in problems.items() if text}
 
     def recordings(self) -> Recordings:
         """What finds and makes recordings for one build."""
@@ -87,14 +83,14 @@ class Pipeline:
         return Recordings(self.cache, self.store, self.settings, self.open_worker)
 
     def run(
-        self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = _silent
+        self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = lambda progress: None
     ) -> dict[DiagramRequest, Outcome]:
         """The outcome of each request, in their order."""
         singles = {request: request.singles() for request in requests}
         switches = any(request.depths for request in singles)
         each = list(dict.fromkeys(one for ones in singles.values() for one in ones)) if switches else [*singles]
         if file := os.environ.get(collecting.VARIABLE):
-            collecting.note(file, self.settings, each)
+            collecting.write_requests(file, self.settings, each)
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
         batch = _Batch(self, each, on_progress)
         try:
@@ -104,7 +100,9 @@ class Pipeline:
         self.has_worked = self.has_worked or batch.has_worked
         if not switches:
             return outcomes
-        return {request: _joined(request, [outcomes[one] for one in ones]) for request, ones in singles.items()}
+        return {
+            request: Outcome.of_depths(request, [outcomes[one] for one in ones]) for request, ones in singles.items()
+        }
 
     def _layered(self) -> LayeredCache:
         settings = self.settings
@@ -114,17 +112,6 @@ class Pipeline:
             return LayeredCache(committed[0], remote=remote, machine=self.store)
         copies = [Store(settings.cache / COPIES, is_shared=True)] if remote else []
         return LayeredCache(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
-
-
-def _joined(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
-    """What became of all depths of a request."""
-    if len(outcomes) == 1:
-        return outcomes[0]
-    drawn = [(str(one.request.drawing.depth), one.diagram) for one in outcomes if one.diagram is not None]
-    error = next((one.error for one in outcomes if one.error is not None), None)
-    sources = tuple(dict.fromkeys(file for one in outcomes for file in one.sources))
-    info = next((one.info for one in outcomes if one.info), "")
-    return Outcome(request, Diagram.of_depths(drawn) if drawn else None, error, sources, info)
 
 
 @dataclass(slots=True, eq=False)
@@ -155,52 +142,48 @@ class _Batch:
         self.recorded: dict[RecordingRequest, Recording] = {}
 
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
-        self._find_recordings()
+        kept = {request: self.recordings.kept(request) for request in dict.fromkeys(it.recording for it in self.wanted)}
+        self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
+        if len(self.recorded) < len(kept):
+            self._record([request for request in self.wanted if kept[request.recording] is None])
         items = [_Item(request, self.recorded[request.recording]) for request in self.wanted]
         self._find_drawings(items)
         self.recordings.save_indexes()
         self.drawings.index.save()
         return {item.request: self._outcome(item) for item in items}
 
-    def _find_recordings(self) -> None:
-        asked = dict.fromkeys(request.recording for request in self.wanted)
-        kept = {request: self.recordings.kept(request) for request in asked}
-        self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
-        if len(self.recorded) < len(kept):
-            self._record([request for request in self.wanted if kept[request.recording] is None])
-
     def _find_drawings(self, items: Sequence[_Item]) -> None:
-        missing = [item for item in items if not self._is_drawn(item)]
-        lost = [item for item in missing if item.key and not self.recordings.load(item.recording)]
+        missing: list[_Item] = []
+        for item in items:
+            item.key = self._key(item)
+            item.drawing = self.drawings.kept(item.key) if item.key else None
+            if item.drawing is None:
+                missing.append(item)
+        if missing:
+            self._draw(missing)
+
+    def _draw(self, items: Sequence[_Item]) -> None:
+        lost = [item for item in items if item.key and not self.recordings.load(item.recording)]
         self._record([item.request for item in lost])
         for item in lost:
             item.recording = self.recorded[item.request.recording]
             item.key = self._key(item)
-        if drawable := [item for item in missing if item.key]:
-            self._draw(drawable)
-
-    def _is_drawn(self, item: _Item) -> bool:
-        item.key = self._key(item)
-        item.drawing = self.drawings.kept(item.key) if item.key else None
-        return item.drawing is not None
+        if not (missing := {item.key: item.recording for item in items if item.key}):
+            return
+        self.has_worked = True
+        self.on_progress(Progress("drawing", "", 0, len(missing)))
+        made = self.drawings.make(missing)
+        for item in items:
+            item.drawing = made[item.key] if item.key else None
 
     def _record(self, requests: Sequence[DiagramRequest]) -> None:
         self.has_worked = self.has_worked or bool(requests)
         timeouts: dict[RecordingRequest, float] = {}
         for request in requests:
             timeouts[request.recording] = max(request.timeout_s, timeouts.get(request.recording, 0.0))
-        self.recorded |= self.recordings.make(timeouts, self._tell_recording)
-
-    def _tell_recording(self, target: str, done: int, total: int) -> None:
-        self.on_progress(Progress("recording", target, done, total))
-
-    def _draw(self, items: Sequence[_Item]) -> None:
-        self.has_worked = True
-        missing = {item.key: item.recording for item in items if item.key}
-        self.on_progress(Progress("drawing", "", 0, len(missing)))
-        made = self.drawings.make(missing)
-        for item in items:
-            item.drawing = made[item.key] if item.key else None
+        self.recorded |= self.recordings.make(
+            timeouts, lambda target, done, total: self.on_progress(Progress("recording", target, done, total))
+        )
 
     def _key(self, item: _Item) -> RenderKey | None:
         if not item.recording.digest:
@@ -223,7 +206,7 @@ class _Batch:
         return Outcome(request, diagram, recording.error, recording.sources, recording.info)
 
     def _load(self, item: _Item, kept: KeptDrawing) -> Drawing:
-        """The drawing; if somebody has taken it away or harmed it since it was found, a new one."""
+        """The drawing; a new one, if it has left the cache or is damaged since it was found."""
         try:
             return kept.load()
         except FormatError:

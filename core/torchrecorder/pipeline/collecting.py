@@ -41,32 +41,35 @@ def collect(docs: Path) -> Collected:
     Raises:
         CollectFailed: There is no documentation, its tool failed, or it asked for nothing.
     """
-    configuration = _configuration(docs)
-    with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
-        notes = Path(scratch, "requests.jsonl")
-        environment = {**os.environ, VARIABLE: str(notes), "NO_MKDOCS_2_WARNING": "1"}
-        command = _command(configuration, Path(scratch))
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if not notes.exists():
-            said = _last_words(done.stderr or done.stdout)
-            raise CollectFailed(str(docs), said if done.returncode else "it has no diagrams, or not our extension")
-        return _read(notes.read_text(encoding="utf-8"))
-
-
-def note(file: str, settings: Settings, requests: Sequence[DiagramRequest]) -> None:
-    """Write down what a pipeline is asked for, as one line."""
-    row = {"settings": _settings_to_json(settings), "requests": [asdict(request) for request in requests]}
-    with open(file, "a", encoding="utf-8") as notes:
-        notes.write(json.dumps(row) + "\n")
-
-
-def _configuration(docs: Path) -> Path:
-    if docs.is_file():
-        return docs
-    found = [docs / name for name in _CONFIGURATIONS if (docs / name).is_file()]
-    if not found:
+    files = [docs] if docs.is_file() else [docs / name for name in _CONFIGURATIONS if (docs / name).is_file()]
+    if not files:
         raise CollectFailed(str(docs), f"there is none of {', '.join(_CONFIGURATIONS)}")
-    return found[0]
+    with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
+        collected = Path(scratch, "requests.jsonl")
+        environment = {**os.environ, VARIABLE: str(collected), "NO_MKDOCS_2_WARNING": "1"}
+        command = _command(files[0], Path(scratch))
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if not collected.exists():
+            reason = _errors_in(done.stderr or done.stdout)
+            raise CollectFailed(str(docs), reason if done.returncode else "it has no diagrams, or not our extension")
+        rows = [json.loads(line) for line in collected.read_text(encoding="utf-8").splitlines()]
+    requests = [_request_from_json(request) for row in rows for request in row["requests"]]
+    plain: dict[str, Any] = rows[0]["settings"]
+    paths = {name: Path(plain[name]) for name in _PATHS if plain[name] is not None}
+    settings = Settings(**{**plain, "path": tuple(plain["path"]), **paths})
+    return Collected(settings, tuple(dict.fromkeys(requests)))
+
+
+def write_requests(file: str, settings: Settings, requests: Sequence[DiagramRequest]) -> None:
+    """Write down what a pipeline is asked for, as one line."""
+    named = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    plain = {key: os.path.abspath(value) if isinstance(value, Path) else value for key, value in named.items()}
+    row = {
+        "settings": {**plain, "options": dict(settings.options)},
+        "requests": [asdict(request) for request in requests],
+    }
+    with open(file, "a", encoding="utf-8") as collected:
+        collected.write(json.dumps(row) + "\n")
 
 
 def _command(configuration: Path, scratch: Path) -> list[str]:
@@ -76,34 +79,16 @@ def _command(configuration: Path, scratch: Path) -> list[str]:
     return [sys.executable, "-m", "mkdocs", "build", "-q", "-f", str(configuration), "-d", str(scratch / "site")]
 
 
-def _last_words(log: str) -> str:
+def _errors_in(log: str) -> str:
     """The lines of a tool's log that name an error; else the last ones."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     return "\n".join([line for line in lines if _ERROR.match(line)][-3:] or lines[-5:])
 
 
-def _read(text: str) -> Collected:
-    rows = [json.loads(line) for line in text.splitlines()]
-    requests = [_request(request) for row in rows for request in row["requests"]]
-    return Collected(_settings_from_json(rows[0]["settings"]), tuple(dict.fromkeys(requests)))
-
-
-def _request(data: Mapping[str, Any]) -> DiagramRequest:
+def _request_from_json(data: Mapping[str, Any]) -> DiagramRequest:
     drawing: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in data["drawing"].items()
     }
     return DiagramRequest(
         RecordingRequest.from_json(data["recording"]), DrawingOptions(**drawing), timeout_s=data["timeout_s"]
     )
-
-
-def _settings_to_json(settings: Settings) -> dict[str, Any]:
-    named = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    return {key: os.path.abspath(value) if isinstance(value, Path) else value for key, value in named.items()} | {
-        "options": dict(settings.options)
-    }
-
-
-def _settings_from_json(data: Mapping[str, Any]) -> Settings:
-    paths = {key: Path(data[key]) for key in _PATHS if data[key] is not None}
-    return Settings(**{**data, "path": tuple(data["path"]), **paths})

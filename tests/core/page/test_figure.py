@@ -16,7 +16,7 @@ from torchrecorder.drawing.model import Drawing
 from torchrecorder.drawing.nested_views import MAX_BYTES, MAX_INSIDES
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
-from torchrecorder.page import ASSETS, SCRIPT, STYLE, Copies, Diagram, contents
+from torchrecorder.page import ASSETS, SCRIPT, STYLE, CopyNumbers, Diagram, contents
 from torchrecorder.request import DrawingOptions, FigureOptions
 
 
@@ -135,7 +135,7 @@ def test_depths_that_show_the_same_are_one() -> None:
 
 
 def test_a_switch_is_bounded_and_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchrecorder.page.switch.MAX_BYTES", 2000)
+    monkeypatch.setattr("torchrecorder.page.picture.MAX_BYTES", 2000)
     diagram = switched(transformer(2), 0, 1, 2, 3)
     assert 0 < len(diagram.drawings) < 4
     assert any("too large for the switch" in note for note in diagram.notes)
@@ -181,7 +181,7 @@ def test_the_folder_of_assets_holds_nothing_else() -> None:
 def test_a_picture_of_a_switch_stands_alone_in_the_same_page() -> None:
     graph = nested(3)
     switch, alone, other = switched(graph, 1, 2), drawn(graph, f"{2:012x}", depth=2), drawn(mlp())
-    copies = Copies()
+    copies = CopyNumbers()
     numbers = [(diagram, copies.add(diagram)) for diagram in (switch, alone, other, switch)]
     assert [number for _, number in numbers] == [1, 2, 1, 3]
     page = see("".join(contents(diagram, FigureOptions(), copy=number) for diagram, number in numbers))

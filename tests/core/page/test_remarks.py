@@ -1,9 +1,28 @@
 from __future__ import annotations
 
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.errors import EngineNotFound, ForwardError, TargetNotFound, TorchMissing, WorkerCrashed
+from torchrecorder.errors import (
+    EngineNotFound,
+    ForwardError,
+    NotDrawn,
+    OptionError,
+    OutOfDate,
+    TargetNotFound,
+    TorchMissing,
+    TorchRecorderError,
+    WorkerCrashed,
+)
 from torchrecorder.graph import Graph
-from torchrecorder.page import Diagram, Outcome, concerns_build, message, remarks
+from torchrecorder.page import (
+    Diagram,
+    LogEntry,
+    Outcome,
+    fatal_messages,
+    is_build_wide,
+    log_entries,
+    message,
+    reader_notes,
+)
 from torchrecorder.request import read_request
 
 
@@ -12,9 +31,9 @@ def no_graph() -> Graph:
 
 
 def test_what_no_page_can_be_blamed_for() -> None:
-    assert concerns_build(EngineNotFound("auto", "it is not there"))
-    assert concerns_build(TorchMissing("pkg.Net", "python"))
-    assert not concerns_build(TargetNotFound("pkg.Net", "pkg", "Net"))
+    assert is_build_wide(EngineNotFound("auto", "it is not there"))
+    assert is_build_wide(TorchMissing("pkg.Net", "python"))
+    assert not is_build_wide(TargetNotFound("pkg.Net", "pkg", "Net"))
 
 
 def test_last_words_are_part_of_the_message() -> None:
@@ -32,9 +51,56 @@ def test_remarks() -> None:
     drawing = Drawing("<svg/>", 1, 1, "", "", {"guessed": "the shape is a guess"}, ("a note",))
     error = ForwardError("Net", "ValueError: no")
     request = read_request("pkg.Net", {})
-    assert remarks(Outcome(request, Diagram(drawing, load_graph=no_graph), error)) == (
+    assert reader_notes(Outcome(request, Diagram(drawing, load_graph=no_graph), error)) == (
         "This diagram is not complete: the forward of Net failed: ValueError: no",
         "the shape is a guess",
         "a note",
     )
-    assert remarks(Outcome(request, None, error)) == ()
+    assert reader_notes(Outcome(request, None, error)) == ()
+
+
+def outcome(error: TorchRecorderError | None = None, info: str = "") -> Outcome:
+    return Outcome(read_request("pkg.Net", {}), None, error, info=info)
+
+
+def test_a_failure_is_logged_at_its_place_and_what_no_page_can_be_blamed_for_once() -> None:
+    engine, missing = EngineNotFound("auto", "it is not there"), TorchMissing("pkg.Net", "python")
+    crashed = WorkerCrashed("pkg.Net", "signal 11", "the log")
+    results: list[tuple[str, Outcome | OptionError]] = [
+        ("a:1", outcome(engine)),
+        ("a:2", OptionError(("unknown option 'x'",))),
+        ("b:1", outcome(missing)),
+        ("b:2", outcome(crashed)),
+        ("b:3", outcome(engine)),
+    ]
+    assert list(log_entries(results, {}, "")) == [
+        LogEntry("unknown option 'x'", "option", "a:2"),
+        LogEntry(message(crashed), crashed.kind, "b:2", "the log"),
+        LogEntry(message(engine, missing=2), engine.kind),
+        LogEntry(message(missing, missing=1), missing.kind),
+    ]
+
+
+def test_what_is_drawn_or_only_collected_is_not_logged() -> None:
+    assert list(log_entries([("a:1", outcome()), ("a:2", outcome(NotDrawn()))], {}, "")) == []
+
+
+def test_information_comes_once_and_the_cache_after_the_diagrams() -> None:
+    error = OptionError(("no model is named",))
+    results: list[tuple[str, Outcome | OptionError]] = [
+        ("a:1", outcome(info="it may be old")),
+        ("a:2", error),
+        ("a:3", outcome(info="it may be old")),
+    ]
+    assert list(log_entries(results, {"cache": "cannot write"}, "the remote cache is slow")) == [
+        LogEntry("it may be old"),
+        LogEntry("no model is named", "option", "a:2"),
+        LogEntry("cannot write", "cache"),
+        LogEntry("the remote cache is slow"),
+    ]
+
+
+def test_only_what_is_out_of_date_and_must_not_be_ends_a_build() -> None:
+    fatal = OutOfDate("pkg.Net", ("net.py changed",), is_fatal=True)
+    results = [outcome(fatal), outcome(OutOfDate("pkg.Old", ("old.py changed",))), outcome(fatal), outcome()]
+    assert fatal_messages([*results, OptionError(("a",))]) == [message(fatal)]

@@ -176,7 +176,7 @@ def test_a_picture_that_goes_between_finding_and_showing_is_drawn_again(site: Si
         date = file.stat()
         file.write_bytes(file.read_bytes().replace(b"Linear", b"linear", 1))
         os.utime(file, ns=(date.st_atime_ns, date.st_mtime_ns))
-    assert svg_of(found.at_hand()) == svg_of(first)
+    assert svg_of(found.loaded()) == svg_of(first)
     assert Counted.jobs == (harm == "all")
 
 
@@ -185,7 +185,7 @@ def test_a_picture_that_goes_and_cannot_be_made_again_is_an_error(site: Site) ->
     site.build(ask())
     (found,) = site.build(ask(), engine="/nowhere")
     shutil.rmtree(site.root / ".torchrecorder")
-    missing = found.at_hand()
+    missing = found.loaded()
     assert missing.diagram is None
     assert isinstance(missing.error, EngineNotFound)
 

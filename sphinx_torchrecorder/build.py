@@ -1,0 +1,245 @@
+"""All diagrams of a build: what each document asks for, drawn in one go between reading and writing.
+
+Sphinx's environment keeps what was written, not what it means: options are read at every build, so that their problems
+are warned about at every build, and so that options for the whole site change without a page being read again.
+
+`env-updated` is the one moment to draw: it comes once, in the main process, with the directives of every document known
+whichever process read it, also when no document was read; and the documents it returns are written again without being
+read.
+
+Which documents those are, Sphinx cannot know: it compares pages with their sources by time stamps, and a model changes
+apart from both. The cache of diagrams does not know either: another builder, or the same one for another folder, may
+have drawn the change into it first. So each builder and output folder has a file with the signatures that its own pages
+were written with; beside the doctrees, because a folder of pages is published, and the EPUB builder packs whatever lies
+in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, TypeAlias, get_args
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.builders import Builder
+from sphinx.environment import BuildEnvironment
+from sphinx.environment.collectors import EnvironmentCollector
+
+from sphinx_torchrecorder import links
+from sphinx_torchrecorder.config import settings_of
+from sphinx_torchrecorder.report import ProgressLine, report
+from torchrecorder.errors import OptionError
+from torchrecorder.page import Outcome
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.request import Body, DiagramRequest
+
+_REQUESTS = "torchrecorder_requests"
+_BUILD = "torchrecorder_build"
+_SIGNATURES_VERSION = 1
+
+Form: TypeAlias = Literal["inline", "image", "text", "nothing"]
+"""How a builder shows a diagram: as SVG in the page, as an image file, as the tree of modules, or not at all."""
+
+ImageType: TypeAlias = Literal["image/svg+xml", "application/pdf"]
+"""What an image file may be, the better first. Pixels are not among them: what shows no others is made for text."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectiveRequest:
+    """One directive as it was written."""
+
+    docname: str
+    location: str
+    """`file:line`, as warnings show it."""
+    target: str
+    options: tuple[tuple[str, str | None], ...]
+    problems: tuple[str, ...] = ()
+    """What could not be understood as target or option."""
+
+
+class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
+    """Stands where a diagram will be; its attribute `request` is the `DirectiveRequest`. No builder ever sees it."""
+
+
+class Build:
+    """What one build knows of its diagrams.
+
+    It lies on the environment, where transforms find it, but never leaves the process: unpickled, it is empty.
+    """
+
+    def __init__(self) -> None:
+        self.form: Form = "nothing"
+        self.image_type: ImageType | None = None
+        """What a picture file is, if the form is an image."""
+        self.results: dict[DirectiveRequest, Outcome | OptionError] = {}
+        self.signatures: dict[str, str] = {}
+        """Of each document with diagrams: changes when what its page shows of them changes."""
+        self.signatures_before: dict[str, str] = {}
+        """What the pages were written with."""
+        self.linked: frozenset[str] = frozenset()
+        """The classes that have a page."""
+        self.written: set[str] = set()
+        """Documents whose diagrams have gone into a page."""
+
+    def __reduce__(self) -> tuple[type[Build], tuple[()]]:
+        return Build, ()
+
+
+def setup(app: Sphinx) -> None:
+    """Collect requests while documents are read, draw after that, keep the signatures when pages are written."""
+    app.add_node(diagram_placeholder)
+    app.add_env_collector(RequestCollector)
+    app.connect("env-updated", draw_all)
+    app.connect("build-finished", keep_signatures)
+
+
+class RequestCollector(EnvironmentCollector):
+    """Keeps the requests right when documents are read, removed, or read by another process."""
+
+    def process_doc(self, app: Sphinx, doctree: nodes.document) -> None:
+        """Collect the requests of a document that was just read."""
+        if requests := [node["request"] for node in doctree.findall(diagram_placeholder)]:
+            _requests_by_document(app.env)[app.env.docname] = requests
+
+    def clear_doc(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+        """Forget a document."""
+        _requests_by_document(env).pop(docname, None)
+
+    def merge_other(self, app: Sphinx, env: BuildEnvironment, docnames: Set[str], other: BuildEnvironment) -> None:
+        """Take over what a reading process has collected."""
+        theirs = _requests_by_document(other)
+        _requests_by_document(env).update({name: theirs[name] for name in docnames if name in theirs})
+
+
+def _requests_by_document(env: BuildEnvironment) -> dict[str, list[DirectiveRequest]]:
+    if not hasattr(env, _REQUESTS):
+        setattr(env, _REQUESTS, {})
+    by_document: dict[str, list[DirectiveRequest]] = getattr(env, _REQUESTS)
+    return by_document
+
+
+def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Draw what changed, warn of what failed, and give the documents whose pages show something else than before."""
+    build = Build()  # forgets an earlier build of the same process
+    setattr(env, _BUILD, build)
+    build.form, build.image_type = form_for(app.builder), image_type(app.builder)
+    settings = settings_of(app)
+    directives = [one for _, requests in sorted(_requests_by_document(env).items()) for one in requests]
+    read = {directive: _read(directive, settings.options) for directive in directives}
+    pipeline = Pipeline(settings)
+    if build.form == "nothing":
+        build.results = {directive: it for directive, it in read.items() if isinstance(it, OptionError)}
+    else:
+        with ProgressLine(app.verbosity) as progress:
+            outcomes = pipeline.run([it for it in read.values() if isinstance(it, DiagramRequest)], progress)
+        build.results = {
+            directive: outcomes[it] if isinstance(it, DiagramRequest) else it for directive, it in read.items()
+        }
+    report(
+        ((directive.location, result) for directive, result in build.results.items()),
+        pipeline.problems(),
+        pipeline.cache.notice,
+    )
+    return [] if build.form == "nothing" else _changed_documents(app, build)
+
+
+def _read(directive: DirectiveRequest, site: Mapping[str, str]) -> DiagramRequest | OptionError:
+    try:
+        return Body(directive.target, dict(directive.options), directive.problems).request(site)
+    except OptionError as error:
+        return error
+
+
+def form_for(builder: Builder) -> Form:
+    """How this builder shows diagrams.
+
+    Help viewers and e-book readers are HTML too, but take SVG as a file only. What takes no drawing as a file, as Info
+    does, is read as text.
+    """
+    if not builder.format:
+        return "nothing"
+    if builder.format == "html" and not getattr(builder, "embedded", False):
+        return "inline"
+    return "image" if image_type(builder) else "text"
+
+
+def image_type(builder: Builder) -> ImageType | None:
+    """What this builder takes as a picture file; LaTeX takes PDF."""
+    supported = builder.supported_image_types
+    return next((kind for kind in get_args(ImageType) if kind in supported), None)
+
+
+def build_of(env: BuildEnvironment) -> Build:
+    """What this build knows so far."""
+    build = getattr(env, _BUILD, None)
+    if not isinstance(build, Build):
+        build = Build()
+        setattr(env, _BUILD, build)
+    return build
+
+
+def keep_signatures(app: Sphinx, exception: Exception | None) -> None:
+    """Keep what the written pages show, unless an exception leaves open which were written.
+
+    A page that was not written still shows what it did.
+    """
+    build = build_of(app.env)
+    if exception is not None or build.form == "nothing":
+        return
+    before = build.signatures_before
+    now = sorted(build.signatures.items())
+    after = {name: signature if name in build.written else before.get(name, "") for name, signature in now}
+    if after == before:
+        return
+    file = _signatures_file(app)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"version": _SIGNATURES_VERSION, "folder": str(app.outdir), "documents": after}, indent=1)
+    file.write_text(text + "\n", encoding="utf-8")
+
+
+def _changed_documents(app: Sphinx, build: Build) -> list[str]:
+    classes = {cls for result in build.results.values() for cls in _linked_classes(result)}
+    places = links.places(app, classes) if build.form == "inline" else {}
+    build.linked = frozenset(places)
+    build.signatures = signatures_of(build.results, places)
+    try:
+        kept = json.loads(_signatures_file(app).read_bytes())
+        build.signatures_before = dict(kept["documents"]) if kept["version"] == _SIGNATURES_VERSION else {}
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # without a readable file, a page too many is written
+    before = build.signatures_before
+    return sorted(name for name, signature in build.signatures.items() if before.get(name) != signature)
+
+
+def signatures_of(
+    results: Mapping[DirectiveRequest, Outcome | OptionError], places: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """One signature for each document, of all its diagrams in their order.
+
+    Args:
+        results: What became of each directive.
+        places: Where the pages of classes are.
+    """
+    parts: dict[str, list[object]] = {}
+    for directive, result in results.items():
+        part = result.signature() if isinstance(result, Outcome) else str(result)
+        linked = [(cls, places.get(cls)) for cls in _linked_classes(result)]
+        parts.setdefault(directive.docname, []).append([part, linked])
+    return {name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()}
+
+
+def _linked_classes(result: Outcome | OptionError) -> tuple[str, ...]:
+    """The classes that a picture is to be linked to."""
+    if isinstance(result, Outcome) and result.diagram is not None and result.request.figure.links:
+        return result.diagram.classes
+    return ()
+
+
+def _signatures_file(app: Sphinx) -> Path:
+    folder = hashlib.sha256(str(app.outdir).encode()).hexdigest()[:12]
+    return Path(app.doctreedir, "torchrecorder-pages", f"{app.builder.name}-{folder}.json")
