@@ -21,7 +21,6 @@ from torchrecorder.drawing.shapes import edge_shapes
 from torchrecorder.drawing.styles.answer import EdgeStyle, NodeStyle, Styles
 from torchrecorder.drawing.svg.metrics import BOLD, width
 from torchrecorder.drawing.svg.titles import PARTS
-from torchrecorder.garbage import no_garbage_collection
 from torchrecorder.request.shown import USUAL
 from torchrecorder.view import Box, Edge, Node, View
 
@@ -53,7 +52,6 @@ _SIGN = " shape=circle width=0.26 height=0.26 fixedsize=true margin=0"
 _SMALL = ' width=0.3 height=0.24 margin="0.1,0.03" fontsize=9'
 
 
-@no_garbage_collection()
 def to_dot(
     view: View,
     *,

@@ -11,7 +11,6 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from torchrecorder.garbage import no_garbage_collection
 from torchrecorder.trace.digest import text_digest
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -49,8 +48,7 @@ class Blocks:
 def read_blocks(source: bytes) -> Blocks | None:
     """The parts of a module's source; None if this Python cannot parse it."""
     try:
-        with no_garbage_collection():  # which took 70 % of the time
-            return _Writer().blocks(ast.parse(source))
+        return _Writer().blocks(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from torchrecorder.errors import OptionError
-from torchrecorder.garbage import no_garbage_collection
 from torchrecorder.graph.model import Graph
 from torchrecorder.view.contract import handed_on
 from torchrecorder.view.ends import Ends
@@ -58,7 +57,6 @@ class Viewer:
         deepest = max((level[call] + 1 for call in calls if self._is_openable(call)), default=level[self.root])
         return deepest - level[self.root]
 
-    @no_garbage_collection()
     def view(self, depth: int, most: int = 0) -> View:
         """The view of that depth.
 

@@ -27,7 +27,6 @@ from torchrecorder.drawing.svg.scene import Curves
 from torchrecorder.drawing.svg.skips import keep_inside
 from torchrecorder.drawing.svg.themes import THEMES, Theme
 from torchrecorder.drawing.svg.titles import PARTS, Title, place_titles
-from torchrecorder.garbage import no_garbage_collection
 from torchrecorder.request.values import ThemeName
 
 _PX = 4 / 3
@@ -47,7 +46,6 @@ class Picture:
     height: float
 
 
-@no_garbage_collection()
 def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> Picture:
     """The picture, ready to stand inline in a page.
 
