@@ -22,7 +22,7 @@ from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.renderer.classic import to_classic_dot
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import View, make_view
+from torchrecorder.view import View, ViewOptions, make_view
 
 _MAX_PATH = 200
 
@@ -88,8 +88,7 @@ class _Sheet:
 
 def _plan(order: Order) -> list[_Sheet]:
     options = order.options
-    view = make_view(
-        order.graph,
+    wanted = ViewOptions(
         depth=options.depth,
         fold=options.fold,
         focus=options.focus,
@@ -97,8 +96,9 @@ def _plan(order: Order) -> list[_Sheet]:
         collapse=options.collapse,
         weights="weights" in options.show,
     )
-    opened = [] if _is_as_before(order) else open_layers(view, options)
-    return [_Sheet(order, view, options), *(_Sheet(order, it.view, it.options, it) for it in opened)]
+    view = make_view(order.graph, wanted)
+    opened = [] if _is_as_before(order) else open_layers(view, wanted)
+    return [_Sheet(order, view, options), *(_Sheet(order, it.view, options, it) for it in opened)]
 
 
 def _is_as_before(order: Order) -> bool:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 from torchrecorder.errors import TorchRecorderError
 from torchrecorder.graph import Graph
-from torchrecorder.request import DrawingOptions
-from torchrecorder.view import Node, View, make_view
+from torchrecorder.view import Node, View, ViewOptions, make_view
 
 MAX_INSIDES = 12
 MAX_BYTES = 64_000
@@ -27,10 +26,9 @@ class Opened:
     parent: int | None
     """The call of the layer in whose inside it is closed."""
     view: View
-    options: DrawingOptions
 
 
-def open_layers(view: View, options: DrawingOptions) -> list[Opened]:
+def open_layers(view: View, options: ViewOptions) -> list[Opened]:
     """The closed layers of a view that show something when they are opened, and those in them.
 
     Args:
@@ -49,7 +47,7 @@ def open_layers(view: View, options: DrawingOptions) -> list[Opened]:
                 continue
             seen.add(path)
             if (inside := _inside(view.graph, replace(inner, focus=path))) is not None:
-                found.append(Opened(call, path, parent, inside, replace(inner, focus=path)))
+                found.append(Opened(call, path, parent, inside))
                 pending.append((call, inside))
     return found
 
@@ -66,10 +64,10 @@ def _closed(view: View) -> Iterator[tuple[int, str]]:
                 yield call.id, call.module
 
 
-def _inside(graph: Graph, options: DrawingOptions) -> View | None:
+def _inside(graph: Graph, options: ViewOptions) -> View | None:
     """The view of a layer; None if it shows no more than its name."""
     try:
-        view = make_view(graph, focus=options.focus, fold=options.fold, weights="weights" in options.show)
+        view = make_view(graph, options)
     except TorchRecorderError:
         return None
     return view if view.boxes and sum(map(_says_something, view.nodes)) > 1 else None

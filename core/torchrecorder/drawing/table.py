@@ -10,7 +10,7 @@ from torchrecorder.drawing.labels.flops import flops_by_call
 from torchrecorder.drawing.labels.names import class_name, clean, run_name
 from torchrecorder.drawing.labels.units import shape
 from torchrecorder.graph import Graph
-from torchrecorder.view.runs import CallRun, call_runs
+from torchrecorder.view.fold import CallRun, call_runs
 
 MAX_ROWS = 1000
 _MAX_NAME = 200

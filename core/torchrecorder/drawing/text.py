@@ -10,7 +10,7 @@ from torchrecorder.drawing.labels.names import class_name, clean, run_name
 from torchrecorder.drawing.labels.summaries import summary
 from torchrecorder.drawing.labels.units import count, shape
 from torchrecorder.graph import Graph, Module
-from torchrecorder.view.runs import CallRun, call_runs
+from torchrecorder.view.fold import CallRun, call_runs
 
 MAX_LINES = 400
 _NAME_WIDTH = 100

@@ -20,13 +20,13 @@ from torchrecorder.drawing.svg import finish, is_safe
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import make_view
+from torchrecorder.view import ViewOptions, make_view
 
 UID = "tr-0123456789ab"
 
 
 def drawn(graph: Graph, *, title: str = "Net", theme: Literal["modern", "classic"] = "modern", **view: object) -> str:
-    source = to_dot(make_view(graph, **view), show=("shapes", "dtypes", "memory", "flops")).source  # type: ignore[arg-type]
+    source = to_dot(make_view(graph, ViewOptions(**view)), show=("shapes", "dtypes", "memory", "flops")).source  # type: ignore[arg-type]
     return finish(laid_out(source), uid=UID, title=title, desc=title, theme=theme).svg
 
 

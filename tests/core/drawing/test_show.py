@@ -15,7 +15,7 @@ from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
 from torchrecorder.request import read_drawing
 from torchrecorder.request.shown import shown
-from torchrecorder.view import make_view
+from torchrecorder.view import ViewOptions, make_view
 
 
 def counted() -> Graph:
@@ -25,7 +25,7 @@ def counted() -> Graph:
 
 
 def dot(*show: str) -> str:
-    return str(to_dot(make_view(counted(), depth="all", weights="weights" in show), show=show).source)
+    return str(to_dot(make_view(counted(), ViewOptions(depth="all", weights="weights" in show)), show=show).source)
 
 
 def test_facts() -> None:
@@ -37,9 +37,9 @@ def test_facts() -> None:
 
 
 def test_weights_are_nodes() -> None:
-    view = make_view(counted(), weights=True)
+    view = make_view(counted(), ViewOptions(weights=True))
     assert [node.name for node in view.nodes if node.kind == "param"][:2] == ["conv1.weight", "bn1.weight"]
-    folded = make_view(transformer(12), depth="all", weights=True)
+    folded = make_view(transformer(12), ViewOptions(depth="all", weights=True))
     assert not any(node.name.startswith("blocks.1.") for node in folded.nodes)
 
 

@@ -15,7 +15,7 @@ from torchrecorder.drawing.svg import finish
 from torchrecorder.drawing.svg.drawing import Drawing, Figure, read_drawing
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
-from torchrecorder.view import make_view
+from torchrecorder.view import ViewOptions, make_view
 
 pytestmark = pytest.mark.skipif(not shutil.which("dot"), reason="needs the system's dot")
 
@@ -32,7 +32,7 @@ GRAPHS = {
 
 
 def layouts(graph: Graph) -> list[str]:
-    source = to_dot(make_view(graph, depth="all")).source
+    source = to_dot(make_view(graph, ViewOptions(depth="all"))).source
     found = [find_engine(name).layout([source])[0] for name in ("pure", "dot")]
     return [layout for layout in found if isinstance(layout, str)]
 

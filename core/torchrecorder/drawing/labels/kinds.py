@@ -12,7 +12,7 @@ from typing import Literal
 
 from torchrecorder.graph import Graph, Module
 from torchrecorder.view import Node, NodeKind
-from torchrecorder.view.opsets import POINTWISE, names
+from torchrecorder.view.op_families import POINTWISE, names
 
 Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data", "link"]
 """`block`: layers whose inside is not drawn; `data`: a parameter, buffer or constant; `link`: an end of a cut edge."""

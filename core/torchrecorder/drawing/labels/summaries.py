@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torchrecorder.drawing.labels.extra_repr import Said, read, sizes
-from torchrecorder.view.opsets import names
+from torchrecorder.view.op_families import names
 
 _Rule = Callable[[Said], list[str]]
 MAX_REST = 28

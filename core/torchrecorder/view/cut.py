@@ -95,31 +95,27 @@ def _cut(view: View, groups: Iterable[_Group], far: Iterable[Edge]) -> View:
         order.append((2 * first - 1, Node(id_, "from", view.nodes[first].box, links=tails)))
         for edge in group:
             del edges[edge.tail, edge.head]
-            edges[id_, edge.head] = edge._replace(tail=id_)
-    for tail, group in _told(view, far).items():
+            edges[id_, edge.head] = replace(edge, tail=id_)
+    marked: dict[int, _Group] = {}
+    # by tail the far edges whose beginning is marked; an input or a constant stands under its own name again
+    for edge in far:
+        if view.nodes[edge.tail].kind in ("call", "op"):
+            marked.setdefault(edge.tail, []).append(edge)
+    for tail, group in marked.items():
         id_ = len(order)
         heads = tuple(edge.head for edge in group)
         order.append((2 * tail + 1, Node(id_, "to", view.nodes[tail].box, links=heads)))
-        edges[tail, id_] = group[0]._replace(head=id_)
+        edges[tail, id_] = replace(group[0], head=id_)
     return _renumbered(view, order, edges.values())
-
-
-def _told(view: View, far: Iterable[Edge]) -> dict[int, _Group]:
-    """By tail the far edges whose beginning is marked; an input or a constant stands under its own name again."""
-    found: dict[int, _Group] = {}
-    for edge in far:
-        if view.nodes[edge.tail].kind in ("call", "op"):
-            found.setdefault(edge.tail, []).append(edge)
-    return found
 
 
 def _renumbered(view: View, order: list[tuple[int, Node]], edges: Iterable[Edge]) -> View:
     """The View with new nodes at their places, so that ids count up in the order of things again."""
     nodes = [node for _, node in sorted(order, key=lambda pair: (pair[0], pair[1].id))]
     new = {node.id: position for position, node in enumerate(nodes)}
-    moved = [Edge(new[edge.tail], new[edge.head], edge.value, edge.skip) for edge in edges]
+    moved = [replace(edge, tail=new[edge.tail], head=new[edge.head]) for edge in edges]
     return replace(
         view,
-        nodes=tuple(node.moved(new[node.id], tuple(new[link] for link in node.links)) for node in nodes),
+        nodes=tuple(replace(n, id=new[n.id], links=tuple(new[link] for link in n.links)) for n in nodes),
         edges=tuple(sorted(moved, key=lambda edge: (edge.tail, edge.head))),
     )
