@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from torchrecorder.drawing.draw import Order
+from torchrecorder.drawing.draw import DrawJob
 from torchrecorder.drawing.draw import draw as draw_graphs
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError, TorchRecorderError
@@ -82,7 +82,7 @@ def draw(
     args, kwargs, guessed = _arguments(net, shape, inputs, seed, mode)
     graph = capture(net, args, kwargs, mode=mode, run=run, seed=seed, guessed=guessed)
     digest = hashlib.sha256(f"{to_json(graph)}{options}".encode()).hexdigest()
-    (result,) = draw_graphs([Order(graph, digest, options, styler)], find_engine(engine))
+    (result,) = draw_graphs([DrawJob(graph, digest, options, styler)], find_engine(engine))
     if isinstance(result, TorchRecorderError):
         raise result
     return Diagram(result, load_graph=_given(graph))

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from types import MappingProxyType
 
-from torchrecorder.drawing.model import Drawing, Inside
+from torchrecorder.drawing.model import Drawing, NestedDrawing
 from torchrecorder.page.diagram import Diagram
 from torchrecorder.page.inline import fitted
 from torchrecorder.page.table import HEAD, NUMBERS, cells
@@ -65,7 +65,7 @@ class _Page:
     ) -> None:
         self.diagram, self.options, self.copy, self.urls = diagram, options, copy, urls
         self.prefix = diagram.drawing.uid + (f"-{copy}" if copy > 1 else "")
-        self.insides = diagram.drawing.insides if has_insides else ()
+        self.insides = diagram.drawing.nested if has_insides else ()
 
     def parts(self) -> Iterator[str]:
         if self.diagram.depths:
@@ -82,11 +82,11 @@ class _Page:
 
     def _picture(self, svg: str, width: float, call: int | None, alt: str = "") -> str:
         """A picture in a frame that scrolls before a wide picture becomes too small to read."""
-        from torchrecorder.drawing.links import Doors  # a build that writes no page does not need it
+        from torchrecorder.drawing.links import Expandable  # a build that writes no page does not need it
 
-        doors = Doors([inside.call for inside in self.insides if inside.parent == call], self.prefix)
+        expandable = Expandable([inside.call for inside in self.insides if inside.parent == call], self.prefix)
         given = self.options.width if call is None else ""
-        shown = fitted(svg, copy=self.copy, alt=alt, width=given, urls=self.urls, doors=doors)
+        shown = fitted(svg, copy=self.copy, alt=alt, width=given, urls=self.urls, expandable=expandable)
         natural = "" if given else f' style="--torchrecorder-width:{width:.0f}px"'
         zoom = " torchrecorder-zoom" if self.options.zoom else ""
         return f'<div class="torchrecorder-picture{zoom}"{natural}>{shown}</div>'
@@ -104,7 +104,7 @@ class _Page:
             yield self._main(drawing) + "</div>"
         yield "</fieldset>"
 
-    def _inside(self, inside: Inside) -> Iterator[str]:
+    def _inside(self, inside: NestedDrawing) -> Iterator[str]:
         """The picture of a closed layer, with the way back to the node that it opens."""
         path = escape(inside.path)
         yield f'<div class="torchrecorder-inside" id="{self.prefix}-in-{inside.call}" tabindex="-1" role="group"'

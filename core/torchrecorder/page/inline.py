@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.links import Doors
+    from torchrecorder.drawing.links import Expandable
 
 _LABELS = re.compile(r'aria-labelledby="[^"]*"')
 _TITLES = re.compile(r"<title\b.*", re.DOTALL)
@@ -24,7 +24,7 @@ def fitted(
     alt: str = "",
     width: str = "",
     urls: Mapping[str, str] = MappingProxyType({}),
-    doors: Doors | None = None,
+    expandable: Expandable | None = None,
 ) -> str:
     """The picture for inline use.
 
@@ -34,11 +34,11 @@ def fitted(
         alt: What it shows, in place of its own title and description.
         width: As in CSS, in place of its natural width.
         urls: Addresses by class. Only relative ones, `#…`, `http:`, `https:` and `mailto:` become links.
-        doors: The closed layers that can be opened in the page.
+        expandable: The closed layers that can be opened in the page.
     """
-    from torchrecorder.drawing.links import Doors, link
+    from torchrecorder.drawing.links import Expandable, link
 
-    head, end, body = link(svg, urls, doors or Doors()).partition("</desc>")
+    head, end, body = link(svg, urls, expandable or Expandable()).partition("</desc>")
     if alt:
         head, end = _LABELS.sub(lambda _: f"aria-label={quoteattr(alt)}", head), ""
         head = _TITLES.sub("", head)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.table import Row
+    from torchrecorder.drawing.text import Row
 
 HEAD = ("Layer", "Name", "Class", "Output", "Parameters", "FLOPs")
 NUMBERS = (4, 5)

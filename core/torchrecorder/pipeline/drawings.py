@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from torchrecorder.cache.layered import Layers
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing import REVISION
-from torchrecorder.drawing.model import VERSION, Drawing, KeptDrawing
-from torchrecorder.drawing.styling import modules_changed
+from torchrecorder.drawing.model import VERSION, CachedDrawing, Drawing
+from torchrecorder.drawing.styler_process import modules_changed
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineNotFound, FormatError, TorchRecorderError
 from torchrecorder.pipeline.kept import KeptDrawings
@@ -23,7 +23,7 @@ from torchrecorder.request.settings import Settings
 from torchrecorder.trace.finder import ModuleFinder
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.draw import Order
+    from torchrecorder.drawing.draw import DrawJob
     from torchrecorder.engine import Engine
 
 
@@ -58,7 +58,7 @@ class Drawings:
         self._settings = settings
         self._engine = _engine(settings.engine)
 
-    def kept(self, key: RenderKey) -> KeptDrawing | None:
+    def kept(self, key: RenderKey) -> CachedDrawing | None:
         """The kept drawing, if the engine of now made it; any engine's, if there is none now, or it is shared."""
         digest = key.digest()
         for entry, is_local in self._store.entries("ren", digest):
@@ -111,15 +111,15 @@ class Drawings:
 
 def _orders(
     missing: Mapping[RenderKey, Recording],
-) -> tuple[dict[RenderKey, Order], dict[RenderKey, Drawing | TorchRecorderError]]:
+) -> tuple[dict[RenderKey, DrawJob], dict[RenderKey, Drawing | TorchRecorderError]]:
     """What to draw, and the errors of Graphs that cannot be read."""
-    from torchrecorder.drawing.draw import Order
+    from torchrecorder.drawing.draw import DrawJob
 
-    orders: dict[RenderKey, Order] = {}
+    orders: dict[RenderKey, DrawJob] = {}
     failed: dict[RenderKey, Drawing | TorchRecorderError] = {}
     for key, recording in missing.items():
         try:
-            orders[key] = Order(recording.graph(), key.digest(), key.options)
+            orders[key] = DrawJob(recording.graph(), key.digest(), key.options)
         except FormatError as error:
             failed[key] = error
     return orders, failed

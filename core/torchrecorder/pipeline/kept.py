@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from torchrecorder.cache.layered import Layers
 from torchrecorder.cache.store import Store
-from torchrecorder.drawing.model import Drawing, KeptDrawing
+from torchrecorder.drawing.model import CachedDrawing, Drawing
 from torchrecorder.errors import FormatError
 
 _NOTE = "drawings.json"
@@ -37,7 +37,7 @@ class KeptDrawings:
         self._read: dict[str, Drawing] = {}
         self._has_changed = False
 
-    def find(self, digest: str, *, is_trusted: bool) -> KeptDrawing | None:
+    def find(self, digest: str, *, is_trusted: bool) -> CachedDrawing | None:
         """The drawing of a hash; None if there is none, it is damaged, or the whitelist refuses what nobody trusts."""
         stamp = self._store.stamp(digest)
         if stamp is None and self._store.object(digest) is not None:  # from far away; now there may be a copy
@@ -49,7 +49,7 @@ class KeptDrawings:
             row = self._examine(digest, stamp, is_trusted)
         if row is None or not (is_trusted or row.is_safe):
             return None
-        return KeptDrawing(digest, tuple(row.classes), partial(self._load, digest))
+        return CachedDrawing(digest, tuple(row.classes), partial(self._load, digest))
 
     def forget(self, digest: str) -> None:
         """Examine a drawing again before it is given away once more."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torchrecorder.graph.model import Graph
+from torchrecorder.request.values import Depth
 
 NodeKind = Literal["input", "output", "call", "op", "param", "buffer", "const", "gap", "from", "to"]
 """`gap`: a stretch of what happened in a box, as one; `from` and `to`: the ends of an edge that is cut."""
@@ -20,7 +21,7 @@ NodeKind = Literal["input", "output", "call", "op", "param", "buffer", "const", 
 class ViewOptions:
     """What decides a View, besides its Graph."""
 
-    depth: int | Literal["all", "auto"] = "auto"
+    depth: Depth = "auto"
     """How many levels of calls are boxes: 0 shows the model as one node, 1 its children, …; `auto` is the deepest
     that shows at most `AUTO_NODES` nodes. A view of too many nodes is made smaller, and says so."""
     fold: bool = True

@@ -25,12 +25,13 @@ MAX_ASKED = 500
 """A view of a given depth shows at most this many."""
 MAX_NODES = 5000
 """More than this are never drawn."""
+_USUAL = ViewOptions()
 _FEW = 2
 """A view that shows no more than this says nothing of the model."""
 _MORE = "focus shows one layer alone, expand opens layers, and expand: ** opens all"
 
 
-def make_view(graph: Graph, options: ViewOptions = ViewOptions()) -> View:  # noqa: B008 frozen
+def make_view(graph: Graph, options: ViewOptions = _USUAL) -> View:
     """What a picture of the Graph shows.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.svg import Picture, finish
+from torchrecorder.drawing.svg import FinishedSvg, finish
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
 from torchrecorder.view import ViewOptions, make_view
@@ -38,7 +38,7 @@ def laid_out(source: str) -> str:
     return layout
 
 
-def picture(graph: Graph, **options: object) -> Picture:
+def picture(graph: Graph, **options: object) -> FinishedSvg:
     view = make_view(graph, ViewOptions(**options))  # type: ignore[arg-type]
     return finish(laid_out(to_dot(view).source), uid="p1", title="Net", desc="a net")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.core.drawing.engines import NASTY, laid_out, words
 from tests.core.graph.building import Net, chain, mlp, nested, residual_block, transformer
-from torchrecorder.drawing.dot import to_dot
+from torchrecorder.drawing.dot import attributes, to_dot
 from torchrecorder.drawing.svg import finish
 from torchrecorder.graph import Graph
 from torchrecorder.view import ViewOptions, make_view
@@ -116,3 +116,24 @@ def test_no_name_harms(text: str) -> None:
 def test_names_are_shown_as_they_are(text: str) -> None:
     picture = finish(laid_out(to_dot(make_view(nasty_graph(text))).source), uid="p1", title="t", desc="d")
     assert text in words(picture.svg)
+
+
+@pytest.mark.parametrize(
+    ("values", "written"),
+    [
+        ({"class": "linear"}, 'class="linear"'),
+        ({"label": ("fc", "3→4")}, r'label="fc\n3→4"'),
+        ({"label": 'a "b"'}, r'label="a \"b\""'),
+        ({"label": "back\\slash\\"}, r'label="back\\slash\\"'),
+        ({"label": "\\N"}, r'label="\\N"'),
+        ({"label": "&lt;"}, 'label="&amp;lt;"'),
+        ({"label": "<b>"}, 'label="<b>"'),
+        ({"label": ""}, 'label=""'),
+        ({"shape": "circle", "width": 0.26, "margin": 0}, "shape=circle width=0.26 margin=0"),
+        ({"margin": "0.1,0.03"}, 'margin="0.1,0.03"'),
+        ({"shape": "a b"}, 'shape="a b"'),
+        ({}, ""),
+    ],
+)
+def test_attributes_are_quoted(values: dict[str, str | float | tuple[str, ...]], written: str) -> None:
+    assert attributes(values) == written

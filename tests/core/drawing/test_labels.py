@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.core.graph.building import Net, residual_block, transformer
-from torchrecorder.drawing.labels.labels import Label, Labels
+from torchrecorder.drawing.labels import Label, Labels
 from torchrecorder.graph import Graph
 from torchrecorder.view import Node, ViewOptions, make_view
 

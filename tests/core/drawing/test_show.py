@@ -9,7 +9,7 @@ import pytest
 from tests.core.drawing.engines import laid_out, parsed
 from tests.core.graph.building import residual_block, transformer
 from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.labels.units import flops, size
+from torchrecorder.drawing.names import flops, size
 from torchrecorder.drawing.svg import finish, fixed
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
 
 _BY_WIDTH = {
     191: "'",
@@ -38,7 +37,6 @@ def width(text: str, size: float, *, bold: bool = False) -> float:
     return sum(map(_advance, text)) * size / 1000 * (BOLD if bold else 1)
 
 
-@lru_cache(maxsize=2048)
 def _advance(sign: str) -> int:
     known = _WIDTHS.get(sign)
     if known is not None:

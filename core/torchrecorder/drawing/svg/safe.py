@@ -10,7 +10,7 @@ import re
 from xml.etree import ElementTree
 
 from torchrecorder.drawing.links import REFERENCE
-from torchrecorder.drawing.svg.palette import COLOURS, FONT
+from torchrecorder.drawing.svg.themes import COLOURS, FONT
 
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 _SHAPES = frozenset(("g", "path", "rect", "circle", "text", "tspan", "a"))
