@@ -39,7 +39,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from torchrecorder.graph import Graph
+    from torchrecorder.graph.model import Graph
 
 
 @dataclass(eq=False)
