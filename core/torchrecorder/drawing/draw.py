@@ -211,6 +211,8 @@ def _drawing(views: Sequence[_JobView], dot: str, layouts: Sequence[str | Engine
         return layout
     graph, options, view = job.graph, job.options, views[0].view
     title, description = describe(graph)
+    facts = caption_facts(graph, options.show)
+    memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
     try:
         picture = finish(layout, uid=_uid(job), title=title, desc=description, theme=options.theme)
     except EngineError as error:  # an engine that wrote something else harms its own picture only
@@ -221,8 +223,8 @@ def _drawing(views: Sequence[_JobView], dot: str, layouts: Sequence[str | Engine
         height=picture.height,
         text=tree(graph, depth=view.depth).rstrip("\n"),
         alt=f"{title}. {description}" if description else title,
-        facts=caption_facts(graph),
-        notes=(*graph.info.notes, *view.notes),
+        facts=facts,
+        notes=(*graph.info.notes, *view.notes, *memory),
         dot=dot,
         nested=tuple(_nested_drawings(zip(views[1:], layouts[1:], strict=True))),
         table=layer_table(graph) if options.table else (),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, run_name, shape
+from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, run_name, shape, size
 from torchrecorder.drawing.node_kinds import torch_kind
 from torchrecorder.drawing.summaries import summary
 from torchrecorder.graph import Graph, Module, Value
+from torchrecorder.graph.memory import activation_memory
 from torchrecorder.view.fold import CallRun, call_runs
 
 MAX_LINES = 400
@@ -51,8 +52,13 @@ def _ends(graph: Graph, word: str, ends: Mapping[str, int]) -> str:
     return ", ".join(words)
 
 
-def caption_facts(graph: Graph) -> dict[str, str]:
-    """What a caption can state in a word or two, by a short name, in the order a reader wants it."""
+def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
+    """What a caption can state in a word or two, by a short name, in the order a reader wants it.
+
+    Args:
+        graph: The Graph.
+        show: `memory` adds the `activations`.
+    """
     model = graph.modules[""]
     facts = {
         "model": class_name(model),
@@ -67,9 +73,20 @@ def caption_facts(graph: Graph) -> dict[str, str]:
     known = [op.flops for op in graph.ops if op.flops is not None]
     if any(known):
         facts["flops"] = f"{sum(known):,}"
+    if "memory" in show:
+        facts["activations"] = _activations(graph)
     if graph.info.guessed:
         facts["guessed"] = graph.info.guessed
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def _activations(graph: Graph) -> str:
+    """The most memory that activations take at once, and the layer that runs then."""
+    memory = activation_memory(graph)
+    is_partial = bool(memory.unknown) or graph.info.failure is not None
+    call = 0 if memory.peak_op is None else graph.ops[memory.peak_op].call
+    where = clean(graph.calls[call].module, _NAME_WIDTH)
+    return f"{'at least' if is_partial else 'up to'} {size(memory.peak)} at once" + (f", in {where}" if where else "")
 
 
 def _fact(value: Value) -> str:
