@@ -128,11 +128,9 @@ print(depth, file=sys.stderr)
 def times() -> Iterator[str]:
     """What layout costs the engine and the rest costs us."""
     graphs = {
-        "chain of 1,000": (chain(1000), ALL),
-        "residual, 1,000": (residual(1000), ALL),
-        "3,000 with 8 long skips, goal 1.2 s": (residual(3000, skips=8), ALL),
-        "3,000 with one mask for all, goal 1.2 s": (residual(3000, mask=True), ALL),
-        "chain of 10,000, goal 1.2 s": (chain(10_000), ALL),
+        "chain of 500": (chain(500), ALL),
+        "residual, 500 with 8 long skips": (residual(500, skips=8), ALL),
+        "residual, 500 with one mask for all": (residual(500, mask=True), ALL),
         "BERT-base at depth 3, goal 0.2 s": (_bert(), ViewOptions(depth=3)),
     }
     for name, (graph, options) in graphs.items():

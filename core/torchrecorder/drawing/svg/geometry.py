@@ -104,8 +104,7 @@ def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) 
         end: The parameter at its last point.
     """
     is_line = len(segment) == 2
-    left, top, right, bottom = around(segment)
-    if not is_line and (right < rect.left or left > rect.right or bottom < rect.top or top > rect.bottom):
+    if not is_line and _is_aside(segment, rect):
         return []
     if is_line or _is_even(segment):
         found = _line_inside(segment[0], segment[-1], rect)
@@ -113,6 +112,12 @@ def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) 
     middle = (start + end) / 2
     first_half, last_half = _halves(segment, 0.5)
     return _inside(first_half, rect, start, middle) + _inside(last_half, rect, middle, end)
+
+
+def _is_aside(segment: Segment, rect: Rect) -> bool:
+    """Whether the curve lies on one side of the rectangle, as far as its four points tell."""
+    left, top, right, bottom = around(segment)
+    return right < rect.left or left > rect.right or bottom < rect.top or top > rect.bottom
 
 
 def _is_even(segment: Segment) -> bool:
