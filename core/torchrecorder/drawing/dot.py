@@ -51,7 +51,9 @@ _SMALL: dict[str, str | float] = {"width": 0.3, "height": 0.24, "margin": "0.1,0
 Lines = tuple[str, ...]
 """The lines of a label."""
 _ALWAYS_QUOTED = frozenset(("label", "class", "comment", "style", "fillcolor", "fontcolor", "color"))
+_PLAIN = re.compile(r"[\w.]+")
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;"})
+"""What the engine takes literally between quotes; it would read `&lt;` as `<` even outside HTML."""
 
 
 def to_dot(
@@ -130,8 +132,10 @@ class _Writer:
     def _box(self, box: Box) -> dict[str, str | float]:
         style = self.styles.boxes[box.id] if self.styles else NodeStyle()
         text = PARTS.join(filter(None, style.label)) if style.label else self.labels.box(box)
+        # layout measures a title in the regular face: spaces as wide as it grows when its name is bold
+        grows = (BOLD - 1) * width(text.partition(PARTS)[0], _FONT_SIZE)
         found: dict[str, str | float] = {
-            "label": text + _room_for_bold(text),
+            "label": text + " " * math.ceil(grows / width(" ", _FONT_SIZE)),
             "class": self._class("box", box, style),
             "margin": _ROOMY if box.id in self.roomy else _MARGIN,
             "style": f"rounded,{style.stroke}" if style.stroke else "rounded",
@@ -183,12 +187,6 @@ def _sized(label: Label, *, is_small: bool) -> Mapping[str, str | float]:
     return {**style, "width": f"{(bold + 2 * margin) / 72:.2f}"} if grows > _UNSEEN else style
 
 
-def _room_for_bold(title: str) -> str:
-    """Spaces as wide as a title grows when its name is bold: layout measures it in the regular face."""
-    name = title.partition(PARTS)[0]
-    return " " * math.ceil((BOLD - 1) * width(name, _FONT_SIZE) / width(" ", _FONT_SIZE))
-
-
 def _paint(style: NodeStyle | EdgeStyle) -> dict[str, str | float]:
     """The attributes of a style that layout has no use for."""
     given: dict[str, str | float] = {"color": style.line, "penwidth": style.pen}
@@ -203,17 +201,12 @@ def attributes(values: Mapping[str, str | float | Lines]) -> str:
     >>> attributes({"label": ("fc", "Linear 3→4"), "class": "linear", "margin": "0.1,0.03", "width": 0.3})
     'label="fc\\nLinear 3→4" class="linear" margin="0.1,0.03" width=0.3'
     """
-    return " ".join(f"{name}={_value(name, value)}" for name, value in values.items())
-
-
-def _value(name: str, value: str | float | Lines) -> str:
-    if isinstance(value, tuple):
-        return '"' + r"\n".join(map(_literal, value)) + '"'
-    if isinstance(value, str):
-        return f'"{_literal(value)}"' if name in _ALWAYS_QUOTED or not re.fullmatch(r"[\w.]+", value) else value
-    return f"{value:g}"
-
-
-def _literal(text: str) -> str:
-    """The text between quotes as the engine takes it literally; it would read `&lt;` as `<` even outside HTML."""
-    return text.translate(_ESCAPES)
+    written = []
+    for name, value in values.items():
+        if isinstance(value, int | float):
+            written.append(f"{name}={value:g}")
+            continue
+        text = r"\n".join(line.translate(_ESCAPES) for line in ((value,) if isinstance(value, str) else value))
+        is_quoted = name in _ALWAYS_QUOTED or not _PLAIN.fullmatch(text)
+        written.append(f'{name}="{text}"' if is_quoted else f"{name}={text}")
+    return " ".join(written)

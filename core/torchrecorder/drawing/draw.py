@@ -74,7 +74,7 @@ def draw(
         if wrong := next((style for style in own if isinstance(style, StylerError)), None):
             results[position] = wrong
         else:
-            dots[position] = [_dot(*pair) for pair in zip(of_job, own, strict=True)]
+            dots[position] = [_dot(one, style) for one, style in zip(of_job, own, strict=True)]
     layouts = iter(engine.layout([dot for of_job in dots.values() for dot in of_job]))
     for position, sources in dots.items():
         results[position] = _drawing(views[position], sources[0], [*islice(layouts, len(sources))])

@@ -77,7 +77,10 @@ class Labels:
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             return Label(label.name, " · ".join(filter(None, (label.line, work))), label.is_sign)
         if node.kind == "gap":
-            return self._gap(node)
+            thing = "steps" if len(node.calls) < node.size else "layers"
+            paths = [self.graph.calls[call].module for call in (*node.calls[:1], *node.calls[-1:])]
+            names = [relative(path, self._path(node.box)) for path in paths]
+            return Label(f"… {node.size} more {thing}", clean(" – ".join(dict.fromkeys(names)), MAX_LINE))
         return self._link(node) if node.kind in ("from", "to") else self._end(node)
 
     def kind(self, node: Node) -> Kind:
@@ -135,14 +138,6 @@ class Labels:
         text = parameters(module.params.total, each=len(modules) > 1)
         return text if len(modules) > 1 or len(calls) == 1 else f"{text} shared"
 
-    def _gap(self, node: Node) -> Label:
-        """`… 268 more layers` and the names of the first and the last."""
-        thing = "steps" if len(node.calls) < node.size else "layers"
-        paths = [self.graph.calls[call].module for call in node.calls]
-        base = self._path(node.box)
-        names = [relative(path, base) for path in (paths[:1] + paths[-1:])]
-        return Label(f"… {node.size} more {thing}", clean(" – ".join(dict.fromkeys(names)), MAX_LINE))
-
     def _link(self, node: Node) -> Label:
         """`from down1` or `to up3`: what is at the other end."""
         others = [self.view.nodes[link] for link in node.links]
@@ -195,7 +190,12 @@ def op_label(graph: Graph, op: Op) -> Label:
     """The lines of an op: a sign, or its name with what distinguishes it."""
     name = plain(op.name)
     if name in SYMBOLS:
-        return _sign(SYMBOLS[name], op)
+        # a sign, with the number if the op's other side is one
+        sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
+        if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
+            return Label(sign, is_sign=True)
+        text = f"{float(number):.4g}"
+        return Label(f"{text} {sign}" if "0" in op.attrs else f"{sign} {text}")
     if name == "scaled_dot_product_attention":
         return Label("attention", "scaled dot-product")
     if name == "getitem":  # `[:, 0]` for the index `(:, 0)`
@@ -206,12 +206,3 @@ def op_label(graph: Graph, op: Op) -> Label:
     meta = graph.values[op.inputs[1]].meta if name == "linear" and len(op.inputs) > 1 else None
     weight = f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
     return Label(clean(f"{name} {power}".strip(), MAX_NAME), clean(weight, MAX_LINE))
-
-
-def _sign(sign: str, op: Op) -> Label:
-    """A sign, with the number if the op's other side is one."""
-    number = op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
-    if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
-        return Label(sign, is_sign=True)
-    text = f"{float(number):.4g}"
-    return Label(f"{text} {sign}" if "0" in op.attrs else f"{sign} {text}")

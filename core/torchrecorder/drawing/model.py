@@ -119,8 +119,13 @@ class Drawing:
         if not isinstance(data, dict) or data.pop("torchrecorder_drawing", None) != VERSION:
             return None
         try:
-            notes, table = tuple(data.pop("notes")), _rows(data.pop("table"))
+            notes, rows = tuple(data.pop("notes")), data.pop("table")
             nested = tuple(NestedDrawing(**one) for one in data.pop("insides"))
+            table: tuple[Row, ...] = ()
+            if rows:
+                from torchrecorder.drawing.text import Row  # loads all that knows of Graphs, which few pictures need
+
+                table = tuple(Row(**row) for row in rows)
             drawing = Drawing(**data, notes=notes, nested=nested, table=table)
         except (TypeError, KeyError):
             return None
@@ -142,14 +147,6 @@ class Drawing:
 
 def _are(kinds: tuple[type, ...], *values: object) -> bool:
     return {*map(type, values)}.issubset(kinds)
-
-
-def _rows(table: list[dict[str, Any]]) -> tuple[Row, ...]:
-    if not table:
-        return ()
-    from torchrecorder.drawing.text import Row  # loads all that knows of Graphs, which most pictures do not need
-
-    return tuple(Row(**row) for row in table)
 
 
 def _texts(parts: int) -> list[str]:

@@ -85,7 +85,12 @@ def _load(target: Target) -> object:
         except ModuleNotFoundError as error:
             if error.name is not None and not f"{name}.".startswith(f"{error.name}."):
                 raise StylerRaised.by(f"importing {name}", error) from error
-            raise StylerRaised(_missing(parts[:depth], part, found)) from error
+            if not depth:
+                reason = f"no module {part!r}: is its folder on the Python path of the build?"
+                raise StylerRaised(reason) from error
+            near = get_close_matches(part, dir(found), 1)
+            advice = f"; did you mean {near[0]}?" if near else ""
+            raise StylerRaised(f"{'.'.join(parts[:depth])} has no {part!r}{advice}") from error
         except Exception as error:
             raise StylerRaised.by(f"importing {name}", error) from error
     if not target.called:
@@ -94,13 +99,6 @@ def _load(target: Target) -> object:
         return found(*target.args, **target.kwargs)  # type: ignore[operator]  # what is no callable raises as well
     except Exception as error:
         raise StylerRaised.by(f"making {target}", error) from error
-
-
-def _missing(parents: list[str], part: str, parent: object) -> str:
-    if not parents:
-        return f"no module {part!r}: is its folder on the Python path of the build?"
-    near = get_close_matches(part, dir(parent), 1)
-    return f"{'.'.join(parents)} has no {part!r}" + (f"; did you mean {near[0]}?" if near else "")
 
 
 if __name__ == "__main__":

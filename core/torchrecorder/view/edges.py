@@ -159,15 +159,16 @@ class Ends:
             if self._op_name(node) == "getitem":
                 parts.add(node.id)
                 found.add(node.id)
-            elif (parts.isdisjoint(below) or node.kind not in ("op", "call")) if below else self._is_lone_number(node):
+                continue
+            op = self.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
+            if below:
+                is_check = parts.isdisjoint(below) or node.kind not in ("op", "call")
+            else:  # a lone number
+                metas = [self.graph.values[value].meta for value in op.outputs] if op and not op.mutates else []
+                is_check = bool(metas) and all(meta is not None and not meta.shape for meta in metas)
+            if is_check:
                 found.add(node.id)
         return found
-
-    def _is_lone_number(self, node: Node) -> bool:
-        if node.kind != "op" or node.op is None or self.graph.ops[node.op].mutates:
-            return False
-        metas = [self.graph.values[value].meta for value in self.graph.ops[node.op].outputs]
-        return bool(metas) and all(meta is not None and not meta.shape for meta in metas)
 
     def _op_name(self, node: Node) -> str:
         """The name of the op that a node shows; empty for other nodes."""

@@ -69,7 +69,11 @@ class Plan:
         """Draws an op, calls or a gap as a box or a node; returns the box and what is in it."""
         id_ = len(self.nodes)
         if isinstance(item, Run):
-            self._note_run(item)
+            if len(item.calls) > 1:
+                for i, call in enumerate(item.calls):
+                    self.run_head[call] = item.calls[i % item.period]
+                    self.turns.setdefault(call, {})[self._n_runs] = i // item.period
+                self._n_runs += 1
             if item.period > 1 or self.states[item.calls[0]] == "box":
                 self.boxes.append(Box(len(self.boxes), parent, item.calls, item.period))
                 return self.boxes[-1].id, iter(self._inside(item))
@@ -86,19 +90,17 @@ class Plan:
             self.node_of_op[item] = id_
         return parent, iter(())
 
-    def _note_run(self, run: Run) -> None:
-        if len(run.calls) > 1:
-            for i, call in enumerate(run.calls):
-                self.run_head[call] = run.calls[i % run.period]
-                self.turns.setdefault(call, {})[self._n_runs] = i // run.period
-            self._n_runs += 1
-
     def _inside(self, run: Run) -> list[BoxItem]:
         """What is in the box of a call, or in that around calls that take turns."""
         if run.period > 1:
             return [Run(turn.calls) for turn in in_runs(self.visible.comparer, run.calls[: run.period])]
         call, rows = run.calls[0], self.tree.graph.calls
-        items = [item for item in self.tree.items[call] if self._is_visible(item)]
+        handed, states = self.visible.handed, self.states
+        items = [
+            item
+            for item in self.tree.items[call]
+            if (states[item.id] != "gone" if item.is_call else handed[item.id] is None)
+        ]
         without_ops = (child for child in self.tree.children[call] if not self.tree.n_ops[child])
         items += [Item(True, child) for child in without_ops if not rows[child].ok]
         found: list[BoxItem] = []
@@ -109,42 +111,34 @@ class Plan:
             return found
         return [*self._with_gap(found)]
 
-    def _is_visible(self, item: Item) -> bool:
-        return self.states[item.id] != "gone" if item.is_call else self.visible.handed[item.id] is None
-
     def _runs(self, calls: list[int]) -> Iterator[Run]:
         """Calls that follow one another, those that are the same again and drawn alike as one."""
         comparer, at = self.visible.comparer, 0
         while at < len(calls):
             length, period = comparer.turns(calls, at) if comparer else (1, 1)
             run = calls[at : at + length]
-            alike = next((i for i, call in enumerate(run) if not self._alike(run[i % period], call)), length)
+            drawn = [self.states[call : self.tree.end[call]] for call in run]
+            alike = next((i for i in range(length) if drawn[i] != drawn[i % period]), length)
             if alike < length and period > 1:
                 alike = period = 1
             yield Run(tuple(run[:alike]), period)
             at += alike
 
-    def _alike(self, a: int, b: int) -> bool:
-        """Whether two equal calls are drawn in the same way."""
-        return a == b or self.states[a : self.tree.end[a]] == self.states[b : self.tree.end[b]]
-
     def _with_gap(self, items: Sequence[BoxItem]) -> Iterator[BoxItem]:
         """The first and the last of the items, and what must be seen of those between."""
         first = self._item_limit // 2
         last = len(items) - (self._item_limit - first)
-        hidden: list[BoxItem] = []
+        rows, hidden = self.tree.graph.calls, list[BoxItem]()
         for position, item in enumerate(items):
-            if first <= position < last and not self._must_be_seen(item):
+            calls = item.calls if isinstance(item, Run) else ()
+            must_be_seen = any(call in self.visible.opened or not rows[call].ok for call in calls)
+            if first <= position < last and not must_be_seen:
                 hidden.append(item)
                 continue
             yield from _as_gap(hidden)
             hidden = []
             yield item
         yield from _as_gap(hidden)
-
-    def _must_be_seen(self, item: BoxItem) -> bool:
-        calls = item.calls if isinstance(item, Run) else ()
-        return any(call in self.visible.opened or not self.tree.graph.calls[call].ok for call in calls)
 
 
 def _as_gap(items: list[BoxItem]) -> list[BoxItem]:

@@ -123,7 +123,14 @@ class Reads:
         producer = self.graph.values[origin].producer
         if not self.plan.run_head or producer is None:
             return False
-        x, y = self._siblings(self.graph.ops[producer].call, reader.call)
+        # the calls around both that have one parent, or the call that is around both
+        calls, level = self.graph.calls, self.plan.tree.level
+        x, y = self.graph.ops[producer].call, reader.call
+        while x != y and calls[x].parent != calls[y].parent:
+            deeper_x = level[x] >= level[y]
+            deeper_y = level[y] >= level[x]
+            x = calls[x].parent or 0 if deeper_x else x
+            y = calls[y].parent or 0 if deeper_y else y
         if x == y:
             return self.is_repeat[x]
         # one run holds both, and not in its first turn, which is drawn
@@ -132,16 +139,6 @@ class Reads:
             return True
         parent = self.graph.calls[x].parent
         return parent is not None and self.is_repeat[parent]
-
-    def _siblings(self, x: int, y: int) -> tuple[int, int]:
-        """The calls around x and y that have one parent, or the call that is around both."""
-        calls, level = self.graph.calls, self.plan.tree.level
-        while x != y and calls[x].parent != calls[y].parent:
-            deeper_x = level[x] >= level[y]
-            deeper_y = level[y] >= level[x]
-            x = calls[x].parent or 0 if deeper_x else x
-            y = calls[y].parent or 0 if deeper_y else y
-        return x, y
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.fold import Comparer
 from torchrecorder.view.model import ViewOptions
 from torchrecorder.view.op_families import POINTWISE, SHAPING, names
-from torchrecorder.view.tree import CallTree, call_tree
+from torchrecorder.view.tree import call_tree
 
 State = Literal["box", "node", "gone"]
 _DROPOUTS = names("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout")
@@ -43,7 +43,13 @@ class Visibility:
         self.formulas = self._formulas() if options.depth != "all" else set()
         self.asked = frozenset(self.matching(options.expand))
         """The calls that a reader asked to see inside."""
-        self.opened = self._with_parents(self.asked)
+        self.opened: set[int] = set()
+        """Those, and all around them."""
+        for call in self.asked:
+            at: int | None = call
+            while at is not None and at not in self.opened:
+                self.opened.add(at)
+                at = graph.calls[at].parent
         self.collapsed = frozenset(self.matching(options.collapse))
 
     @cached_property
@@ -105,22 +111,18 @@ class Visibility:
         others = (op for op in self.graph.ops if op.name.removesuffix("_") not in POINTWISE)
         return found - {op.call for op in others if self.handed[op.id] is None}
 
-    def _with_parents(self, calls: Iterable[int]) -> frozenset[int]:
-        """The calls and all calls around them."""
-        found: set[int] = set()
-        for call in calls:
-            at: int | None = call
-            while at is not None and at not in found:
-                found.add(at)
-                at = self.graph.calls[at].parent
-        return frozenset(found)
-
     def _is_gone(self, call: int, found: Sequence[State]) -> bool:
         """Whether the call ran nothing that is drawn."""
         if not self.graph.calls[call].ok:
             return False
-        if not self.tree.n_ops[call] or (self.options.contract and _does_nothing(self.tree, call)):
+        if not self.tree.n_ops[call]:
             return True
+        module = self.tree.module(call)
+        if self.options.contract and module is not None and module.native and not self.tree.children[call]:
+            # it gives back its argument: an `Identity`, or a dropout of nothing
+            cls, is_nothing = module.cls.rpartition(".")[2], module.extra_repr.startswith(("p=0.0,", "p=0,"))
+            if cls == "Identity" or (cls in _DROPOUTS and is_nothing):
+                return True
         return all(item.is_call and found[item.id] == "gone" for item in self.tree.items[call])
 
 
@@ -151,12 +153,3 @@ def _handed_on(graph: Graph, op: Op) -> int | None:
         return None
     # joining with nothing leaves the tensor as it was, unless the same tensor is joined with itself
     return full[0][0] if full[0][1].shape == joined.shape else None
-
-
-def _does_nothing(tree: CallTree, call: int) -> bool:
-    """Whether the call of a native leaf gives back its argument: an `Identity`, or a dropout of nothing."""
-    module = tree.module(call)
-    if module is None or not module.native or tree.children[call]:
-        return False
-    cls = module.cls.rpartition(".")[2]
-    return cls == "Identity" or (cls in _DROPOUTS and module.extra_repr.startswith(("p=0.0,", "p=0,")))
