@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from torchrecorder.drawing.draw import DrawJob
 from torchrecorder.drawing.draw import draw as draw_graphs
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.graph import Graph, to_json
+from torchrecorder.graph import to_json
 from torchrecorder.graph.model import Mode
 from torchrecorder.page import Diagram
 from torchrecorder.recording import capture
@@ -85,7 +85,7 @@ def draw(
     (result,) = draw_graphs([DrawJob(graph, digest, options, styler)], find_engine(engine))
     if isinstance(result, TorchRecorderError):
         raise result
-    return Diagram(result, load_graph=_given(graph))
+    return Diagram(result, load_graph=lambda: graph)
 
 
 def _arguments(net: nn.Module, shape: Shape | None, inputs: Any, seed: int, mode: Mode) -> tuple[*Arguments, str]:
@@ -99,7 +99,3 @@ def _arguments(net: nn.Module, shape: Shape | None, inputs: Any, seed: int, mode
         raise OptionError((f"shape: {error}",)) from error
     made = make_inputs(net, specs, seed=seed, mode=mode)
     return made.args, made.kwargs, made.guessed
-
-
-def _given(graph: Graph) -> Callable[[], Graph]:
-    return lambda: graph

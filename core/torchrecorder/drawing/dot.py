@@ -148,11 +148,18 @@ class _Writer:
         style = self.styles.nodes[node.id] if self.styles else NodeStyle()
         label = Label(*style.label) if style.label else self.labels.node(node)
         kind = self.labels.kind(node)
+        is_small = kind in ("data", "link")
         found: dict[str, str | float | Lines] = {
             "label": (label.name, label.line) if label.line else label.name,
             "class": self._class(kind, node, style),
-            **(_SIGN if label.is_sign else _sized(label, is_small=kind in ("data", "link"))),
+            **(_SIGN if label.is_sign else _SMALL if is_small else {}),
         }
+        # layout measures the regular face: a node grows where a bold name would touch its border
+        size, margin = (_SMALL_SIZE, 7.2) if is_small else (_FONT_SIZE, 9.4)
+        bold = width(label.name, size, bold=True)
+        grows = bold - max(width(label.name, size), width(label.line, size))
+        if grows > _UNSEEN and not label.is_sign:
+            found["width"] = f"{(bold + 2 * margin) / 72:.2f}"
         if self.styles:
             found["style"] = f"rounded,{style.stroke}" if style.stroke else "rounded"
             found.update(_paint(style))
@@ -177,14 +184,6 @@ class _Writer:
             words.append("styled")
             found |= {"style": style.stroke or "solid", **_paint(style)}
         return found | ({"class": " ".join(words)} if words else {})
-
-
-def _sized(label: Label, *, is_small: bool) -> Mapping[str, str | float]:
-    """The size of a node: layout's own, unless a bold name would touch its border; layout measures the regular face."""
-    style, size, margin = (_SMALL, _SMALL_SIZE, 7.2) if is_small else ({}, _FONT_SIZE, 9.4)
-    bold = width(label.name, size, bold=True)
-    grows = bold - max(width(label.name, size), width(label.line, size))
-    return {**style, "width": f"{(bold + 2 * margin) / 72:.2f}"} if grows > _UNSEEN else style
 
 
 def _paint(style: NodeStyle | EdgeStyle) -> dict[str, str | float]:

@@ -74,7 +74,7 @@ def draw(
         if wrong := next((style for style in own if isinstance(style, StylerError)), None):
             results[position] = wrong
         else:
-            dots[position] = [_dot(one, style) for one, style in zip(of_job, own, strict=True)]
+            dots[position] = [one.dot(style) for one, style in zip(of_job, own, strict=True)]
     layouts = iter(engine.layout([dot for of_job in dots.values() for dot in of_job]))
     for position, sources in dots.items():
         results[position] = _drawing(views[position], sources[0], [*islice(layouts, len(sources))])
@@ -103,6 +103,14 @@ class _JobView:
     @property
     def options(self) -> DrawingOptions:
         return self.job.options
+
+    def dot(self, styles: Styles | StylerError | None) -> str:
+        """The text for the engine."""
+        assert not isinstance(styles, StylerError)
+        direction = self.options.direction
+        if _is_as_before(self.job):
+            return str(to_classic_dot(self.job.graph, depth=self.view.depth, direction=direction).source)
+        return str(to_dot(self.view, direction=direction, show=self.options.show, styles=styles).source)
 
 
 def _views(job: DrawJob) -> list[_JobView]:
@@ -194,14 +202,6 @@ def _styles(
         for i, answer in zip(places, answers, strict=True):
             found[i] = answer
     return found
-
-
-def _dot(one: _JobView, styles: Styles | StylerError | None) -> str:
-    assert not isinstance(styles, StylerError)
-    direction = one.options.direction
-    if _is_as_before(one.job):
-        return str(to_classic_dot(one.job.graph, depth=one.view.depth, direction=direction).source)
-    return str(to_dot(one.view, direction=direction, show=one.options.show, styles=styles).source)
 
 
 def _drawing(views: Sequence[_JobView], dot: str, layouts: Sequence[str | EngineError]) -> Drawing | EngineError:

@@ -79,7 +79,13 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         if is_known or not shape or view.nodes[edge.head].kind == "output":
             continue
         news = {("tail", edge.tail, shape), ("head", edge.head, shape)}
-        alike = (*_step(view, edge.tail), got.get(edge.tail), shape)
+        node = view.nodes[edge.tail]
+        step: str | int = edge.tail  # what the node does: the name of its op, or the class of its layer
+        if node.kind == "op" and node.op is not None:
+            step = view.graph.ops[node.op].name
+        elif node.kind == "call" and (module := view.graph.modules.get(view.graph.calls[node.calls[0]].module)):
+            step = module.cls
+        alike = (node.box, step, got.get(edge.tail), shape)
         if not news & said and alike not in said:
             found[edge.tail, edge.head] = shape
             said |= {*news, alike}
@@ -89,15 +95,6 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
 def _without_ones(shape: str) -> str:
     """The shape without axes of one, which broadcasting adds."""
     return "×".join(size for size in shape.split("×") if size != "1")
-
-
-def _step(view: View, tail: int) -> tuple[object, ...]:
-    """What a node does and where: its box, and the name of its op or the class of its layer."""
-    node = view.nodes[tail]
-    if node.kind == "op" and node.op is not None:
-        return node.box, view.graph.ops[node.op].name
-    module = view.graph.modules.get(view.graph.calls[node.calls[0]].module) if node.kind == "call" else None
-    return node.box, module.cls if module else tail
 
 
 def _shape(view: View, value: int, show: Collection[str]) -> str:

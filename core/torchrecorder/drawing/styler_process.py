@@ -106,19 +106,18 @@ def styles_by_name(
         answers, modules = _asked(styler, json.dumps(job), python, timeout_s)
         if on_modules is not None:
             on_modules(styler, modules)
-        return [_answered(styler, answer, picture) for answer, picture in zip(answers, given, strict=True)]
     except StylerError as error:
         return [error] * len(given)
-
-
-def _answered(styler: str, answer: object, given: StylerInput) -> Styles | StylerError:
-    answer = answer if isinstance(answer, dict) else {}
-    if "reason" in answer:
-        return StylerError(styler, (str(answer["reason"]),), str(answer.get("trace", "")))
-    try:
-        return _checked(styler, answer.get("styles"), given)
-    except StylerError as error:
-        return error
+    found: list[Styles | StylerError] = []
+    for answer, picture in zip(answers, given, strict=True):
+        rows = answer if isinstance(answer, dict) else {}
+        try:
+            if "reason" in rows:
+                raise StylerError(styler, (str(rows["reason"]),), str(rows.get("trace", "")))
+            found.append(_checked(styler, rows.get("styles"), picture))
+        except StylerError as error:
+            found.append(error)
+    return found
 
 
 def _checked(name: str, answer: object, given: StylerInput) -> Styles:

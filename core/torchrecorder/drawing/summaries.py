@@ -106,15 +106,6 @@ def _conv(said: ReprArguments) -> list[str]:
     return [window, "→".join(filter(None, channels)), shared, "" if dilation == "1" else f"dilation {dilation}"]
 
 
-def _linear(said: ReprArguments) -> list[str]:
-    return ["→".join(filter(None, (said.get(0, "in_features"), said.get(1, "out_features"))))]
-
-
-def _bilinear(said: ReprArguments) -> list[str]:
-    one, two, out = (said.named.get(f"{side}_features", "?") for side in ("in1", "in2", "out"))
-    return [f"{one}, {two}→{out}"]
-
-
 def _embedding(said: ReprArguments) -> list[str]:
     return ["×".join(filter(None, (said.get(0, "num_embeddings"), said.get(1, "embedding_dim"))))]
 
@@ -153,8 +144,13 @@ _SILENT = names(
 """Layers whose settings a picture does not need: their size is that of the data, or they have none."""
 
 _RULES: dict[str, _Rule] = {
-    **dict.fromkeys(("Linear", "LazyLinear", "NonDynamicallyQuantizableLinear"), _linear),
-    "Bilinear": _bilinear,
+    **dict.fromkeys(
+        ("Linear", "LazyLinear", "NonDynamicallyQuantizableLinear"),
+        lambda said: ["→".join(filter(None, (said.get(0, "in_features"), said.get(1, "out_features"))))],
+    ),
+    "Bilinear": lambda said: [
+        "{}, {}→{}".format(*(said.named.get(f"{side}_features", "?") for side in ("in1", "in2", "out")))
+    ],
     "Embedding": _embedding,
     "EmbeddingBag": _embedding,
     **dict.fromkeys(("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"), _recurrent),

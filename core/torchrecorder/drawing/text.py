@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal
 
 from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, run_name, shape, size
@@ -57,7 +56,7 @@ def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
 
     Args:
         graph: The Graph.
-        show: `memory` adds the `activations`.
+        show: `memory` adds the most memory that activations take at once, and the layer that runs then.
     """
     model = graph.modules[""]
     facts = {
@@ -74,19 +73,14 @@ def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
     if any(known):
         facts["flops"] = f"{sum(known):,}"
     if "memory" in show:
-        facts["activations"] = _activations(graph)
+        memory = activation_memory(graph)
+        most = "at least" if memory.unknown or graph.info.failure is not None else "up to"
+        call = 0 if memory.peak_op is None else graph.ops[memory.peak_op].call
+        where = clean(graph.calls[call].module, _NAME_WIDTH)
+        facts["activations"] = f"{most} {size(memory.peak)} at once" + (f", in {where}" if where else "")
     if graph.info.guessed:
         facts["guessed"] = graph.info.guessed
     return {name: fact for name, fact in facts.items() if fact}
-
-
-def _activations(graph: Graph) -> str:
-    """The most memory that activations take at once, and the layer that runs then."""
-    memory = activation_memory(graph)
-    is_partial = bool(memory.unknown) or graph.info.failure is not None
-    call = 0 if memory.peak_op is None else graph.ops[memory.peak_op].call
-    where = clean(graph.calls[call].module, _NAME_WIDTH)
-    return f"{'at least' if is_partial else 'up to'} {size(memory.peak)} at once" + (f", in {where}" if where else "")
 
 
 def _fact(value: Value) -> str:
@@ -180,18 +174,14 @@ def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[R
         graph: The Graph.
         depth: How many levels of calls below the model are listed.
     """
-    return tuple(islice(_rows(graph, call_runs(graph, depth)), MAX_ROWS))
-
-
-def _rows(graph: Graph, runs: list[CallRun]) -> Iterator[Row]:
-    flops = flops_by_call(graph)
+    flops, found = flops_by_call(graph), []
     numbers: dict[int, int] = {}
-    for run in runs:
+    for run in call_runs(graph, depth)[:MAX_ROWS]:
         number = numbers[run.level] = numbers.get(run.level, 0) + 1
         call = graph.calls[run.calls[0]]
         name, module = _name_and_module(graph, run, _MAX_NAME)
         outputs = (graph.values[value].meta for value in call.outputs.values())
-        yield Row(
+        row = Row(
             label=f"{run.level}-{number}" if run.level else "0",
             level=run.level,
             name=name,
@@ -201,3 +191,5 @@ def _rows(graph: Graph, runs: list[CallRun]) -> Iterator[Row]:
             params=module.params.total if module else 0,
             flops=flops.get(call.id, 0),
         )
+        found.append(row)
+    return tuple(found)

@@ -53,7 +53,13 @@ class Ends:
                 fed.setdefault(source, {}).setdefault(read.head, []).append(read)
         for source, by_head in fed.items():
             self._draw_source(source, by_head)
-        self._draw_idle_calls()
+        for node in self.plan.nodes:  # a call that ran no op, because it raised or does nothing, still got its inputs
+            if node.kind == "call" and not self.plan.tree.n_ops[node.calls[0]]:
+                call = node.calls[0]
+                inputs = self.graph.calls[call].inputs if call else self.graph.inputs
+                for value in inputs.values():
+                    if (tail := self._tail(value)) != node.id:
+                        self._join(tail, node.id, value)
         self._draw_outputs()
         return self._renumbered(self._checks() if self.leaves_out_constants else set())
 
@@ -83,17 +89,6 @@ class Ends:
                 break
             common = level[0]
         return common
-
-    def _draw_idle_calls(self) -> None:
-        """A call that ran no op, because it raised or is a model that does nothing, still got its inputs."""
-        for node in self.plan.nodes:
-            if node.kind == "call" and not self.plan.tree.n_ops[node.calls[0]]:
-                call = node.calls[0]
-                inputs = self.graph.calls[call].inputs if call else self.graph.inputs
-                for value in inputs.values():
-                    tail = self._tail(value)
-                    if tail != node.id:
-                        self._join(tail, node.id, value)
 
     def _draw_outputs(self) -> None:
         root = self.plan.root

@@ -52,12 +52,17 @@ class Reads:
             self.holder[call] = above if above is not None or plan.states[call] == "box" else call
             is_again = any(plan.turns.get(call, {}).values())
             self.is_repeat[call] = is_again or (parent is not None and self.is_repeat[parent])
-        handed = [self._handed(op) for op in self.graph.ops]
-        self.contracted = [value is not None for value in handed]
+        self.contracted = [False] * len(self.graph.ops)
         self.origin = [*range(len(self.graph.values))]
         """For each value the one whose data it is; a value that no contracted op made is its own origin."""
-        for op, source in zip(self.graph.ops, handed, strict=True):
+        for op in self.graph.ops:
+            if op.call not in self.span or not op.inputs:
+                continue
+            holder = self.holder[op.call]
+            gone = op.inputs[0] if holder is not None and plan.states[holder] == "gone" else None
+            source = plan.visible.handed[op.id] if holder is None else gone
             if source is not None:
+                self.contracted[op.id] = True
                 for value in op.outputs:
                     self.origin[value] = self.origin[source]
         self._drawn_for = self._drawn()
@@ -91,15 +96,6 @@ class Reads:
             if is_constant and not op.name.startswith(RANDOM):
                 found.add(op.id)
         return found
-
-    def _handed(self, op: Op) -> int | None:
-        """The value that a contracted op hands on."""
-        if op.call not in self.span or not op.inputs:
-            return None
-        holder = self.holder[op.call]
-        if holder is None:
-            return self.plan.visible.handed[op.id]
-        return op.inputs[0] if self.plan.states[holder] == "gone" else None
 
     def _drawn(self) -> list[int]:
         """For each op the one that is drawn for it, which is the same op in the first call of the run."""

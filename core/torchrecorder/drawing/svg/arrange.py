@@ -15,7 +15,7 @@ the side of the edge where the least is in the way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, Rect, Rects, along, around, part, passes
@@ -140,16 +140,12 @@ def place_titles(layout: Layout, curves: Curves) -> list[Title]:
             length = width(name, word.size, bold=True) + width(dot + rest, word.size)
             left = box.rect.left + _INSET
             right = max(box.rect.right - _INSET - length, left)
-            rect, at_right = (_title_rect(word, at, length) for at in (left, right))
+            top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
+            rect, at_right = (Rect(at - 3, top, at + length + 3, bottom) for at in (left, right))
             if (crossing := curves.through(rect)) and curves.through(at_right) < crossing:
                 left, rect = right, at_right
             found.append(Title(left, word, rect, box.reference, box.before, box.style.ink))
     return found
-
-
-def _title_rect(word: Word, left: float, length: float) -> Rect:
-    """Where the title is seen if it begins at `left`."""
-    return Rect(left - 3, word.y - 0.85 * word.size, left + length + 3, word.y + 0.3 * word.size)
 
 
 def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
@@ -165,42 +161,26 @@ def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> 
     lines = [line for line in layout.lines if line.word]
     if not lines:
         return []
-    borders = [border for box in layout.boxes for border in _borders(box.rect)]
+    borders = []  # the four lines of each box, with the air that a word needs beside a line
+    for left, top, right, bottom in (box.rect for box in layout.boxes):
+        borders += [Rect(left, y - _WORD_AIR, right, y + _WORD_AIR) for y in (top, bottom)]
+        borders += [Rect(x - _WORD_AIR, top, x + _WORD_AIR, bottom) for x in (left, right)]
     rects = Rects([*(node.rect for node in layout.nodes), *taken, *borders], is_wide=layout.is_wide)
-
-    def badness(rect: Rect, least: int) -> int:
-        is_inside = rect.left >= 0 and rect.right <= layout.width
-        found = 0 if is_inside and not rects.meeting(rect) else _HIT
-        return found + (curves.through(rect) if found < least else 0)
 
     found = []
     for line in lines:
-        rect = _best(line, badness)
-        if rect is not None:
-            rects.add(rect)
-            found.append(Word((rect.left + rect.right) / 2, rect.bottom - 0.09 * _WORD_SIZE, _WORD_SIZE, line.word))
+        best, least = None, _HIT  # no place where more than one edge is in the way
+        for rect in _places(line):
+            is_free = rect.left >= 0 and rect.right <= layout.width and not rects.meeting(rect)
+            badness = curves.through(rect) if is_free else _HIT
+            if badness < least:
+                best, least = rect, badness
+            if not badness:
+                break
+        if best is not None:
+            rects.add(best)
+            found.append(Word((best.left + best.right) / 2, best.bottom - 0.09 * _WORD_SIZE, _WORD_SIZE, line.word))
     return found
-
-
-def _best(line: Line, badness: Callable[[Rect, int], int]) -> Rect | None:
-    """The place where the least is in the way; none if that is more than one edge."""
-    best, least = None, _HIT
-    for rect in _places(line):
-        bad = badness(rect, least)
-        if bad < least:
-            best, least = rect, bad
-        if not bad:
-            break
-    return best
-
-
-def _borders(box: Rect) -> Iterator[Rect]:
-    """The four lines of a box, with the air that a word needs beside a line."""
-    left, top, right, bottom = box
-    for y in (top, bottom):
-        yield Rect(left, y - _WORD_AIR, right, y + _WORD_AIR)
-    for x in (left, right):
-        yield Rect(x - _WORD_AIR, top, x + _WORD_AIR, bottom)
 
 
 def _places(line: Line) -> Iterator[Rect]:

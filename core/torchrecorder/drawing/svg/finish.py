@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 from torchrecorder.drawing.links import link, refer_to
 from torchrecorder.drawing.styles import EdgeStyle
 from torchrecorder.drawing.svg.arrange import PARTS, Title, place_edge_labels, place_titles, reroute_skips
-from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, Rect, arrow
+from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, arrow
 from torchrecorder.drawing.svg.layout import Figure, Layout, Line, Word, read_layout
 from torchrecorder.drawing.svg.themes import (
     COLOURS,
@@ -35,9 +35,6 @@ _PX = 4 / 3
 _MUTED = ".9"
 """Enough for a contrast of 4.5:1 in every theme that is tested, also where text is dark grey."""
 _STACK = 3.0
-_BEHIND = 1.0
-_CORNER = (1 - 0.5**0.5) / 2
-"""How far the largest rectangle in an ellipse is from the one around it, as a part of each side."""
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _VARIABLE = re.compile(r"var\(--[\w-]+,(#[0-9a-f]{6})\)")
@@ -87,7 +84,7 @@ def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "
         f'<title id="{uid}-t">{_text(title)}</title><desc id="{uid}-d">{_text(desc)}</desc>'
     )
     look = THEMES[theme]
-    seen = curves.outside([*taken, *map(_inner, placed.nodes)])
+    seen = curves.outside([*taken, *(node.inner for node in placed.nodes)])
     lines = (*_edges(placed, seen, look), *_edge_labels(words))
     parts = [head, *_boxes(placed, look), *lines, *_nodes(placed, titles, look), "</svg>"]
     return FinishedSvg("".join(parts), round(width, 1), round(height, 1))
@@ -134,14 +131,6 @@ def _titles(titles: Sequence[Title]) -> Iterator[str]:
     yield "</g>"
 
 
-def _inner(node: Figure) -> Rect:
-    """Where no edge is seen: one that leads on from behind a node was led through it by the engine."""
-    rect = node.rect
-    corner = _CORNER if node.is_round else 0.0
-    wide, high = _BEHIND + corner * rect.width, _BEHIND + corner * rect.height
-    return Rect(rect.left + wide, rect.top + high, rect.right - wide, rect.bottom - high)
-
-
 _Seen = tuple[Line, Sequence[Curve]]
 """An edge, and its parts that do not lie behind something."""
 
@@ -185,12 +174,17 @@ def _nodes(layout: Layout, titles: Sequence[Title], look: Theme) -> Iterator[str
 
 
 def _node(node: Figure, look: Theme) -> str:
-    head, outline, stroke, ink, radius = _look(node.flags, bool(node.reference), look)
+    kind = next((flag for flag in sorted(node.flags) if flag in COLOURS and flag != "error"), "op")
+    paint = look.paint(kind, bool(node.reference))
+    fill = f' fill="{paint.fill}"' + (f' fill-opacity="{paint.opacity}"' if paint.opacity != "1" else "")
+    dashes = ' stroke-dasharray="3 2"' if look.dashes and kind in ("data", "link") else ""
+    outline = fill + (_error(node.flags) or f' stroke="{paint.stroke}"{dashes}')
+    ink = f' fill="{paint.ink}"' if paint.ink else ""
     if "styled" in node.flags:
         outline, ink = node_paint(node.style, outline, ink)
-    if "repeat" in node.flags:
-        head += _stack(node, look.round_node, stroke)
-    parts = [head, _outline(node, radius, outline)]
+    is_oval = kind == "io" and not look.round_node
+    shape = _outline(node, math.inf if is_oval else look.round_node, outline)
+    parts = [f'<g class="{kind}">', _stack(node, look.round_node, paint.stroke), shape]
     style = ' font-weight="600"'
     for word in node.words:
         size = "" if word.size == 10.5 else f' font-size="{_n(word.size)}"'
@@ -198,18 +192,6 @@ def _node(node: Figure, look: Theme) -> str:
         parts.append(f'<text {place}{size}{style}{ink} stroke="none">{_text(word.text)}</text>')
         style = f' fill-opacity="{_MUTED}"'
     return "".join((*parts, "</g>"))
-
-
-def _look(flags: frozenset[str], is_layer: bool, look: Theme) -> tuple[str, str, str, str, float]:
-    """What nodes alike have in common: tag of the group, paint, colours of lines and words, corners."""
-    kind = next((flag for flag in sorted(flags) if flag in COLOURS and flag != "error"), "op")
-    paint = look.paint(kind, is_layer)
-    fill = f' fill="{paint.fill}"' + (f' fill-opacity="{paint.opacity}"' if paint.opacity != "1" else "")
-    dashes = ' stroke-dasharray="3 2"' if look.dashes and kind in ("data", "link") else ""
-    outline = fill + (_error(flags) or f' stroke="{paint.stroke}"{dashes}')
-    ink = f' fill="{paint.ink}"' if paint.ink else ""
-    is_oval = kind == "io" and not look.round_node
-    return f'<g class="{kind}">', outline, paint.stroke, ink, math.inf if is_oval else look.round_node
 
 
 def _error(flags: frozenset[str]) -> str:

@@ -86,7 +86,11 @@ def without(curve: Curve, rects: Sequence[Rect]) -> list[Curve]:
                 seen.append((at, start))
             at = max(at, end)
         for start, end in seen:
-            piece = _cut(segment, start, end)
+            if len(segment) == 2:
+                piece = [part(segment[0], segment[1], start), part(segment[0], segment[1], end)]
+            else:
+                rest = _halves(segment, start)[1]
+                piece = [*_halves(rest, (end - start) / (1 - start) if start < 1 else 1)[0]]
             parts[-1:] = [parts[-1] + piece[1:]] if start == 0 and joined else [*parts[-1:], piece]
         joined = hidden[-1][1] < 1
     return parts
@@ -104,20 +108,16 @@ def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) 
         end: The parameter at its last point.
     """
     is_line = len(segment) == 2
-    if not is_line and _is_aside(segment, rect):
-        return []
+    if not is_line:
+        left, top, right, bottom = around(segment)
+        if right < rect.left or left > rect.right or bottom < rect.top or top > rect.bottom:
+            return []
     if is_line or _is_even(segment):
         found = _line_inside(segment[0], segment[-1], rect)
         return [(start + first * (end - start), start + last * (end - start)) for first, last in found]
     middle = (start + end) / 2
     first_half, last_half = _halves(segment, 0.5)
     return _inside(first_half, rect, start, middle) + _inside(last_half, rect, middle, end)
-
-
-def _is_aside(segment: Segment, rect: Rect) -> bool:
-    """Whether the curve lies on one side of the rectangle, as far as its four points tell."""
-    left, top, right, bottom = around(segment)
-    return right < rect.left or left > rect.right or bottom < rect.top or top > rect.bottom
 
 
 def _is_even(segment: Segment) -> bool:
@@ -149,15 +149,6 @@ def _at(segment: Segment, t: float) -> Point:
     u = 1 - t
     k0, k1, k2, k3 = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
     return k0 * ax + k1 * bx + k2 * cx + k3 * dx, k0 * ay + k1 * by + k2 * cy + k3 * dy
-
-
-def _cut(segment: Segment, start: float, end: float) -> list[Point]:
-    """The part of a segment between two parameters."""
-    if len(segment) == 2:
-        return [_at(segment, start), _at(segment, end)]
-    _, right = _halves(segment, start)
-    left, _ = _halves(right, (end - start) / (1 - start) if start < 1 else 1)
-    return [*left]
 
 
 def _halves(segment: Segment, t: float) -> tuple[Segment, Segment]:

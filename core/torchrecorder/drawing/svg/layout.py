@@ -26,6 +26,9 @@ _LINE_HEIGHT, _BASE = 1.2, 0.34
 """Distance of base lines, and how far one lies under the middle of its line; as parts of the size."""
 _INCH = 72.0
 _USUAL_SIZE = 10.5
+_BEHIND = 1.0
+_CORNER = (1 - 0.5**0.5) / 2
+"""How far the largest rectangle in an ellipse is from the one around it, as a part of each side."""
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
 _HEX = re.compile(r"#[0-9a-f]{6}")
 
@@ -52,6 +55,14 @@ class Figure(NamedTuple):
     """What a styler changed."""
     before: int = 0
     """Of a box, the position of the first node in it; it is read before that one."""
+
+    @property
+    def inner(self) -> Rect:
+        """Where no edge is seen: one that leads on from behind a node was led through it by the engine."""
+        left, top, right, bottom = self.rect
+        corner = _CORNER if self.is_round else 0.0
+        wide, high = _BEHIND + corner * self.rect.width, _BEHIND + corner * self.rect.height
+        return Rect(left + wide, top + high, right - wide, bottom - high)
 
 
 class Line(NamedTuple):
@@ -105,12 +116,13 @@ class _Reader:
         """The positions of the nodes by the engine's numbers."""
         for row in rows:
             if "pos" in row:
-                self.layout.nodes.append(self._node(row))
+                self.layout.nodes.append(self.node(row))
             elif "bb" in row and str(row["name"]).startswith("cluster"):  # other groups have no place of their own
-                self.layout.boxes.append(self._box(row))
-        self.layout.lines.extend(self._line(row) for row in data.get("edges", ()))
+                self.layout.boxes.append(self.box(row))
+        self.layout.lines.extend(self.line(row) for row in data.get("edges", ()))
 
-    def _node(self, row: Mapping[str, Any]) -> Figure:
+    def node(self, row: Mapping[str, Any]) -> Figure:
+        """A node with its words."""
         place = f"{row['pos']},{row['width']},{row['height']},{row.get('fontsize', _USUAL_SIZE)}"
         x, y, wide, high, size = _numbers(place, 5)
         x, y, wide, high = x + self.dx, self.dy - y, wide * _INCH / 2, high * _INCH / 2
@@ -121,7 +133,8 @@ class _Reader:
         is_round = row.get("shape") in ("circle", "ellipse")
         return Figure(_flags(row), rect, is_round, words, _plain(row.get("comment", "")), _style(row))
 
-    def _box(self, row: Mapping[str, Any]) -> Figure:
+    def box(self, row: Mapping[str, Any]) -> Figure:
+        """A box with its title."""
         left, bottom, right, top = _numbers(row["bb"], 4)
         rect = Rect(left + self.dx, self.dy - top, right + self.dx, self.dy - bottom)
         text = _plain(row.get("label", ""))
@@ -130,7 +143,7 @@ class _Reader:
         words = _words(x, y, _USUAL_SIZE, [text])
         return Figure(_flags(row), rect, False, words, _plain(row.get("comment", "")), _style(row), first)
 
-    def _line(self, row: Mapping[str, Any]) -> Line:
+    def line(self, row: Mapping[str, Any]) -> Line:
         """An edge; one that cannot be told from a straight line is one."""
         text = row["pos"]
         curve = self._points(text.removeprefix("e,"))

@@ -17,7 +17,8 @@ from torchrecorder.drawing.svg.metrics import width
 
 _MAX_SIDE = 14_400
 """Longer pages are measured in larger units, by a rule of the format."""
-_FONTS = ("Helvetica", "Helvetica-Bold", "Symbol")
+_FONTS = dict.fromkeys(("Helvetica", "Helvetica-Bold"), " /Encoding /WinAnsiEncoding") | {"Symbol": ""}
+"""With how their signs are numbered."""
 _SYMBOL = {"→": "\xae", "−": "-", "←": "\xac", "↑": "\xad", "↓": "\xaf", "≤": "\xa3", "≥": "\xb3", "∞": "\xa5"}
 _TOKEN = re.compile(r"[A-Za-z]|-?\d*\.?\d+")
 _ARC = 0.5523
@@ -84,11 +85,11 @@ class _Painter:
             if tag in ("svg", "g"):
                 pending.extend((child, own) for child in reversed(element))
             elif tag == "text":
-                yield from self._text(element, own)
+                yield from self.text(element, own)
             elif tag in ("rect", "circle", "path"):
-                yield from self._shape(tag, element, own)
+                yield from self.shape(tag, element, own)
 
-    def _shape(self, tag: str, element: ElementTree.Element, style: _Style) -> Iterator[str]:
+    def shape(self, tag: str, element: ElementTree.Element, style: _Style) -> Iterator[str]:
         get = element.get
         if tag == "path":
             path = outline(get("d", ""))
@@ -102,21 +103,18 @@ class _Painter:
         is_filled, is_drawn = style.fill != "none", style.stroke != "none"
         operator = {(True, True): "B", (True, False): "f", (False, True): "S"}.get((is_filled, is_drawn))
         if path and operator:
-            yield f"q {self._state(style)}{path} {operator} Q\n"
-
-    def _state(self, style: _Style) -> str:
-        parts = [self._alpha(style.fill_opacity, style.stroke_opacity)]
-        if style.fill != "none":
-            parts.append(f"{_rgb(style.fill)} rg")
-        if style.stroke != "none":
-            dashes = f" [{style.stroke_dasharray.replace(',', ' ')}] 0 d" if style.stroke_dasharray else ""
-            parts.append(f"{_rgb(style.stroke)} RG {style.stroke_width:g} w{dashes}")
-        return " ".join(parts) + " "
+            parts = [self._alpha(style.fill_opacity, style.stroke_opacity)]
+            if is_filled:
+                parts.append(f"{_rgb(style.fill)} rg")
+            if is_drawn:
+                dashes = f" [{style.stroke_dasharray.replace(',', ' ')}] 0 d" if style.stroke_dasharray else ""
+                parts.append(f"{_rgb(style.stroke)} RG {style.stroke_width:g} w{dashes}")
+            yield f"q {' '.join(parts)} {path} {operator} Q\n"
 
     def _alpha(self, fill: float, stroke: float) -> str:
         return f"/{self.alphas.setdefault((fill, stroke), f'A{len(self.alphas)}')} gs"
 
-    def _text(self, element: ElementTree.Element, style: _Style) -> Iterator[str]:
+    def text(self, element: ElementTree.Element, style: _Style) -> Iterator[str]:
         spans = [(element.text or "", style)]
         for child in element:
             spans += [(child.text or "", style.within(child.attrib)), (child.tail or "", style)]
@@ -164,7 +162,10 @@ def _file(wide: float, high: float, unit: float, content: str, alphas: Mapping[t
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         f"<< /Type /Page /Parent 2 0 R {page} >>".encode(),
         b"<< /Filter /FlateDecode /Length %d >>\nstream\n%b\nendstream" % (len(stream), stream),
-        *(_font(name).encode() for name in _FONTS),
+        *(
+            f"<< /Type /Font /Subtype /Type1 /BaseFont /{name}{encoding} >>".encode()
+            for name, encoding in _FONTS.items()
+        ),
     ]
     parts, starts = [b"%PDF-1.6\n%\xe2\xe3\xcf\xd3\n"], []
     for number, body in enumerate(objects, 1):
@@ -174,11 +175,6 @@ def _file(wide: float, high: float, unit: float, content: str, alphas: Mapping[t
     size = len(objects) + 1
     end = f"xref\n0 {size}\n0000000000 65535 f \n{rows}trailer\n<< /Size {size} /Root 1 0 R >>\n"
     return b"".join((*parts, f"{end}startxref\n{sum(map(len, parts))}\n%%EOF\n".encode()))
-
-
-def _font(name: str) -> str:
-    encoding = "" if name == "Symbol" else " /Encoding /WinAnsiEncoding"
-    return f"<< /Type /Font /Subtype /Type1 /BaseFont /{name}{encoding} >>"
 
 
 def outline(data: str) -> str:

@@ -53,13 +53,14 @@ def is_safe(svg: str) -> bool:
     except (ElementTree.ParseError, ValueError):
         return False
     elements = root.iter()
-    return next(elements).tag == f"{_NAMESPACE}svg" and _has_safe_values(root) and all(map(_is_safe, elements))
-
-
-def _is_safe(element: ElementTree.Element) -> bool:
-    name = element.tag.removeprefix(_NAMESPACE)
-    known = name in _SHAPES or (name in _WORDS and not len(element))
-    return known and element.tag != name and _has_safe_values(element)
+    if next(elements).tag != f"{_NAMESPACE}svg" or not _has_safe_values(root):
+        return False
+    for element in elements:
+        name = element.tag.removeprefix(_NAMESPACE)
+        known = name in _SHAPES or (name in _WORDS and not len(element))
+        if not known or element.tag == name or not _has_safe_values(element):
+            return False
+    return True
 
 
 def _has_safe_values(element: ElementTree.Element) -> bool:

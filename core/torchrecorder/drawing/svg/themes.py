@@ -81,13 +81,16 @@ _LAYER, _OP = (Paint(colour, "1", "currentColor", "#000000") for colour in ("#d3
 on each, and lines in the page's own colour, because black is not seen on a dark page."""
 
 
-def _classic(kind: str, is_layer: bool) -> Paint:
-    return _CLASSIC.get(kind) or (_LAYER if is_layer or kind == "block" else _OP)
-
-
 THEMES: Mapping[ThemeName, Theme] = {
     "modern": Theme(lambda kind, _: Paint(variable(kind), ".16", variable(kind)), 8.0, 9.0, ".035", variable("skip")),
-    "classic": Theme(_classic, 0.0, 0.0, "0", "currentColor", dashes=False),
+    "classic": Theme(
+        lambda kind, is_layer: _CLASSIC.get(kind) or (_LAYER if is_layer or kind == "block" else _OP),
+        0.0,
+        0.0,
+        "0",
+        "currentColor",
+        dashes=False,
+    ),
 }
 
 
@@ -107,7 +110,11 @@ def node_paint(style: NodeStyle, outline: str, ink: str) -> tuple[str, str]:
         outline = re.sub(r' stroke="[^"]*"', f' stroke="{style.line}"', outline)
     if style.pen or style.stroke:
         outline = re.sub(r' stroke-(width|dasharray)="[^"]*"', "", outline) + line_paint(style)
-    colour = style.ink or (_seen_on(style.fill) if style.fill else "")
+    colour = style.ink
+    if style.fill and not colour:  # black or white, whichever has more contrast; by the relative luminance of WCAG 2
+        parts = [int(style.fill[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        colour = "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > _MIDDLE else "#ffffff"
     return outline, f' fill="{colour}"' if colour else ink
 
 
@@ -122,10 +129,3 @@ def line_paint(style: NodeStyle | EdgeStyle) -> str:
     """Width and dashes of a line."""
     width = f' stroke-width="{style.pen:g}"' if style.pen else ""
     return width + (f' stroke-dasharray="{_DASHES[style.stroke]}"' if style.stroke in _DASHES else "")
-
-
-def _seen_on(colour: str) -> str:
-    """Black or white, whichever has more contrast; by the relative luminance of WCAG 2."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > _MIDDLE else "#ffffff"
