@@ -1,7 +1,7 @@
 """What drawing costs, and how large pictures are: `nox -s bench -- draw`.
 
 Prints readings of this machine beside the goals of the design. Other packages are put into folders of their own; where
-one cannot be had, only our own numbers are said.
+one is not available, only our own numbers are printed.
 """
 
 from __future__ import annotations

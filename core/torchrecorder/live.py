@@ -65,14 +65,14 @@ def draw(
         show: What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.
         hide: What not to say: `shapes`, `params`.
         styler: A `Styler`, or a class of them, that chooses colours, lines and labels; see
-            `torchrecorder.renderer.Styler`.
+            `torchrecorder.drawing.Styler`.
         engine: `auto`, `pure`, `dot`, or the path of a Graphviz program.
 
     Raises:
         OptionError: An option is unknown or has a bad value.
         InputError: The inputs cannot be made.
         ForwardError: The forward raised; its `graph` holds what ran before.
-        StylerError: The styler raised, or said what cannot be drawn.
+        StylerError: The styler raised, or gave what cannot be drawn.
         EngineError: The picture could not be laid out.
     """
     written = {"depth": str(depth), "fold": str(fold), "focus": focus, "direction": direction}

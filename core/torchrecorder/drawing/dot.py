@@ -73,10 +73,10 @@ def to_dot(
         show: What it says besides names and classes: `shapes` on edges where they change, `params`, ….
         styles: What a styler changes.
     """
-    return _Writer(view, Labels(view, name=name, show=show), show, styles).digraph(direction)
+    return _DotWriter(view, Labels(view, name=name, show=show), show, styles).digraph(direction)
 
 
-class _Writer:
+class _DotWriter:
     def __init__(self, view: View, labels: Labels, show: Collection[str], styles: Styles | None) -> None:
         self.view, self.labels, self.styles = view, labels, styles
         is_large = len(view.nodes) > _MANY

@@ -67,7 +67,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
     themselves.
     """
     got: dict[int, str] = {}
-    said: set[tuple[object, ...]] = set()
+    written: set[tuple[object, ...]] = set()
     found: dict[tuple[int, int], str] = {}
     for edge in sorted(view.edges, key=lambda edge: (edge.head, edge.tail)):
         got.setdefault(edge.head, _shape(view, edge.value, show))
@@ -86,9 +86,9 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         elif node.kind == "call" and (module := view.graph.modules.get(view.graph.calls[node.calls[0]].module)):
             step = module.cls
         alike = (node.box, step, got.get(edge.tail), shape)
-        if not news & said and alike not in said:
+        if not news & written and alike not in written:
             found[edge.tail, edge.head] = shape
-            said |= {*news, alike}
+            written |= {*news, alike}
     return found
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.text import Row
+    from torchrecorder.drawing.text import LayerRow
 
 VERSION = 4
 _KINDS: dict[object, type] = {"int": int, "str": str}
@@ -35,7 +35,7 @@ class NestedDrawing:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The picture of a Graph, with what is said about it; plain data, kept in the cache."""
+    """The picture of a Graph, with the texts that belong to it; plain data, as the cache keeps it."""
 
     svg: str
     """For inline use in HTML: it takes the page's colours. Its only ids begin with `tr-`; its only links are
@@ -55,7 +55,7 @@ class Drawing:
     """What the layout engine got, for other tools that read Graphviz's language."""
     nested: tuple[NestedDrawing, ...] = ()
     """Of closed layers, one before those that are closed in it; `insides` in JSON."""
-    table: tuple[Row, ...] = ()
+    table: tuple[LayerRow, ...] = ()
     """The layers as rows, if they were asked for."""
 
     @property
@@ -121,11 +121,13 @@ class Drawing:
         try:
             notes, rows = tuple(data.pop("notes")), data.pop("table")
             nested = tuple(NestedDrawing(**one) for one in data.pop("insides"))
-            table: tuple[Row, ...] = ()
+            table: tuple[LayerRow, ...] = ()
             if rows:
-                from torchrecorder.drawing.text import Row  # loads all that knows of Graphs, which few pictures need
+                from torchrecorder.drawing.text import (
+                    LayerRow,  # loads all that knows of Graphs, which few pictures need
+                )
 
-                table = tuple(Row(**row) for row in rows)
+                table = tuple(LayerRow(**row) for row in rows)
             drawing = Drawing(**data, notes=notes, nested=nested, table=table)
         except (TypeError, KeyError):
             return None

@@ -65,7 +65,7 @@ def check_styles(answer: object, given: StylerInput) -> tuple[Styles, list[str]]
     asked = (len(given.nodes), len(given.boxes), len(given.edges))
     if (len(nodes), len(boxes), len(edges)) != asked:
         return Styles([NodeStyle()] * asked[0], [NodeStyle()] * asked[1], [EdgeStyle()] * asked[2]), ["no answer"]
-    reader = _Reader()
+    reader = _StyleReader()
     things = zip((*nodes, *boxes), (*given.nodes, *given.boxes), strict=True)
     styles = [NodeStyle(**reader.read(row, _NODE, f"style_node for {it.label!r}")) for row, it in things]
     labels = [node.label for node in given.nodes]
@@ -79,7 +79,7 @@ def check_styles(answer: object, given: StylerInput) -> tuple[Styles, list[str]]
     return Styles(styles[: len(nodes)], styles[len(nodes) :], of_edges), problems
 
 
-class _Reader:
+class _StyleReader:
     """Reads attributes; remembers each problem with the first thing that has it."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""One line that tells what a layer is: `Conv2d 3×3 /2 · 8→16`.
+"""One line that says what a layer is: `Conv2d 3×3 /2 · 8→16`.
 
 A small rule per family of torch's own layers picks the two or three numbers that a reader of papers expects from its
 `extra_repr`, `8, 16, kernel_size=(3, 3), stride=(2, 2)`; a layer without a rule shows that text.
@@ -97,40 +97,40 @@ def _common(value: str) -> str:
     return parts[0] if len(set(parts)) == 1 else "×".join(parts)
 
 
-def _conv(said: ReprArguments) -> list[str]:
-    step = _common(said.get(3, "stride")) or "1"
-    channels = [said.get(0, "in_channels"), said.get(1, "out_channels")]
-    window = _window(said.get(2, "kernel_size")) + ("" if step == "1" else f" /{step}")
-    dilation, groups = _common(said.named.get("dilation", "1")), said.named.get("groups", "1")
+def _conv(args: ReprArguments) -> list[str]:
+    step = _common(args.get(3, "stride")) or "1"
+    channels = [args.get(0, "in_channels"), args.get(1, "out_channels")]
+    window = _window(args.get(2, "kernel_size")) + ("" if step == "1" else f" /{step}")
+    dilation, groups = _common(args.named.get("dilation", "1")), args.named.get("groups", "1")
     shared = "" if groups == "1" else "depthwise" if groups == channels[0] else f"{groups} groups"
     return [window, "→".join(filter(None, channels)), shared, "" if dilation == "1" else f"dilation {dilation}"]
 
 
-def _embedding(said: ReprArguments) -> list[str]:
-    return ["×".join(filter(None, (said.get(0, "num_embeddings"), said.get(1, "embedding_dim"))))]
+def _embedding(args: ReprArguments) -> list[str]:
+    return ["×".join(filter(None, (args.get(0, "num_embeddings"), args.get(1, "embedding_dim"))))]
 
 
-def _recurrent(said: ReprArguments) -> list[str]:
-    layers = said.named.get("num_layers", "1")
+def _recurrent(args: ReprArguments) -> list[str]:
+    layers = args.named.get("num_layers", "1")
     depth = "" if layers == "1" else f"{layers} layers"
-    both = "both ways" if said.named.get("bidirectional") == "True" else ""
-    return ["→".join(said.unnamed[:2]), depth, both]
+    both = "both ways" if args.named.get("bidirectional") == "True" else ""
+    return ["→".join(args.unnamed[:2]), depth, both]
 
 
-def _pool(said: ReprArguments) -> list[str]:
-    window = said.get(0, "kernel_size")
-    step = said.get(1, "stride", window)
+def _pool(args: ReprArguments) -> list[str]:
+    window = args.get(0, "kernel_size")
+    step = args.get(1, "stride", window)
     strided = "" if _sizes(step) == _sizes(window) else f" /{_common(step)}"
     return [_window(window, 2) + strided]
 
 
-def _dropout(said: ReprArguments) -> list[str]:
-    return [f"p={said.get(0, 'p')}"]
+def _dropout(args: ReprArguments) -> list[str]:
+    return [f"p={args.get(0, 'p')}"]
 
 
-def _resize(said: ReprArguments) -> list[str]:
-    factor = said.named.get("scale_factor") or said.named.get("upscale_factor") or ""
-    size = said.named.get("size", "")
+def _resize(args: ReprArguments) -> list[str]:
+    factor = args.named.get("scale_factor") or args.named.get("upscale_factor") or ""
+    size = args.named.get("size", "")
     return [f"×{_common(factor).removesuffix('.0')}" if factor else f"→ {_window(size)}"]
 
 
@@ -146,36 +146,36 @@ _SILENT = names(
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(
         ("Linear", "LazyLinear", "NonDynamicallyQuantizableLinear"),
-        lambda said: ["→".join(filter(None, (said.get(0, "in_features"), said.get(1, "out_features"))))],
+        lambda args: ["→".join(filter(None, (args.get(0, "in_features"), args.get(1, "out_features"))))],
     ),
-    "Bilinear": lambda said: [
-        "{}, {}→{}".format(*(said.named.get(f"{side}_features", "?") for side in ("in1", "in2", "out")))
+    "Bilinear": lambda args: [
+        "{}, {}→{}".format(*(args.named.get(f"{side}_features", "?") for side in ("in1", "in2", "out")))
     ],
     "Embedding": _embedding,
     "EmbeddingBag": _embedding,
     **dict.fromkeys(("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"), _recurrent),
     **dict.fromkeys(
         ("MaxPool1d", "AvgPool1d", "LPPool1d"),
-        lambda said: [text.replace("×", " ").split(" ")[0] for text in _pool(said)],
+        lambda args: [text.replace("×", " ").split(" ")[0] for text in _pool(args)],
     ),
     **dict.fromkeys(("MaxPool2d", "MaxPool3d", "AvgPool2d", "AvgPool3d", "LPPool2d"), _pool),
     **dict.fromkeys(
-        ("AdaptiveAvgPool1d", "AdaptiveMaxPool1d"), lambda said: [f"→ {_window(said.get(0, 'output_size'))}"]
+        ("AdaptiveAvgPool1d", "AdaptiveMaxPool1d"), lambda args: [f"→ {_window(args.get(0, 'output_size'))}"]
     ),
-    "GroupNorm": lambda said: [f"{said.get(0, 'num_groups')} groups"],
+    "GroupNorm": lambda args: [f"{args.get(0, 'num_groups')} groups"],
     **dict.fromkeys(("Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"), _resize),
     **dict.fromkeys(("PixelShuffle", "PixelUnshuffle"), _resize),
     **dict.fromkeys(
         ("LeakyReLU", "ELU", "CELU"),
-        lambda said: [said.named.get("negative_slope") or said.named.get("alpha") or ""],
+        lambda args: [args.named.get("negative_slope") or args.named.get("alpha") or ""],
     ),
     **dict.fromkeys(("AlphaDropout", "FeatureAlphaDropout"), _dropout),
-    **dict.fromkeys(_SILENT, lambda said: []),
+    **dict.fromkeys(_SILENT, lambda args: []),
 }
 _FAMILIES: dict[str, _Rule] = {
     "Conv": _conv,
     "LazyConv": _conv,
-    "Adaptive": lambda said: [f"→ {_window(said.get(0, 'output_size'), 2)}"],
+    "Adaptive": lambda args: [f"→ {_window(args.get(0, 'output_size'), 2)}"],
     "Dropout": _dropout,
 }
 """By how the names of classes begin."""

@@ -148,7 +148,7 @@ def _name_and_module(graph: Graph, run: CallRun, limit: int) -> tuple[str, Modul
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LayerRow:
     """One layer, or several that are the same again."""
 
     label: str
@@ -167,7 +167,7 @@ class Row:
     """Floating-point operations of one of them; 0 where no rule is known."""
 
 
-def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[Row, ...]:
+def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[LayerRow, ...]:
     """The rows of the model, a layer before those in it, up to `MAX_ROWS`.
 
     Args:
@@ -181,7 +181,7 @@ def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[R
         call = graph.calls[run.calls[0]]
         name, module = _name_and_module(graph, run, _MAX_NAME)
         outputs = (graph.values[value].meta for value in call.outputs.values())
-        row = Row(
+        row = LayerRow(
             label=f"{run.level}-{number}" if run.level else "0",
             level=run.level,
             name=name,

@@ -94,6 +94,6 @@ def _asked(program: str) -> str:
         run = subprocess.run([program, "-V"], capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EngineNotFound(engine=program, reason=f"{program} -V fails: {error}") from error
-    said = (run.stderr + run.stdout).decode("utf-8", "replace")
-    match = re.search(r"version (\S+(?: \([^)]*\))?)", said)
+    output = (run.stderr + run.stdout).decode("utf-8", "replace")
+    match = re.search(r"version (\S+(?: \([^)]*\))?)", output)
     return f"{Path(program).name} {match[1] if match else 'unknown'}"

@@ -16,7 +16,7 @@ from torchrecorder.page.switch import join_depths
 from torchrecorder.request.values import DiagramRequest
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.text import Row
+    from torchrecorder.drawing.text import LayerRow
     from torchrecorder.graph import Graph
 
 
@@ -104,7 +104,7 @@ class Diagram:
         return tuple(dict.fromkeys(note for drawing in self.drawings for note in drawing.notes))
 
     @property
-    def table(self) -> tuple[Row, ...]:
+    def table(self) -> tuple[LayerRow, ...]:
         """The layers as rows: label, name, class, output, parameters, operations."""
         from torchrecorder.drawing.text import layer_table
 

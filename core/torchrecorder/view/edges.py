@@ -1,6 +1,6 @@
 """Completing a plan: inputs, outputs, loose parameters and constants, and the edges between all nodes.
 
-Edges that lead past nodes are told from those that follow the spine. The spine above a node is what is found by going
+Edges that lead past nodes are marked. The spine above a node is what is found by going back, each time, to the
 back, each time, to the predecessor that is farthest from the inputs. An edge whose tail is on the spine above its head,
 but not next to it, leads past something: a residual. If a sum is fed by a side branch that leaves its spine somewhere
 and is shorter (a projection shortcut), the branch is one too. So is an edge to a sum that gets the same data also by

@@ -1,11 +1,11 @@
-"""Telling which calls are the same thing again, so that a picture draws them once, with `×N`.
+"""Finding which calls are the same thing again, so that a picture draws them once, with `×N`.
 
 Two calls are equal if the same modules, parameters and ops stand at the same places in them and are wired in the same
 way. What lies outside may differ (each layer reads the one before), but must have the same shapes and be used at the
 same places. Modules with parameters of their own are never equal to a module that shares its parameters with another:
 a picture that folds tied layers into untied ones would state a wrong number of parameters.
 
-Nearly all unequal pairs differ in what can be told without looking inside. Only what is left is compared op by op;
+Nearly all unequal pairs differ in what is known without looking inside. Only what is left is compared op by op;
 equal pairs are walked once, so the cost is linear in the ops of the folded calls.
 """
 
@@ -26,7 +26,7 @@ _MIN_TURNS = 3
 
 @dataclass(eq=False)
 class Comparer:
-    """Tells whether two calls are equal, and remembers it, because views of several depths ask again."""
+    """Decides whether two calls are equal, and remembers it, because views of several depths ask again."""
 
     tree: CallTree
     known: dict[tuple[int, int], bool] = field(default_factory=dict)

@@ -166,7 +166,7 @@ def part(p: Point, q: Point, t: float) -> Point:
 
 
 def is_straight(curve: Curve) -> bool:
-    """Whether the curve cannot be told from a line between its ends, with its points in order."""
+    """Whether the curve looks like a line between its ends, with its points in order."""
     (x0, y0), (x1, y1) = curve[0], curve[-1]
     dx, dy = x1 - x0, y1 - y0
     length = math.hypot(dx, dy)

@@ -99,12 +99,12 @@ def read_layout(text: str) -> Layout:
         EngineError: The text is no layout as Graphviz writes it.
     """
     try:
-        return _Reader(json.loads(text)).layout
+        return _LayoutReader(json.loads(text)).layout
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise EngineError(engine="Graphviz", reason=f"its output cannot be read: {error}") from error
 
 
-class _Reader:
+class _LayoutReader:
     """Moves everything so that the picture begins at 0, 0 and y grows downwards."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -144,7 +144,7 @@ class _Reader:
         return Figure(_flags(row), rect, False, words, _plain(row.get("comment", "")), _style(row), first)
 
     def line(self, row: Mapping[str, Any]) -> Line:
-        """An edge; one that cannot be told from a straight line is one."""
+        """An edge; one that looks like a straight line is one."""
         text = row["pos"]
         curve = self._points(text.removeprefix("e,"))
         tip = curve.pop(0) if text.startswith("e,") else None

@@ -1,4 +1,4 @@
-"""Whether a picture that somebody else kept may stand in a page: a cache that is shared is data, and not trusted.
+"""Whether a picture of a shared cache may stand in a page: what others wrote is data, and not trusted.
 
 What passes is a list of what `finish` writes, in the very spelling it writes it in; anything else is refused, harmless
 or not. Colours, fonts and references are taken from where the writer has them.
