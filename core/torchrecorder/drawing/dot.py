@@ -104,7 +104,8 @@ class _DotWriter:
         for nodes in self.groups:
             dot.body.append("\t{rank=same; " + "; ".join(f"n{node}" for node in nodes) + "}\n")
         for position, edge in enumerate(self.view.edges):
-            dot.body.append(f"\tn{edge.tail} -> n{edge.head} [{attributes(self._edge(position, edge))}]\n")
+            style = self.styles.edges[position] if self.styles else EdgeStyle()
+            dot.body.append(f"\tn{edge.tail} -> n{edge.head} [{attributes(self.edge(edge, style))}]\n")
         return dot
 
     def _lines(self) -> Iterator[str]:
@@ -117,11 +118,11 @@ class _DotWriter:
                 indent = indent[:-1]
                 yield f"{indent}}}\n"
             elif isinstance(thing, Node):
-                yield f"{indent}n{thing.id} [{attributes(self._node(thing))}]\n"
+                yield f"{indent}n{thing.id} [{attributes(self.node(thing))}]\n"
             else:
                 yield f"{indent}subgraph cluster_{thing.id} {{\n"
                 indent += "\t"
-                yield from (f"{indent}{attributes({name: value})}\n" for name, value in self._box(thing).items())
+                yield from (f"{indent}{attributes({name: value})}\n" for name, value in self.box(thing).items())
                 pending.append(None)
                 pending.extend(self._content(thing.id))
 
@@ -129,7 +130,7 @@ class _DotWriter:
         """What is directly in a box, last first."""
         return [*reversed(self.boxes_in.get(box, [])), *reversed(self.nodes_in.get(box, []))]
 
-    def _box(self, box: Box) -> dict[str, str | float]:
+    def box(self, box: Box) -> dict[str, str | float]:
         style = self.styles.boxes[box.id] if self.styles else NodeStyle()
         text = PARTS.join(filter(None, style.label)) if style.label else self.labels.box(box)
         # layout measures a title in the regular face: spaces as wide as it grows when its name is bold
@@ -144,7 +145,7 @@ class _DotWriter:
         cls = self.labels.cls(box.calls) if box.period == 1 else ""
         return found | ({"comment": cls} if cls else {})
 
-    def _node(self, node: Node) -> dict[str, str | float | Lines]:
+    def node(self, node: Node) -> dict[str, str | float | Lines]:
         style = self.styles.nodes[node.id] if self.styles else NodeStyle()
         label = Label(*style.label) if style.label else self.labels.node(node)
         kind = self.labels.kind(node)
@@ -174,13 +175,13 @@ class _DotWriter:
         flags = {"repeat": thing.repeat > 1, "error": is_error, "styled": is_styled}
         return " ".join((kind, *(word for word, is_so in flags.items() if is_so)))
 
-    def _edge(self, position: int, edge: Edge) -> dict[str, str | float]:
+    def edge(self, edge: Edge, style: EdgeStyle) -> dict[str, str | float]:
         is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
         found: dict[str, str | float] = {"weight": 1 if is_loose else 0 if edge.skip else 4}
         if shape := self.shapes.get((edge.tail, edge.head), ""):
             found["comment"] = shape
         words = ["skip"] if edge.skip else []
-        if self.styles and any(style := self.styles.edges[position]):
+        if any(style):
             words.append("styled")
             found |= {"style": style.stroke or "solid", **_paint(style)}
         return found | ({"class": " ".join(words)} if words else {})

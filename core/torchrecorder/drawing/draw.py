@@ -143,18 +143,21 @@ def nested_views(view: View, options: ViewOptions) -> list[NestedView]:
         view: Of the whole picture.
         options: What decided it; nested views are made likewise, as deep as stays readable.
     """
-    found: list[NestedView] = []
+    graph, found = view.graph, list[NestedView]()
+    calling = {call.parent for call in graph.calls}
     pending: list[tuple[int | None, View]] = [(None, view)]
-    seen: set[str] = {options.focus}
+    seen: set[str] = {options.focus, ""}
     for parent, around in pending:
-        for call, path in _closed(around):
+        for row in (graph.calls[node.calls[0]] for node in around.nodes if node.kind == "call"):
+            call, path = row.id, row.module
+            module = graph.modules.get(path) if row.kind == "module" else None
+            if module is None or path in seen or (module.native and call not in calling):  # nothing ran in it
+                continue
             if len(found) == MAX_NESTED:
                 return found
-            if path in seen:
-                continue
             seen.add(path)
             try:
-                inside = make_view(view.graph, replace(options, depth="auto", expand=(), collapse=(), focus=path))
+                inside = make_view(graph, replace(options, depth="auto", expand=(), collapse=(), focus=path))
             except TorchRecorderError:
                 continue
             shown = [node for node in inside.nodes if node.kind in ("call", "op", "gap")]
@@ -162,18 +165,6 @@ def nested_views(view: View, options: ViewOptions) -> list[NestedView]:
                 found.append(NestedView(call, path, parent, inside))
                 pending.append((call, inside))
     return found
-
-
-def _closed(view: View) -> Iterator[tuple[int, str]]:
-    """The calls of layers that are drawn as one node and ran something, each with its path."""
-    graph = view.graph
-    calling = {call.parent for call in graph.calls}
-    for node in view.nodes:
-        if node.kind == "call":
-            call = graph.calls[node.calls[0]]
-            module = graph.modules.get(call.module) if call.kind == "module" else None
-            if module is not None and call.module and (call.id in calling or not module.native):
-                yield call.id, call.module
 
 
 def _styles(

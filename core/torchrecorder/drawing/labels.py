@@ -107,7 +107,7 @@ class Labels:
         if module is None:
             return Label(clean(call.module + times, MAX_NAME), "function")
         name, cls = self._run_name(node.calls, node.box), class_name(module)
-        if module.native and self.kind(node) != "block":  # whose summary tells the number of parameters
+        if module.native and self.kind(node) != "block":  # whose summary shows the number of parameters
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" else ""
             parts = [(heads or summary(cls, module.extra_repr)) + times]
         else:
@@ -143,19 +143,18 @@ class Labels:
         others = [self.view.nodes[link] for link in node.links]
         if node.kind == "from" and len(others) == 1 and others[0].kind not in ("call", "op", "gap"):
             return Label(self._end(others[0]).name)
-        names = [self._far_name(other, node.box) for other in others]
+        names = []  # for a reader who is in another box
+        for other in others:
+            if other.kind == "call":
+                names.append(self._run_name(other.calls, node.box))
+                continue
+            place = relative(self._path(other.box), self._path(node.box)) if other.box != node.box else ""
+            is_nameless = other.kind in ("op", "gap") and place
+            names.append(self.node(other).name + (f" in {place}" if is_nameless else ""))
         if len(names) > _NAMED:
             text = f"{names[0]} … {names[-1]}" if node.kind == "from" else f"{len(names)} places"
             return Label(clean(f"{node.kind} {text}", MAX_LINE), f"{len(names)} tensors" if node.kind == "from" else "")
         return Label(clean(f"{node.kind} {', '.join(names)}", MAX_LINE))
-
-    def _far_name(self, node: Node, box: int | None) -> str:
-        """The name of a node for a reader who is in another box."""
-        if node.kind == "call":
-            return self._run_name(node.calls, box)
-        name = self.node(node).name
-        place = relative(self._path(node.box), self._path(box)) if node.box != box else ""
-        return f"{name} in {place}" if place and node.kind in ("op", "gap") else name
 
     def _end(self, node: Node) -> Label:
         default = {"input": "input", "output": "output", "const": "constant"}.get(node.kind, "")

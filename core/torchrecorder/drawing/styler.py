@@ -63,20 +63,18 @@ class StylerInput:
     @staticmethod
     def of(view: View, labels: Labels) -> StylerInput:
         """What a styler gets to see of a View."""
-        nodes = tuple(_node(view, labels, node) for node in view.nodes)
+        nodes = []
+        for node in view.nodes:
+            label, kind = labels.node(node), labels.kind(node)
+            text = "\n".join(filter(None, (label.name, label.line)))
+            if node.kind == "call":
+                nodes.append(_layer(view, kind, text, node))
+                continue
+            op = view.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
+            shape = _shape(view, node.values if op is None else op.outputs)
+            nodes.append(StyledNode(kind, text, op="" if op is None else op.target, shape=shape))
         boxes = tuple(_layer(view, "box", labels.box(box), box) for box in view.boxes)
-        return StylerInput(nodes, boxes, tuple((edge.tail, edge.head) for edge in view.edges))
-
-
-def _node(view: View, labels: Labels, node: Node) -> StyledNode:
-    label = labels.node(node)
-    text = "\n".join(filter(None, (label.name, label.line)))
-    kind = labels.kind(node)
-    if node.kind == "call":
-        return _layer(view, kind, text, node)
-    op = view.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
-    values = op.outputs if op is not None else node.values
-    return StyledNode(kind, text, op="" if op is None else op.target, shape=_shape(view, tuple(values)))
+        return StylerInput(tuple(nodes), boxes, tuple((edge.tail, edge.head) for edge in view.edges))
 
 
 def _layer(view: View, kind: str, text: str, thing: Node | Box) -> StyledNode:

@@ -106,6 +106,8 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         for id_, (kind, producer, index, meta, name, group) in enumerate(data["values"])
     )
     info, classic = data["info"], None
+    how = (info["executed"], info["torch"], info["mode"], info["guessed"])
+    failure = None if info["failure"] is None else Failure(*info["failure"])
     if data.get("classic") is not None:
         rows, edges = data["classic"]
         nodes = (
@@ -120,15 +122,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         values=tuple(values),
         inputs=data["inputs"],
         outputs={path: tuple(ids) for path, ids in data["outputs"].items()},
-        info=Info(
-            info["executed"],
-            info["torch"],
-            info["mode"],
-            info["guessed"],
-            tuple(info["notes"]),
-            None if info["failure"] is None else Failure(*info["failure"]),
-            info.get("recorder", "modern"),
-        ),
+        info=Info(*how, tuple(info["notes"]), failure, info.get("recorder", "modern")),
         tied={name: tuple(names) for name, names in data["tied"].items()},
         classic=classic,
     )

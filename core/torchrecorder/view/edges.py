@@ -1,8 +1,8 @@
 """Completing a plan: inputs, outputs, loose parameters and constants, and the edges between all nodes.
 
 Edges that lead past nodes are marked. The spine above a node is what is found by going back, each time, to the
-back, each time, to the predecessor that is farthest from the inputs. An edge whose tail is on the spine above its head,
-but not next to it, leads past something: a residual. If a sum is fed by a side branch that leaves its spine somewhere
+predecessor that is farthest from the inputs. An edge whose tail is on the spine above its head, but not next to it,
+leads past something: a residual. If a sum is fed by a side branch that leaves its spine somewhere
 and is shorter (a projection shortcut), the branch is one too. So is an edge to a sum that gets the same data also by
 way of something, where the spine comes from elsewhere: in a decoder it comes from the encoder. Spines form a tree, so
 the first question costs one comparison per edge and the whole is linear.
@@ -52,7 +52,15 @@ class Ends:
             elif read.op.id not in self.constant and (source := self.sources.of(read)) is not None:
                 fed.setdefault(source, {}).setdefault(read.head, []).append(read)
         for source, by_head in fed.items():
-            self._draw_source(source, by_head)
+            is_input = source.kind == "input"
+            is_hub = not is_input and len(by_head) > _GHOST_FANOUT
+            for heads in [[head] for head in by_head] if is_hub else [[*by_head]]:
+                reads = [read for head in heads for read in by_head[head]]
+                values = tuple(dict.fromkeys(read.origin for read in reads))
+                box = None if is_input else self._common_box(heads)
+                node_id = self._add(source.kind, source.name, values if is_input else values[:1], box=box, op=source.op)
+                for read in reads:
+                    self._join(node_id, read.head, read.value)
         for node in self.plan.nodes:  # a call that ran no op, because it raised or does nothing, still got its inputs
             if node.kind == "call" and not self.plan.tree.n_ops[node.calls[0]]:
                 call = node.calls[0]
@@ -62,17 +70,6 @@ class Ends:
                         self._join(tail, node.id, value)
         self._draw_outputs()
         return self._renumbered(self._checks() if self.leaves_out_constants else set())
-
-    def _draw_source(self, source: Source, by_head: dict[int, list[Read]]) -> None:
-        is_input = source.kind == "input"
-        is_hub = not is_input and len(by_head) > _GHOST_FANOUT
-        for heads in [[head] for head in by_head] if is_hub else [[*by_head]]:
-            reads = [read for head in heads for read in by_head[head]]
-            values = tuple(dict.fromkeys(read.origin for read in reads))
-            box = None if is_input else self._common_box(heads)
-            node = self._add(source.kind, source.name, values if is_input else values[:1], box=box, op=source.op)
-            for read in reads:
-                self._join(node, read.head, read.value)
 
     def _common_box(self, heads: list[int]) -> int | None:
         """The innermost box around all the heads."""

@@ -106,12 +106,13 @@ class _Pair:
         if not (self.tree.is_solid(self.a) and self.tree.is_solid(self.b)):
             return False
         calls = zip(range(self.a, self.tree.end[self.a]), range(self.b, self.tree.end[self.b]), strict=True)
-        if not all(self._same_call(x, y) for x, y in calls):
+        if not all(self.same_call(x, y) for x, y in calls):
             return False
         ops = self.graph.ops
-        return all(self._same_op(ops[x], ops[y]) for x, y in zip(self.ops_a, self.ops_b, strict=True))
+        return all(self.same_op(ops[x], ops[y]) for x, y in zip(self.ops_a, self.ops_b, strict=True))
 
-    def _same_call(self, x: int, y: int) -> bool:
+    def same_call(self, x: int, y: int) -> bool:
+        """Whether two calls in them are of like modules at like places."""
         one, two = self.graph.calls[x], self.graph.calls[y]
         if one.kind != two.kind or one.ok != two.ok or not self._same_name(one.module, two.module):
             return False
@@ -123,15 +124,17 @@ class _Pair:
         same_settings = not here.native or here.extra_repr == there.extra_repr
         return here.cls == there.cls and here.params == there.params and same_settings
 
-    def _same_op(self, x: Op, y: Op) -> bool:
+    def same_op(self, x: Op, y: Op) -> bool:
+        """Whether two ops in them do the same with the same."""
         if x.name != y.name or x.call != y.call + self.a - self.b or x.kind != y.kind:
             return False
         if x.attrs != y.attrs or len(x.inputs) != len(y.inputs) or len(x.outputs) != len(y.outputs):
             return False
         outputs = all(map(self._same_shape, x.outputs, y.outputs))
-        return outputs and all(map(self._same_input, x.inputs, y.inputs))
+        return outputs and all(map(self.same_input, x.inputs, y.inputs))
 
-    def _same_input(self, v: int, w: int) -> bool:
+    def same_input(self, v: int, w: int) -> bool:
+        """Whether two values that ops read are made at like places, or stand for one another."""
         one, two = self.graph.values[v], self.graph.values[w]
         if one.kind != two.kind and "op" not in (one.kind, two.kind):
             return False

@@ -40,7 +40,12 @@ class Visibility:
         """For each op the value whose data it only gives another shape, type or place; None if it is a node."""
         self.atomic = [self._is_atomic(call) for call in range(len(graph.calls))]
         """For each call whether it is one node at every depth."""
-        self.formulas = self._formulas() if options.depth != "all" else set()
+        others = (op for op in graph.ops if op.name.removesuffix("_") not in POINTWISE)
+        leaves = {c.id for c in graph.calls if tree.module(c.id) is not None and not tree.children[c.id]}
+        written_out = leaves - {op.call for op in others if self.handed[op.id] is None}
+        self.formulas = written_out if options.depth != "all" else set()
+        """Activations and normalisations that the user has written as a formula. Torch's `RMSNorm` is one node; one
+        that is written with five ops should not look like more."""
         self.asked = frozenset(self.matching(options.expand))
         """The calls that a reader asked to see inside."""
         self.opened: set[int] = set()
@@ -100,16 +105,6 @@ class Visibility:
             return False
         ops = [item.id for item in self.tree.items[call] if not item.is_call]
         return module.native or sum(self.handed[op] is None for op in ops) < (1 if call == self.root else 2)
-
-    def _formulas(self) -> set[int]:
-        """Activations and normalisations that the user has written as a formula.
-
-        Torch's `RMSNorm` is one node; one that is written with five ops should not look like more.
-        """
-        tree = self.tree
-        found = {c.id for c in self.graph.calls if tree.module(c.id) is not None and not tree.children[c.id]}
-        others = (op for op in self.graph.ops if op.name.removesuffix("_") not in POINTWISE)
-        return found - {op.call for op in others if self.handed[op.id] is None}
 
     def _is_gone(self, call: int, found: Sequence[State]) -> bool:
         """Whether the call ran nothing that is drawn."""

@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 from torchrecorder.drawing.links import link, refer_to
 from torchrecorder.drawing.styles import EdgeStyle
 from torchrecorder.drawing.svg.arrange import PARTS, Title, place_edge_labels, place_titles, reroute_skips
-from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, arrow
+from torchrecorder.drawing.svg.geometry import Curve, Curves, arrow
 from torchrecorder.drawing.svg.layout import Figure, Layout, Line, Word, read_layout
 from torchrecorder.drawing.svg.themes import (
     COLOURS,
@@ -145,7 +145,11 @@ def _edges(layout: Layout, seen: Sequence[Sequence[Curve]], look: Theme) -> Iter
         colour, opacity = (look.skip, ".9") if is_skip else ("currentColor", ".55")
         colour, opacity = (style.line, "1") if style.line else (colour, opacity)
         curves = "".join([_curve(part) for _, parts in lines for part in parts])
-        heads = "".join([_arrow_head(line.curve[-1], line.tip) for line, _ in lines if line.tip])
+        heads = ""
+        for corners in (arrow(line.curve[-1], line.tip) for line, _ in lines if line.tip):
+            (x0, y0), (x1, y1), (x2, y2) = [(round(x * 10), round(y * 10)) for x, y in corners]
+            steps = " ".join(map(_tenths, (x1 - x0, y1 - y0, x2 - x1, y2 - y1)))
+            heads += f"M{_tenths(x0)} {_tenths(y0)}l{steps}z".replace(" -", "-")
         yield f'<g class="{"skips" if is_skip else "edges"}"><path fill="none" stroke="{colour}"'
         yield f' stroke-opacity="{opacity}"{line_paint(style)} d="{curves}"/>'
         yield f'<path fill="{colour}" fill-opacity="{opacity}" d="{heads}"/></g>'
@@ -249,9 +253,3 @@ def _curve(points: Curve) -> str:
         if not i % 3:
             x, y = px, py
     return f"{start}{'l' if len(others) == 1 else 'c'}{' '.join(steps)}".replace(" -", "-")
-
-
-def _arrow_head(start: Point, tip: Point) -> str:
-    (x0, y0), (x1, y1), (x2, y2) = [(round(x * 10), round(y * 10)) for x, y in arrow(start, tip)]
-    steps = " ".join(map(_tenths, (x1 - x0, y1 - y0, x2 - x1, y2 - y1)))
-    return f"M{_tenths(x0)} {_tenths(y0)}l{steps}z".replace(" -", "-")

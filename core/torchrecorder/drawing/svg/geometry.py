@@ -112,19 +112,16 @@ def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) 
         left, top, right, bottom = around(segment)
         if right < rect.left or left > rect.right or bottom < rect.top or top > rect.bottom:
             return []
-    if is_line or _is_even(segment):
+        # whether the curve is a line on which the parameter grows evenly, as far as can be seen
+        (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
+        off = abs(3 * bx - 2 * ax - dx) + abs(3 * by - 2 * ay - dy)
+        is_line = off + abs(3 * cx - ax - 2 * dx) + abs(3 * cy - ay - 2 * dy) < _EVEN
+    if is_line:
         found = _line_inside(segment[0], segment[-1], rect)
         return [(start + first * (end - start), start + last * (end - start)) for first, last in found]
     middle = (start + end) / 2
     first_half, last_half = _halves(segment, 0.5)
     return _inside(first_half, rect, start, middle) + _inside(last_half, rect, middle, end)
-
-
-def _is_even(segment: Segment) -> bool:
-    """Whether the curve is a line on which the parameter grows evenly, as far as can be seen."""
-    (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
-    off = abs(3 * bx - 2 * ax - dx) + abs(3 * by - 2 * ay - dy) + abs(3 * cx - ax - 2 * dx) + abs(3 * cy - ay - 2 * dy)
-    return off < _EVEN
 
 
 def _line_inside(start: Point, end: Point, rect: Rect) -> list[tuple[float, float]]:

@@ -30,6 +30,7 @@ _BEHIND = 1.0
 _CORNER = (1 - 0.5**0.5) / 2
 """How far the largest rectangle in an ellipse is from the one around it, as a part of each side."""
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
+_NAME = re.compile(r"n(\d+)")
 _HEX = re.compile(r"#[0-9a-f]{6}")
 
 
@@ -111,7 +112,9 @@ class _LayoutReader:
         left, bottom, right, top = _numbers(data["bb"], 4)
         self.dx, self.dy = PAD - left, PAD + top
         self.layout = Layout(right - left + 2 * PAD, top - bottom + 2 * PAD)
-        rows = sorted(data.get("objects", ()), key=_place_in_forward)
+        # nodes in the order of the forward, in which the Tab key visits links; engines list them box by box
+        names = ((row, _NAME.fullmatch(str(row.get("name")))) for row in data.get("objects", ()))
+        rows = [row for row, _ in sorted(names, key=lambda pair: int(pair[1][1]) if pair[1] else -1)]
         self.order = {row.get("_gvid"): i for i, row in enumerate(row for row in rows if "pos" in row)}
         """The positions of the nodes by the engine's numbers."""
         for row in rows:
@@ -157,12 +160,6 @@ class _LayoutReader:
     def _points(self, text: str) -> list[Point]:
         numbers = _numbers(text.replace(" ", ","))
         return [(x + self.dx, self.dy - y) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
-
-
-def _place_in_forward(row: Mapping[str, Any]) -> int:
-    """The place of a node in the forward, in whose order the Tab key visits links; engines list them box by box."""
-    name = str(row.get("name"))
-    return int(name[1:]) if name[:1] == "n" and name[1:].isdecimal() else -1
 
 
 def _words(x: float, y: float, size: float, lines: Iterable[str]) -> tuple[Word, ...]:

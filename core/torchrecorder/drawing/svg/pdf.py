@@ -24,6 +24,8 @@ _TOKEN = re.compile(r"[A-Za-z]|-?\d*\.?\d+")
 _ARC = 0.5523
 """How far the control points of a quarter of a circle lie from its ends, as a part of the radius."""
 _TAKES = {"M": 2, "l": 2, "h": 1, "v": 1, "c": 6, "q": 4}
+_ESCAPES = {n: f"\\{n:03o}" for n in range(256) if not 32 <= n <= 126 or chr(n) in "\\()"}
+"""What could end a text between brackets is written as a number."""
 _RUNS = re.compile(f"[{''.join(_SYMBOL)}]+|[^{''.join(_SYMBOL)}]+")
 
 
@@ -124,7 +126,7 @@ class _Painter:
             x -= sum(wide for _, _, wide in runs) / 2
         shown = []
         for font, text, wide in runs:
-            shown.append(f"/F{font} {style.font_size:g} Tf 1 0 0 -1 {x:.2f} {y:.2f} Tm ({_pdf_string(text)}) Tj")
+            shown.append(f"/F{font} {style.font_size:g} Tf 1 0 0 -1 {x:.2f} {y:.2f} Tm ({text.translate(_ESCAPES)}) Tj")
             x += wide
         yield f"q {self._alpha(style.fill_opacity, 1)} {_rgb(style.fill)} rg BT {' '.join(shown)} ET Q\n"
 
@@ -139,11 +141,6 @@ def _runs(text: str, style: _Style) -> Iterator[tuple[int, str, float]]:
             yield 2, "".join(_SYMBOL[sign] for sign in part), wide
         else:
             yield int(bold), part.encode("cp1252", "replace").decode("latin-1"), wide
-
-
-def _pdf_string(text: str) -> str:
-    """The text between brackets; what could end it is written as a number."""
-    return "".join(sign if " " <= sign <= "~" and sign not in "\\()" else f"\\{ord(sign):03o}" for sign in text)
 
 
 def _rgb(colour: str) -> str:
