@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from torchrecorder.drawing.draw import Order
+from torchrecorder.drawing.draw import DrawJob
 from torchrecorder.drawing.draw import draw as draw_graphs
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.graph import Graph, to_json
+from torchrecorder.graph import to_json
 from torchrecorder.graph.model import Mode
 from torchrecorder.page import Diagram
 from torchrecorder.recording.inputs import make_inputs
@@ -65,14 +65,14 @@ def draw(
         show: What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.
         hide: What not to say: `shapes`, `params`.
         styler: A `Styler`, or a class of them, that chooses colours, lines and labels; see
-            `torchrecorder.renderer.Styler`.
+            `torchrecorder.drawing.Styler`.
         engine: `auto`, `pure`, `dot`, or the path of a Graphviz program.
 
     Raises:
         OptionError: An option is unknown or has a bad value.
         InputError: The inputs cannot be made.
         ForwardError: The forward raised; its `graph` holds what ran before.
-        StylerError: The styler raised, or said what cannot be drawn.
+        StylerError: The styler raised, or gave what cannot be drawn.
         EngineError: The picture could not be laid out.
     """
     written = {"depth": str(depth), "fold": str(fold), "focus": focus, "direction": direction}
@@ -82,10 +82,10 @@ def draw(
     args, kwargs, guessed = _arguments(net, shape, inputs, seed, mode)
     graph = capture(net, args, kwargs, mode=mode, run=run, seed=seed, guessed=guessed)
     digest = hashlib.sha256(f"{to_json(graph)}{options}".encode()).hexdigest()
-    (result,) = draw_graphs([Order(graph, digest, options, styler)], find_engine(engine))
+    (result,) = draw_graphs([DrawJob(graph, digest, options, styler)], find_engine(engine))
     if isinstance(result, TorchRecorderError):
         raise result
-    return Diagram(result, load_graph=_given(graph))
+    return Diagram(result, load_graph=lambda: graph)
 
 
 def _arguments(net: nn.Module, shape: Shape | None, inputs: Any, seed: int, mode: Mode) -> tuple[*Arguments, str]:
@@ -99,7 +99,3 @@ def _arguments(net: nn.Module, shape: Shape | None, inputs: Any, seed: int, mode
         raise OptionError((f"shape: {error}",)) from error
     made = make_inputs(net, specs, seed=seed, mode=mode)
     return made.args, made.kwargs, made.guessed
-
-
-def _given(graph: Graph) -> Callable[[], Graph]:
-    return lambda: graph

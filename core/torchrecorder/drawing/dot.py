@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Mapping
 
 import graphviz
 
-from torchrecorder.drawing.hints import passed_inside, same_rank
-from torchrecorder.drawing.labels.labels import Label, Labels
-from torchrecorder.drawing.shapes import edge_shapes
-from torchrecorder.drawing.styles.answer import EdgeStyle, NodeStyle, Styles
+from torchrecorder.drawing.hints import edge_shapes, passed_inside, same_rank
+from torchrecorder.drawing.labels import Label, Labels
+from torchrecorder.drawing.styles import EdgeStyle, NodeStyle, Styles
+from torchrecorder.drawing.svg.arrange import PARTS
 from torchrecorder.drawing.svg.metrics import BOLD, width
-from torchrecorder.drawing.svg.titles import PARTS
-from torchrecorder.garbage import no_garbage_collection
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Edge, Node, View
 
-_FONT_SIZE, _SMALL_SIZE = 10.5, 9.0
+_FONT_SIZE, _SMALL_SIZE = 10.5, 9
 _MANY = 300
-"""Above this many nodes layout is told to take less care, and edges carry no text."""
+"""Above this many nodes layout takes less care, and edges carry no text."""
 _VERY_MANY = 1000
 _GRAPH = {
     "fontname": "Helvetica",
@@ -43,17 +40,22 @@ _GRAPH = {
 }
 _NODE = {"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize": "10.5"}
 _NODE |= {"margin": "0.13,0.06", "height": "0.3", "width": "0.8"}
-_EDGE = {"arrowsize": "0.6"}
 _MARGIN, _ROOMY = 10, 19
 """Room between the border of a box and what is in it, in points; a skip passes in the middle of the larger."""
 _UNSEEN = 3.0
 """Points by which a bold name may come closer to the border of its node."""
 _LOOSE = ("param", "buffer", "const", "from")
-_SIGN = " shape=circle width=0.26 height=0.26 fixedsize=true margin=0"
-_SMALL = ' width=0.3 height=0.24 margin="0.1,0.03" fontsize=9'
+_SIGN: dict[str, str | float] = {"shape": "circle", "width": 0.26, "height": 0.26, "fixedsize": "true", "margin": 0}
+_SMALL: dict[str, str | float] = {"width": 0.3, "height": 0.24, "margin": "0.1,0.03", "fontsize": _SMALL_SIZE}
+
+Lines = tuple[str, ...]
+"""The lines of a label."""
+_ALWAYS_QUOTED = frozenset(("label", "class", "comment", "style", "fillcolor", "fontcolor", "color"))
+_PLAIN = re.compile(r"[\w.]+")
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;"})
+"""What the engine takes literally between quotes; it would read `&lt;` as `<` even outside HTML."""
 
 
-@no_garbage_collection()
 def to_dot(
     view: View,
     *,
@@ -71,10 +73,10 @@ def to_dot(
         show: What it says besides names and classes: `shapes` on edges where they change, `params`, ….
         styles: What a styler changes.
     """
-    return _Drawing(view, Labels(view, name=name, show=show), show, styles).draw(direction)
+    return _DotWriter(view, Labels(view, name=name, show=show), show, styles).digraph(direction)
 
 
-class _Drawing:
+class _DotWriter:
     def __init__(self, view: View, labels: Labels, show: Collection[str], styles: Styles | None) -> None:
         self.view, self.labels, self.styles = view, labels, styles
         is_large = len(view.nodes) > _MANY
@@ -86,7 +88,6 @@ class _Drawing:
             self.effort["newrank"] = "false"
         self.shapes = edge_shapes(view, show) if "shapes" in show and not is_large else {}
         self.roomy = passed_inside(view)
-        self.has_failed = view.graph.info.failure is not None
         self.nodes_in: dict[int | None, list[Node]] = {}
         self.boxes_in: dict[int | None, list[Box]] = {}
         for node in view.nodes:
@@ -94,15 +95,17 @@ class _Drawing:
         for box in view.boxes:
             self.boxes_in.setdefault(box.parent, []).append(box)
 
-    def draw(self, direction: str) -> graphviz.Digraph:
+    def digraph(self, direction: str) -> graphviz.Digraph:
         dot: graphviz.Digraph = graphviz.Digraph("g")
         dot.attr("graph", rankdir=direction, **_GRAPH | self.effort)
         dot.attr("node", **_NODE)
-        dot.attr("edge", **_EDGE)
+        dot.attr("edge", arrowsize="0.6")
         dot.body.extend(self._lines())
         for nodes in self.groups:
             dot.body.append("\t{rank=same; " + "; ".join(f"n{node}" for node in nodes) + "}\n")
-        dot.body.extend(self._edge(position, edge) for position, edge in enumerate(self.view.edges))
+        for position, edge in enumerate(self.view.edges):
+            style = self.styles.edges[position] if self.styles else EdgeStyle()
+            dot.body.append(f"\tn{edge.tail} -> n{edge.head} [{attributes(self.edge(edge, style))}]\n")
         return dot
 
     def _lines(self) -> Iterator[str]:
@@ -115,11 +118,11 @@ class _Drawing:
                 indent = indent[:-1]
                 yield f"{indent}}}\n"
             elif isinstance(thing, Node):
-                yield f"{indent}{self._node(thing)}\n"
+                yield f"{indent}n{thing.id} [{attributes(self.node(thing))}]\n"
             else:
                 yield f"{indent}subgraph cluster_{thing.id} {{\n"
                 indent += "\t"
-                yield from (f"{indent}{line}\n" for line in self._title(thing))
+                yield from (f"{indent}{attributes({name: value})}\n" for name, value in self.box(thing).items())
                 pending.append(None)
                 pending.extend(self._content(thing.id))
 
@@ -127,108 +130,83 @@ class _Drawing:
         """What is directly in a box, last first."""
         return [*reversed(self.boxes_in.get(box, [])), *reversed(self.nodes_in.get(box, []))]
 
-    def _title(self, box: Box) -> Iterator[str]:
-        style = self.styles.boxes[box.id] if self.styles else _UNSTYLED
-        words = "box" + (" repeat" if box.repeat > 1 else "") + ("" if self._is_ok(box.calls) else " error")
+    def box(self, box: Box) -> dict[str, str | float]:
+        style = self.styles.boxes[box.id] if self.styles else NodeStyle()
         text = PARTS.join(filter(None, style.label)) if style.label else self.labels.box(box)
-        yield f"label={_quoted(text + _room_for_bold(text))}"
-        yield f"class={_quoted(words + _is_styled(style))}"
-        yield f"margin={_ROOMY if box.id in self.roomy else _MARGIN}"
-        yield f'style="{_line_style(style.stroke)}"'
-        yield from _painted(style)
-        if cls := self.labels.cls(box.calls) if box.period == 1 else "":
-            yield f"comment={_quoted(cls)}"
+        # layout measures a title in the regular face: spaces as wide as it grows when its name is bold
+        grows = (BOLD - 1) * width(text.partition(PARTS)[0], _FONT_SIZE)
+        found: dict[str, str | float] = {
+            "label": text + " " * math.ceil(grows / width(" ", _FONT_SIZE)),
+            "class": self._class("box", box, style),
+            "margin": _ROOMY if box.id in self.roomy else _MARGIN,
+            "style": f"rounded,{style.stroke}" if style.stroke else "rounded",
+            **_paint(style),
+        }
+        cls = self.labels.cls(box.calls) if box.period == 1 else ""
+        return found | ({"comment": cls} if cls else {})
 
-    def _node(self, node: Node) -> str:
-        own = self.styles.nodes[node.id] if self.styles else _UNSTYLED
-        label = Label(*own.label) if own.label else self.labels.node(node)
+    def node(self, node: Node) -> dict[str, str | float | Lines]:
+        style = self.styles.nodes[node.id] if self.styles else NodeStyle()
+        label = Label(*style.label) if style.label else self.labels.node(node)
         kind = self.labels.kind(node)
-        words = (
-            kind
-            + (" repeat" if node.kind == "call" and node.repeat > 1 else "")
-            + ("" if self._is_ok(node.calls) else " error")
-        )
-        about = self.labels.reference(node)
-        style = _SIGN if label.is_sign else _sized(label, is_small=kind in ("data", "link"))
-        if own is not _UNSTYLED:
-            words += _is_styled(own)
-            style = " ".join((style, f'style="{_line_style(own.stroke)}"', *_painted(own)))
-        return f"n{node.id} [label={_label(label.name, label.line)}{_facts(words, about, style)}]"
+        is_small = kind in ("data", "link")
+        found: dict[str, str | float | Lines] = {
+            "label": (label.name, label.line) if label.line else label.name,
+            "class": self._class(kind, node, style),
+            **(_SIGN if label.is_sign else _SMALL if is_small else {}),
+        }
+        # layout measures the regular face: a node grows where a bold name would touch its border
+        size, margin = (_SMALL_SIZE, 7.2) if is_small else (_FONT_SIZE, 9.4)
+        bold = width(label.name, size, bold=True)
+        grows = bold - max(width(label.name, size), width(label.line, size))
+        if grows > _UNSEEN and not label.is_sign:
+            found["width"] = f"{(bold + 2 * margin) / 72:.2f}"
+        if self.styles:
+            found["style"] = f"rounded,{style.stroke}" if style.stroke else "rounded"
+            found.update(_paint(style))
+        reference = self.labels.reference(node)
+        return found | ({"comment": reference} if reference else {})
 
-    def _edge(self, position: int, edge: Edge) -> str:
-        shape = self.shapes.get((edge.tail, edge.head), "")
+    def _class(self, kind: str, thing: Box | Node, style: NodeStyle) -> str:
+        """The words by which `svg` knows how to paint it."""
+        calls, failed = self.view.graph.calls, self.view.graph.info.failure is not None
+        is_error = failed and not all(calls[call].ok for call in thing.calls)
+        is_styled = any(style[1:])  # it brings colours or lines of its own
+        flags = {"repeat": thing.repeat > 1, "error": is_error, "styled": is_styled}
+        return " ".join((kind, *(word for word, is_so in flags.items() if is_so)))
+
+    def edge(self, edge: Edge, style: EdgeStyle) -> dict[str, str | float]:
         is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
-        weight = "1" if is_loose else "0" if edge.skip else "4"
-        said = f" comment={_quoted(shape)}" if shape else ""
-        words = "skip" if edge.skip else ""
-        if self.styles and any(own := self.styles.edges[position]):
-            words += " styled"
-            said += f' style="{own.stroke or "solid"}"' + "".join(f" {part}" for part in _painted(own))
-        return f"\tn{edge.tail} -> n{edge.head} [weight={weight}{said}{f' class={_quoted(words)}' if words else ''}]\n"
-
-    def _is_ok(self, calls: tuple[int, ...]) -> bool:
-        return not self.has_failed or all(self.view.graph.calls[call].ok for call in calls)
+        found: dict[str, str | float] = {"weight": 1 if is_loose else 0 if edge.skip else 4}
+        if shape := self.shapes.get((edge.tail, edge.head), ""):
+            found["comment"] = shape
+        words = ["skip"] if edge.skip else []
+        if any(style):
+            words.append("styled")
+            found |= {"style": style.stroke or "solid", **_paint(style)}
+        return found | ({"class": " ".join(words)} if words else {})
 
 
-def _sized(label: Label, *, is_small: bool) -> str:
-    """The size of a node: layout's own, unless a bold name would touch its border; layout measures the regular face."""
-    style, size, margin = (_SMALL, _SMALL_SIZE, 7.2) if is_small else ("", _FONT_SIZE, 9.4)
-    bold = width(label.name, size, bold=True)
-    grows = bold - max(width(label.name, size), width(label.line, size))
-    return f"{style} width={(bold + 2 * margin) / 72:.2f}" if grows > _UNSEEN else style
-
-
-def _room_for_bold(title: str) -> str:
-    """Spaces as wide as a title grows when its name is bold: layout measures it in the regular face."""
-    name = title.partition(PARTS)[0]
-    return " " * math.ceil((BOLD - 1) * width(name, _FONT_SIZE) / width(" ", _FONT_SIZE))
-
-
-_UNSTYLED = NodeStyle()
-
-
-def _is_styled(style: NodeStyle) -> str:
-    """The class that says that a thing brings colours or lines of its own."""
-    return " styled" if any(style[1:]) else ""
-
-
-def _line_style(stroke: str) -> str:
-    return f"rounded,{stroke}" if stroke else "rounded"
-
-
-def _painted(style: NodeStyle | EdgeStyle) -> Iterator[str]:
+def _paint(style: NodeStyle | EdgeStyle) -> dict[str, str | float]:
     """The attributes of a style that layout has no use for."""
+    given: dict[str, str | float] = {"color": style.line, "penwidth": style.pen}
     if isinstance(style, NodeStyle):
-        if style.fill:
-            yield f'fillcolor="{style.fill}"'
-        if style.ink:
-            yield f'fontcolor="{style.ink}"'
-    if style.line:
-        yield f'color="{style.line}"'
-    if style.pen:
-        yield f"penwidth={style.pen:g}"
+        given = {"fillcolor": style.fill, "fontcolor": style.ink, **given}
+    return {name: value for name, value in given.items() if value}
 
 
-@lru_cache(maxsize=4096)
-def _facts(words: str, about: str, style: str) -> str:
-    """What a node is besides its label; cached, because a few hundred classes come thousands of times."""
-    return f" class={_quoted(words)}{style}" + (f" comment={_quoted(about)}" if about else "")
+def attributes(values: Mapping[str, str | float | Lines]) -> str:
+    r"""Attributes as DOT writes them: texts are quoted and taken literally, but for the break between lines.
 
-
-def _label(name: str, line: str) -> str:
-    """Lines of a label, quoted; a line break is the only thing in it that is not meant literally."""
-    return f'"{_literal(name)}\\n{_literal(line)}"' if line else f'"{_literal(name)}"'
-
-
-def _quoted(text: str) -> str:
-    """The text as an attribute."""
-    return f'"{_literal(text)}"'
-
-
-_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;"})
-_PLAIN = re.compile(r'[^\\"&]*')
-
-
-def _literal(text: str) -> str:
-    """The text between quotes as the engine takes it literally; it would read `&lt;` as `<` even outside HTML."""
-    return text if _PLAIN.fullmatch(text) else text.translate(_ESCAPES)
+    >>> attributes({"label": ("fc", "Linear 3→4"), "class": "linear", "margin": "0.1,0.03", "width": 0.3})
+    'label="fc\\nLinear 3→4" class="linear" margin="0.1,0.03" width=0.3'
+    """
+    written = []
+    for name, value in values.items():
+        if isinstance(value, int | float):
+            written.append(f"{name}={value:g}")
+            continue
+        text = r"\n".join(line.translate(_ESCAPES) for line in ((value,) if isinstance(value, str) else value))
+        is_quoted = name in _ALWAYS_QUOTED or not _PLAIN.fullmatch(text)
+        written.append(f'{name}="{text}"' if is_quoted else f"{name}={text}")
+    return " ".join(written)

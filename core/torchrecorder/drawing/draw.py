@@ -1,4 +1,8 @@
-"""From Graphs to finished pictures. The only part of `diagram` that loads Graphviz, so it is imported on a miss."""
+"""From Graphs to finished drawings. Loads Graphviz, so it is imported when a drawing is not in the cache.
+
+With a picture go the insides of layers that it shows closed, for readers who want to look into them. A page carries
+them all, so there are not many: the layers of the picture first, then those that are closed in them.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,31 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from torchrecorder.drawing import describe
 from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.facts import facts_of
-from torchrecorder.drawing.labels.labels import Labels
-from torchrecorder.drawing.labels.names import class_name, clean
-from torchrecorder.drawing.model import Drawing, Inside
-from torchrecorder.drawing.nested_views import MAX_BYTES, Opened, open_layers
-from torchrecorder.drawing.styles import Picture, Styles, picture_of
+from torchrecorder.drawing.labels import Labels
+from torchrecorder.drawing.model import Drawing, NestedDrawing
+from torchrecorder.drawing.names import class_name, clean
+from torchrecorder.drawing.styler import StylerInput
+from torchrecorder.drawing.styler_process import styles_by, styles_by_name
+from torchrecorder.drawing.styles import Styles
 from torchrecorder.drawing.svg import finish
-from torchrecorder.drawing.table import layer_table
-from torchrecorder.drawing.text import tree
+from torchrecorder.drawing.text import caption_facts, describe, layer_table, tree
 from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.renderer.classic import to_classic_dot
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import View, make_view
+from torchrecorder.view import View, ViewOptions, make_view
 
+MAX_NESTED = 12
+MAX_BYTES = 64_000
+"""Of all nested drawings of a picture together."""
 _MAX_PATH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """One picture to draw."""
+class DrawJob:
+    """One Graph to draw."""
 
     graph: Graph
     digest: str
@@ -40,56 +45,78 @@ class Order:
 
 
 def draw(
-    orders: Sequence[Order],
+    jobs: Sequence[DrawJob],
     engine: Engine,
     path: Sequence[str] = (),
     python: str = "",
     on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Drawing | TorchRecorderError]:
-    """The pictures in the order they were asked for, laid out in one go; an error in place of one that failed.
+    """The drawings in the order of the jobs, laid out in one go; an error in place of one that failed.
 
     Args:
-        orders: What to draw.
+        jobs: What to draw.
         engine: The layout engine.
         path: Folders to import stylers from.
         python: The Python that imports them; this one, if empty.
-        on_modules: Is told each styler of a name, and the digests of the modules that its process imported, by name.
+        on_modules: Gets each styler of a name, and the digests of the modules that its process imported, by name.
     """
     results: dict[int, Drawing | TorchRecorderError] = {}
-    plans: dict[int, list[_Sheet]] = {}
-    for position, order in enumerate(orders):
+    views: dict[int, list[_JobView]] = {}
+    for position, job in enumerate(jobs):
         try:
-            plans[position] = _plan(order)
+            views[position] = _views(job)
         except TorchRecorderError as error:  # a path to focus on that the model does not have
             results[position] = error
-    styles = iter(_styles([sheet for plan in plans.values() for sheet in plan], path, python, on_modules))
+    styles = iter(_styles([one for of_job in views.values() for one in of_job], path, python, on_modules))
     dots: dict[int, list[str]] = {}
-    for position, plan in plans.items():
-        own = [*islice(styles, len(plan))]
+    for position, of_job in views.items():
+        own = [*islice(styles, len(of_job))]
         if wrong := next((style for style in own if isinstance(style, StylerError)), None):
             results[position] = wrong
         else:
-            dots[position] = [_dot(*pair) for pair in zip(plan, own, strict=True)]
-    layouts = iter(engine.layout([dot for of_plan in dots.values() for dot in of_plan]))
+            dots[position] = [one.dot(style) for one, style in zip(of_job, own, strict=True)]
+    layouts = iter(engine.layout([dot for of_job in dots.values() for dot in of_job]))
     for position, sources in dots.items():
-        results[position] = _drawn(plans[position], sources, [*islice(layouts, len(sources))])
-    return [results[position] for position in range(len(orders))]
+        results[position] = _drawing(views[position], sources[0], [*islice(layouts, len(sources))])
+    return [results[position] for position in range(len(jobs))]
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
-    """One picture to lay out: the main one of an order, or the inside of a layer."""
+class NestedView:
+    """A closed layer, and what is seen of it when it is opened."""
 
-    order: Order
+    call: int
+    path: str
+    parent: int | None
+    """The call of the layer in whose nested view it is closed."""
     view: View
-    options: DrawingOptions
-    opened: Opened | None = None
 
 
-def _plan(order: Order) -> list[_Sheet]:
-    options = order.options
-    view = make_view(
-        order.graph,
+@dataclass(frozen=True, slots=True)
+class _JobView:
+    """One picture to lay out: the main one of a job, or that of a closed layer."""
+
+    job: DrawJob
+    view: View
+    nested: NestedView | None = None
+
+    @property
+    def options(self) -> DrawingOptions:
+        return self.job.options
+
+    def dot(self, styles: Styles | StylerError | None) -> str:
+        """The text for the engine."""
+        assert not isinstance(styles, StylerError)
+        direction = self.options.direction
+        if _is_as_before(self.job):
+            return str(to_classic_dot(self.job.graph, depth=self.view.depth, direction=direction).source)
+        return str(to_dot(self.view, direction=direction, show=self.options.show, styles=styles).source)
+
+
+def _views(job: DrawJob) -> list[_JobView]:
+    """The main view, then the nested ones."""
+    options = job.options
+    wanted = ViewOptions(
         depth=options.depth,
         fold=options.fold,
         focus=options.focus,
@@ -97,113 +124,125 @@ def _plan(order: Order) -> list[_Sheet]:
         collapse=options.collapse,
         weights="weights" in options.show,
     )
-    opened = [] if _is_as_before(order) else open_layers(view, options)
-    return [_Sheet(order, view, options), *(_Sheet(order, it.view, it.options, it) for it in opened)]
+    view = make_view(job.graph, wanted)
+    nested = [] if _is_as_before(job) else nested_views(view, wanted)
+    return [_JobView(job, view), *(_JobView(job, one.view, one) for one in nested)]
 
 
-def _is_as_before(order: Order) -> bool:
+def _is_as_before(job: DrawJob) -> bool:
     """Whether the picture is that of torchrecorder 1.0.3, which could not select parts of a model."""
-    options = order.options
+    options = job.options
     selects = bool(options.focus or options.expand or options.collapse)
-    return options.theme == "classic" and order.graph.classic is not None and not selects
+    return options.theme == "classic" and job.graph.classic is not None and not selects
+
+
+def nested_views(view: View, options: ViewOptions) -> list[NestedView]:
+    """The closed layers of a view that show something when they are opened, and those in them.
+
+    Args:
+        view: Of the whole picture.
+        options: What decided it; nested views are made likewise, as deep as stays readable.
+    """
+    graph, found = view.graph, list[NestedView]()
+    calling = {call.parent for call in graph.calls}
+    pending: list[tuple[int | None, View]] = [(None, view)]
+    seen: set[str] = {options.focus, ""}
+    for parent, around in pending:
+        for row in (graph.calls[node.calls[0]] for node in around.nodes if node.kind == "call"):
+            call, path = row.id, row.module
+            module = graph.modules.get(path) if row.kind == "module" else None
+            if module is None or path in seen or (module.native and call not in calling):  # nothing ran in it
+                continue
+            if len(found) == MAX_NESTED:
+                return found
+            seen.add(path)
+            try:
+                inside = make_view(graph, replace(options, depth="auto", expand=(), collapse=(), focus=path))
+            except TorchRecorderError:
+                continue
+            shown = [node for node in inside.nodes if node.kind in ("call", "op", "gap")]
+            if inside.boxes and len(shown) > 1:  # it shows more than its name
+                found.append(NestedView(call, path, parent, inside))
+                pending.append((call, inside))
+    return found
 
 
 def _styles(
-    sheets: Sequence[_Sheet],
+    views: Sequence[_JobView],
     path: Sequence[str],
     python: str,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
 ) -> list[Styles | StylerError | None]:
-    """What stylers say of each picture; None where there is no styler."""
-    found: list[Styles | StylerError | None] = [None] * len(sheets)
+    """What stylers change of each picture; None where there is no styler."""
+    found: list[Styles | StylerError | None] = [None] * len(views)
+    given: dict[int, StylerInput] = {}
     named: dict[str, list[int]] = {}
-    for i, sheet in enumerate(sheets):
-        if sheet.order.styler is not None:
-            found[i] = _said_here(sheet)
-        elif sheet.options.styler:
-            named.setdefault(sheet.options.styler, []).append(i)
-    if named:
-        from torchrecorder.drawing.styling import styles_by_name
-
-        for styler, places in named.items():
-            pictures = [_picture(sheets[i]) for i in places]
-            answers = styles_by_name(styler, pictures, path, python, on_modules=on_modules)
-            for i, answer in zip(places, answers, strict=True):
-                found[i] = answer
+    for i, one in enumerate(views):
+        if one.job.styler is None and not one.options.styler:
+            continue
+        given[i] = StylerInput.of(one.view, Labels(one.view, show=one.options.show))
+        if one.job.styler is None:
+            named.setdefault(one.options.styler, []).append(i)
+            continue
+        try:
+            found[i] = styles_by(one.job.styler, given[i])
+        except StylerError as error:
+            found[i] = error
+    for styler, places in named.items():
+        answers = styles_by_name(styler, [given[i] for i in places], path, python, on_modules=on_modules)
+        for i, answer in zip(places, answers, strict=True):
+            found[i] = answer
     return found
 
 
-def _said_here(sheet: _Sheet) -> Styles | StylerError:
-    from torchrecorder.drawing.styling import styles_by
-
-    try:
-        return styles_by(sheet.order.styler, _picture(sheet))
-    except StylerError as error:
-        return error
-
-
-def _picture(sheet: _Sheet) -> Picture:
-    return picture_of(sheet.view, Labels(sheet.view, show=sheet.options.show))
-
-
-def _dot(sheet: _Sheet, styles: Styles | StylerError | None) -> str:
-    assert not isinstance(styles, StylerError)
-    direction = sheet.options.direction
-    if _is_as_before(sheet.order):
-        return str(to_classic_dot(sheet.order.graph, depth=sheet.view.depth, direction=direction).source)
-    return str(to_dot(sheet.view, direction=direction, show=sheet.options.show, styles=styles).source)
-
-
-def _drawn(plan: Sequence[_Sheet], dots: Sequence[str], layouts: Sequence[str | EngineError]) -> Drawing | EngineError:
-    """The main picture with its insides."""
-    layout = layouts[0]
+def _drawing(views: Sequence[_JobView], dot: str, layouts: Sequence[str | EngineError]) -> Drawing | EngineError:
+    """The main picture with the nested ones."""
+    layout, job = layouts[0], views[0].job
     if isinstance(layout, EngineError):
         return layout
+    graph, options, view = job.graph, job.options, views[0].view
+    title, description = describe(graph)
+    facts = caption_facts(graph, options.show)
+    memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
     try:
-        drawing = _finish(layout, dots[0], plan[0])
+        picture = finish(layout, uid=_uid(job), title=title, desc=description, theme=options.theme)
     except EngineError as error:  # an engine that wrote something else harms its own picture only
         return error
-    return replace(drawing, insides=tuple(_insides(zip(plan[1:], layouts[1:], strict=True))))
-
-
-def _finish(layout: str, dot: str, sheet: _Sheet) -> Drawing:
-    graph, options = sheet.order.graph, sheet.options
-    title, description = describe(graph)
-    picture = finish(layout, uid=_uid(sheet.order), title=title, desc=description, theme=options.theme)
     return Drawing(
         svg=picture.svg,
         width=picture.width,
         height=picture.height,
-        text=tree(graph, depth=sheet.view.depth).rstrip("\n"),
+        text=tree(graph, depth=view.depth).rstrip("\n"),
         alt=f"{title}. {description}" if description else title,
-        facts=facts_of(graph),
-        notes=(*graph.info.notes, *sheet.view.notes),
+        facts=facts,
+        notes=(*graph.info.notes, *view.notes, *memory),
         dot=dot,
+        nested=tuple(_nested_drawings(zip(views[1:], layouts[1:], strict=True))),
         table=layer_table(graph) if options.table else (),
     )
 
 
-def _insides(sheets: Iterable[tuple[_Sheet, str | EngineError]]) -> Iterator[Inside]:
+def _nested_drawings(views: Iterable[tuple[_JobView, str | EngineError]]) -> Iterator[NestedDrawing]:
     """Those that were laid out, as many as have room; one within another that is left out is left out too."""
     room = MAX_BYTES
     there: set[int | None] = {None}
-    for sheet, layout in sheets:
-        it = sheet.opened
+    for one, layout in views:
+        it = one.nested
         if it is None or it.parent not in there or isinstance(layout, EngineError):
             continue
         path = clean(it.path, _MAX_PATH)
-        title = f"{path}, {clean(class_name(sheet.order.graph.modules[it.path]), _MAX_PATH)}"
-        uid = f"{_uid(sheet.order)}-i{it.call}"
+        title = f"{path}, {clean(class_name(one.job.graph.modules[it.path]), _MAX_PATH)}"
+        uid = f"{_uid(one.job)}-i{it.call}"
         try:
-            picture = finish(layout, uid=uid, title=title, desc="", theme=sheet.options.theme)
+            picture = finish(layout, uid=uid, title=title, desc="", theme=one.options.theme)
         except EngineError:
             continue
         room -= len(picture.svg)
         if room < 0:
             return
         there.add(it.call)
-        yield Inside(it.call, path, it.parent, picture.svg, picture.width)
+        yield NestedDrawing(it.call, path, it.parent, picture.svg, picture.width)
 
 
-def _uid(order: Order) -> str:
-    return f"tr-{order.digest[:12]}"
+def _uid(job: DrawJob) -> str:
+    return f"tr-{job.digest[:12]}"

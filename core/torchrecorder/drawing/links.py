@@ -1,6 +1,6 @@
 """References in a picture, and the addresses that a page has for them.
 
-A picture is drawn long before anybody knows where the pages of an API are. It says `torchrecorder:pkg.Class` at each
+A picture is drawn long before the addresses of the pages of an API are known. It says `torchrecorder:pkg.Class` at each
 layer, `torchrecorder:pkg.Class#12` at one that is closed and was the call 12; a front end puts an address in its place,
 or nothing.
 """
@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 _CLASS = r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"
 _CALL = "#[0-9]+"
 _WHOLE = re.compile(f"{_CLASS}(?:{_CALL})?|{_CALL}")
 REFERENCE = f"torchrecorder:(?:{_WHOLE.pattern})"
-"""What stands in `href` of a kept picture: never an address."""
+"""What stands in `href` of a cached picture: never an address."""
 _OPEN = re.compile(r'<a href="torchrecorder:(?P<cls>[\w.]*)(?:#(?P<call>[0-9]+))?">|</a>')
-_DOOR = re.compile(
+_EXPANDABLE = re.compile(
     r'<a xlink:href="#[\w-]+-in-\d+"[^>]*>(?:<g[^>]*>)?(?:<path[^>]*>)?'
     r'<rect x="(?P<x>[\d.]+)" y="(?P<y>[\d.]+)" width="(?P<width>[\d.]+)"[^>]*>'
 )
@@ -29,7 +28,7 @@ _SAFE = frozenset(("http", "https", "mailto"))
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class Expandable:
     """The closed layers of a picture that can be opened in its page."""
 
     calls: Collection[int] = ()
@@ -38,20 +37,14 @@ class Doors:
     """Begins the ids: `<prefix>-in-12` is what the call 12 opens, `<prefix>-at-12` where it does."""
 
 
-_NO_DOORS = Doors()
+_NOTHING = Expandable()
 
 
-def opened(element: str, reference: str) -> str:
+def refer_to(element: str, name: str) -> str:
     """The element as a reference; itself if that is neither a dotted name nor a call, nor a name with a call."""
-    known = _known(reference)
+    _, sign, call = name.partition("#")
+    known = next((text for text in (name, sign + call) if _WHOLE.fullmatch(text)), "")
     return f'<a href="torchrecorder:{known}">{element}</a>' if known else element
-
-
-@lru_cache(maxsize=4096)
-def _known(reference: str) -> str:
-    """What of the reference can be followed."""
-    _, sign, call = reference.partition("#")
-    return next((text for text in (reference, sign + call) if _WHOLE.fullmatch(text)), "")
 
 
 def classes(svg: str) -> tuple[str, ...]:
@@ -59,7 +52,7 @@ def classes(svg: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match["cls"] for match in _OPEN.finditer(svg) if match["cls"]))
 
 
-def link(svg: str, urls: Mapping[str, str], doors: Doors = _NO_DOORS) -> str:
+def link(svg: str, urls: Mapping[str, str], expandable: Expandable = _NOTHING) -> str:
     """The picture with addresses in place of references; a reference without one is removed.
 
     Links take the colour of the text around the picture, not that of the page's links: colours tell kinds. A picture
@@ -71,9 +64,9 @@ def link(svg: str, urls: Mapping[str, str], doors: Doors = _NO_DOORS) -> str:
     Args:
         svg: A finished picture.
         urls: Addresses by class: relative ones, `#…`, `http:`, `https:` and `mailto:`; others are left out.
-        doors: The closed layers that lead to their own insides instead.
+        expandable: The closed layers that lead to their own insides instead.
     """
-    if not urls and not doors.calls:
+    if not urls and not expandable.calls:
         return _OPEN.sub("", svg).replace(' role="group"', ' role="img"', 1)
     from xml.sax.saxutils import quoteattr  # which loads what opens URLs, and most pages have no links
 
@@ -83,26 +76,24 @@ def link(svg: str, urls: Mapping[str, str], doors: Doors = _NO_DOORS) -> str:
     def put(match: re.Match[str]) -> str:
         if match["cls"] is None:
             return closing.pop() if closing else ""
-        if match["call"] and int(match["call"]) in doors.calls:
+        if match["call"] and int(match["call"]) in expandable.calls:
             closing.append("</a>")
-            there, here = (f"{doors.prefix}-{word}-{match['call']}" for word in ("in", "at"))
+            there, here = (f"{expandable.prefix}-{word}-{match['call']}" for word in ("in", "at"))
             return f'<a xlink:href="#{there}" id="{here}" style="color:inherit">'
         url = safe.get(match["cls"])
         closing.append("" if url is None else "</a>")
         return "" if url is None else f'<a xlink:href={quoteattr(url)} style="color:inherit">'
 
-    linked = _OPEN.sub(put if safe or doors.calls else "", svg)
-    linked = _DOOR.sub(_with_sign, linked) if doors.calls else linked
+    def with_plus(layer: re.Match[str]) -> str:
+        right, top = float(layer["x"]) + float(layer["width"]), float(layer["y"])
+        cross = f"M{right - 8.5:.4g} {top + 5.5:.4g}h5m-2.5-2.5v5"
+        return f'{layer[0]}<path fill="none" stroke="currentColor" d="{cross}"/>'
+
+    linked = _OPEN.sub(put if safe or expandable.calls else "", svg)
+    linked = _EXPANDABLE.sub(with_plus, linked) if expandable.calls else linked
     if "<a " not in linked:
         return linked.replace(' role="group"', ' role="img"', 1)
     return linked.replace("<svg ", f'<svg xmlns:xlink="{_XLINK}" ', 1)
-
-
-def _with_sign(door: re.Match[str]) -> str:
-    """A plus in the upper right corner of a layer that can be opened."""
-    right, top = float(door["x"]) + float(door["width"]), float(door["y"])
-    cross = f"M{right - 8.5:.4g} {top + 5.5:.4g}h5m-2.5-2.5v5"
-    return f'{door[0]}<path fill="none" stroke="currentColor" d="{cross}"/>'
 
 
 def is_safe(url: str) -> bool:

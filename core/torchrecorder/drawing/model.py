@@ -10,13 +10,16 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.table import Row
+    from torchrecorder.drawing.text import LayerRow
 
 VERSION = 4
+_KINDS: dict[object, type] = {"int": int, "str": str}
+"""By the annotation of a field."""
+_UID = re.compile(r"\btr-[0-9a-f]{12}\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class NestedDrawing:
     """The picture of a layer that is closed in another picture."""
 
     call: int
@@ -24,7 +27,7 @@ class Inside:
     path: str
     """Of the layer."""
     parent: int | None
-    """The call of the inside in which it is closed; None if that is the main picture."""
+    """The call of the nested drawing in which it is closed; None if that is the main picture."""
     svg: str
     width: float
     """In CSS pixels."""
@@ -32,7 +35,7 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The picture of a Graph, with what is said about it; plain data, kept in the cache."""
+    """The picture of a Graph, with the texts that belong to it; plain data, as the cache keeps it."""
 
     svg: str
     """For inline use in HTML: it takes the page's colours. Its only ids begin with `tr-`; its only links are
@@ -50,15 +53,15 @@ class Drawing:
     """What a reader should know besides, such as a guessed input or a part that is not drawn."""
     dot: str = ""
     """What the layout engine got, for other tools that read Graphviz's language."""
-    insides: tuple[Inside, ...] = ()
-    """Of closed layers, an inside before those that are closed in it."""
-    table: tuple[Row, ...] = ()
+    nested: tuple[NestedDrawing, ...] = ()
+    """Of closed layers, one before those that are closed in it; `insides` in JSON."""
+    table: tuple[LayerRow, ...] = ()
     """The layers as rows, if they were asked for."""
 
     @property
     def svgs(self) -> tuple[str, ...]:
-        """All pictures: its own, and those of the insides."""
-        return self.svg, *(inside.svg for inside in self.insides)
+        """All pictures: its own, and those of closed layers."""
+        return self.svg, *(one.svg for one in self.nested)
 
     @property
     def digest(self) -> str:
@@ -80,7 +83,8 @@ class Drawing:
 
     def to_json(self) -> dict[str, Any]:
         """Its fields as plain data, with the version of the format."""
-        return {"torchrecorder_drawing": VERSION, **asdict(self)}
+        named = {"insides" if name == "nested" else name: value for name, value in asdict(self).items()}
+        return {"torchrecorder_drawing": VERSION, **named}
 
     def to_bytes(self) -> bytes:
         """As it is kept in the cache: a line of JSON with its facts, then its long texts, one behind the other.
@@ -110,31 +114,36 @@ class Drawing:
         return Drawing.from_json(facts) if end == len(rest) and min(sizes) >= 0 else None
 
     @staticmethod
-    def from_json(data: Any) -> Drawing | None:
+    def from_json(data: object) -> Drawing | None:
         """The drawing that `to_json` wrote; None for anything else."""
         if not isinstance(data, dict) or data.pop("torchrecorder_drawing", None) != VERSION:
             return None
         try:
-            drawing = Drawing(
-                **{
-                    **data,
-                    "notes": tuple(data["notes"]),
-                    "insides": tuple(Inside(**inside) for inside in data["insides"]),
-                    "table": _rows(data["table"]),
-                }
-            )
+            notes, rows = tuple(data.pop("notes")), data.pop("table")
+            nested = tuple(NestedDrawing(**one) for one in data.pop("insides"))
+            table: tuple[LayerRow, ...] = ()
+            if rows:
+                from torchrecorder.drawing.text import (
+                    LayerRow,  # loads all that knows of Graphs, which few pictures need
+                )
+
+                table = tuple(LayerRow(**row) for row in rows)
+            drawing = Drawing(**data, notes=notes, nested=nested, table=table)
         except (TypeError, KeyError):
             return None
         return drawing if drawing.is_whole() else None
 
     def is_whole(self) -> bool:
-        """Whether every field is what it should be, which nobody has checked when it comes from a cache."""
+        """Whether every field is what it should be, which is not certain of a drawing that comes from a cache."""
+        nested = self.nested
         return (
             isinstance(self.facts, dict)
             and _are((str,), self.svg, self.text, self.alt, self.dot, *self.notes, *self.facts, *self.facts.values())
-            and _are((float, int), self.width, self.height)
-            and (not self.insides or _are_whole(self.insides))
-            and all(map(_is_row, self.table))
+            and _are((float, int), self.width, self.height, *(one.width for one in nested))
+            and _are((str,), *(one.svg for one in nested), *(one.path for one in nested))
+            and _are((int,), *(one.call for one in nested))
+            and {one.parent for one in nested} <= {None, *(one.call for one in nested)}
+            and all(_are((_KINDS[f.type],), getattr(row, f.name)) for row in self.table for f in fields(row))
         )
 
 
@@ -142,37 +151,13 @@ def _are(kinds: tuple[type, ...], *values: object) -> bool:
     return {*map(type, values)}.issubset(kinds)
 
 
-def _are_whole(insides: tuple[Inside, ...]) -> bool:
-    return (
-        _are((str,), *(inside.svg for inside in insides), *(inside.path for inside in insides))
-        and _are((float, int), *(inside.width for inside in insides))
-        and _are((int,), *(inside.call for inside in insides))
-        and {inside.parent for inside in insides} <= {None, *(inside.call for inside in insides)}
-    )
-
-
-def _rows(table: list[dict[str, Any]]) -> tuple[Row, ...]:
-    if not table:
-        return ()
-    from torchrecorder.drawing.table import Row  # loads all that knows of Graphs, which most pictures do not need
-
-    return tuple(Row(**row) for row in table)
-
-
-def _is_row(row: Row) -> bool:
-    return all(_are((int if field.type == "int" else str,), getattr(row, field.name)) for field in fields(row))
-
-
 def _texts(parts: int) -> list[str]:
-    """The names of the long texts: three of the drawing, and one of each inside."""
+    """The names of the long texts: three of the drawing, and one of each nested one."""
     return ["svg", "text", "dot", *["svg"] * (parts - 3)]
 
 
-_UID = re.compile(r"\btr-[0-9a-f]{12}\b")
-
-
 @dataclass(frozen=True, slots=True)
-class KeptDrawing:
+class CachedDrawing:
     """A drawing of the cache, of which is known what it is before it is read."""
 
     digest: str

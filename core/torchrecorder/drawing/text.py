@@ -1,29 +1,92 @@
-"""The model as a tree of lines, for readers of plain text: terminals, manual pages, screen readers."""
+"""The model in words, beside a picture or in place of one: a sentence, facts, a tree of lines, the rows of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from torchrecorder.drawing.labels.names import class_name, clean, run_name
-from torchrecorder.drawing.labels.summaries import summary
-from torchrecorder.drawing.labels.units import count, shape
-from torchrecorder.graph import Graph, Module
-from torchrecorder.view.runs import CallRun, call_runs
+from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, run_name, shape, size
+from torchrecorder.drawing.node_kinds import torch_kind
+from torchrecorder.drawing.summaries import summary
+from torchrecorder.graph import Graph, Module, Value
+from torchrecorder.graph.memory import activation_memory
+from torchrecorder.view.fold import CallRun, call_runs
 
 MAX_LINES = 400
+MAX_ROWS = 1000
 _NAME_WIDTH = 100
+_MAX_NAME = 200
+_LISTED = 3
+"""How many inputs or outputs are named in a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    stem: str
-    """The branches before the name."""
-    name: str
-    line: str
-    shape: str
-    params: str
+def describe(graph: Graph, *, name: str = "") -> tuple[str, str]:
+    """A title and a description: `ResNet` and `21 layers, 11.7 M parameters; input 1×3×224×224, output 1×1000`.
+
+    Args:
+        graph: The Graph.
+        name: What the model is called; its class if empty.
+    """
+    model = graph.modules.get("")
+    title = clean(name or (class_name(model) if model else "model"), 80)
+    called = [graph.modules[path] for path in {c.module for c in graph.calls if c.kind == "module"} & {*graph.modules}]
+    # layers have parameters of their own and do more than normalise; so ResNet-18 has 18 and 3 shortcuts
+    n = sum(module.params.own > 0 and torch_kind(module) != "norm" for module in called)
+    layers = f"{n} layer{'' if n == 1 else 's'}, {count(model.params.total if model else 0)} parameters"
+    outputs = {path: values[-1] for path, values in graph.outputs.items() if values}
+    ends = ", ".join(filter(None, (_ends(graph, "input", graph.inputs), _ends(graph, "output", outputs))))
+    failure = f"the forward failed: {graph.info.failure.error}" if graph.info.failure else ""
+    return title, clean("; ".join(filter(None, (layers, ends, failure))), 600)
+
+
+def _ends(graph: Graph, word: str, ends: Mapping[str, int]) -> str:
+    if len(ends) > _LISTED:
+        return f"{len(ends)} {word}s"
+    words = []
+    for path, value in ends.items():
+        meta = graph.values[value].meta
+        name = f"{word} {path}" if len(ends) > 1 and path else word
+        words.append(f"{name} {shape(meta.shape)}" if meta else name)
+    return ", ".join(words)
+
+
+def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
+    """What a caption can state in a word or two, by a short name, in the order a reader wants it.
+
+    Args:
+        graph: The Graph.
+        show: `memory` adds the most memory that activations take at once, and the layer that runs then.
+    """
+    model = graph.modules[""]
+    facts = {
+        "model": class_name(model),
+        "parameters": f"{model.params.total:,}",
+        "input": ", ".join(_fact(graph.values[value]) for value in graph.inputs.values()),
+        "output": ", ".join(_fact(graph.values[values[0]]) for values in graph.outputs.values() if values),
+        "mode": graph.info.mode,
+        "run": graph.info.executed,
+    }
+    if model.params.trainable != model.params.total:
+        facts["trainable"] = f"{model.params.trainable:,}"
+    known = [op.flops for op in graph.ops if op.flops is not None]
+    if any(known):
+        facts["flops"] = f"{sum(known):,}"
+    if "memory" in show:
+        memory = activation_memory(graph)
+        most = "at least" if memory.unknown or graph.info.failure is not None else "up to"
+        call = 0 if memory.peak_op is None else graph.ops[memory.peak_op].call
+        where = clean(graph.calls[call].module, _NAME_WIDTH)
+        facts["activations"] = f"{most} {size(memory.peak)} at once" + (f", in {where}" if where else "")
+    if graph.info.guessed:
+        facts["guessed"] = graph.info.guessed
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _fact(value: Value) -> str:
+    if value.meta is None:
+        return "?"
+    return f"{value.name} {shape(value.meta.shape)}" if value.name else shape(value.meta.shape)
 
 
 def tree(graph: Graph, *, depth: int | Literal["all"] = "all") -> str:
@@ -35,17 +98,26 @@ def tree(graph: Graph, *, depth: int | Literal["all"] = "all") -> str:
         graph: The Graph.
         depth: How many levels of calls below the model are listed.
     """
-    rows = [_row(graph, run, stem) for run, stem in _stems(call_runs(graph, depth))]
-    left = "\n".join(_aligned(rows[:MAX_LINES]))
-    more = len(rows) - MAX_LINES
-    return left + (f"\n… {more} more\n" if more > 0 else "\n")
+    cells = [_cells(graph, run, branches) for run, branches in _branched(call_runs(graph, depth))]
+    shown = cells[:MAX_LINES]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    lines = []
+    for name, line, out, params in shown:  # in columns as wide as what is in them
+        text = f"{name:<{widths[0]}}  {line:<{widths[1]}}  {out:<{widths[2]}}  {params:>{widths[3]}}"
+        lines.append(text.rstrip())
+    if (more := len(cells) - MAX_LINES) > 0:
+        lines.append(f"… {more} more")
+    return "\n".join(lines) + "\n"
 
 
-def _stems(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
+def _branched(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
     """Each run with the branches drawn before it."""
-    is_last = _last_of_siblings(runs)
+    is_last, below = [], {0}
+    for run in reversed(runs):
+        is_last.append(run.level not in below)
+        below = {level for level in below if level < run.level} | {run.level}
     open_levels: list[bool] = []
-    for run, last in zip(runs, is_last, strict=True):
+    for run, last in zip(runs, reversed(is_last), strict=True):
         del open_levels[max(run.level - 1, 0) :]
         stem = "".join("│  " if is_open else "   " for is_open in open_levels)
         yield run, (stem + ("└─ " if last else "├─ ")) if run.level else ""
@@ -53,47 +125,71 @@ def _stems(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
             open_levels.append(not last)
 
 
-def _last_of_siblings(runs: Sequence[CallRun]) -> list[bool]:
-    found, below = [], {0}
-    for run in reversed(runs):
-        found.append(run.level not in below)
-        below = {level for level in below if level < run.level} | {run.level}
-    return found[::-1]
+def _cells(graph: Graph, run: CallRun, branches: str) -> tuple[str, str, str, str]:
+    """Name, layer, shapes and parameters of a run."""
+    name, module = _name_and_module(graph, run, _NAME_WIDTH)
+    times = f" ×{len(run.calls)}" if len(run.calls) > 1 else ""
+    metas = [graph.values[value].meta for value in graph.calls[run.calls[-1]].outputs.values()]
+    out = ", ".join(shape(meta.shape) for meta in metas[:3] if meta is not None) + (", …" if len(metas) > 3 else "")
+    if module is None:
+        return branches + name, "function" + times, out, ""
+    layer = summary(class_name(module), module.extra_repr) if module.native else class_name(module)
+    line, total = clean(layer + times, _NAME_WIDTH), module.params.total
+    params = "" if not total else f"{total:,}" if total < 100_000 else count(total)
+    return (branches + name, line, out, params) if run.level else (line, "", out, params)
 
 
-def _row(graph: Graph, run: CallRun, stem: str) -> _Row:
+def _name_and_module(graph: Graph, run: CallRun, limit: int) -> tuple[str, Module | None]:
+    """The path of a run from the layer around it, and the module that is called; None for a function."""
     call = graph.calls[run.calls[0]]
     around = "" if call.parent is None else graph.calls[call.parent].module
-    module = graph.modules.get(call.module) if call.kind == "module" else None
-    times = f" ×{len(run.calls)}" if len(run.calls) > 1 else ""
-    name = clean(run_name(graph, [graph.calls[c].module for c in run.calls], around), _NAME_WIDTH)
-    if module is None:
-        return _Row(stem, name, "function" + times, _output(graph, run), "")
-    line = clean(_layer(module) + times, _NAME_WIDTH)
-    if not run.level:
-        return _Row("", line, "", _output(graph, run), _params(module))
-    return _Row(stem, name, line, _output(graph, run), _params(module))
+    name = run_name(graph, [graph.calls[c].module for c in run.calls], around)
+    return clean(name, limit), graph.modules.get(call.module) if call.kind == "module" else None
 
 
-def _layer(module: Module) -> str:
-    cls = class_name(module)
-    return summary(cls, module.extra_repr) if module.native else cls
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """One layer, or several that are the same again."""
+
+    label: str
+    """Its depth and its number among all of that depth, `2-1`; `0` for the model."""
+    level: int
+    name: str
+    """Its path from the layer around it."""
+    layer: str
+    """Its class."""
+    repeat: int
+    output: str
+    """The shapes it gives."""
+    params: int
+    """Parameters of one of them."""
+    flops: int
+    """Floating-point operations of one of them; 0 where no rule is known."""
 
 
-def _output(graph: Graph, run: CallRun) -> str:
-    metas = [graph.values[value].meta for value in graph.calls[run.calls[-1]].outputs.values()]
-    return ", ".join(shape(meta.shape) for meta in metas[:3] if meta is not None) + (", …" if len(metas) > 3 else "")
+def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[LayerRow, ...]:
+    """The rows of the model, a layer before those in it, up to `MAX_ROWS`.
 
-
-def _params(module: Module) -> str:
-    total = module.params.total
-    return "" if not total else f"{total:,}" if total < 100_000 else count(total)
-
-
-def _aligned(rows: Sequence[_Row]) -> Iterator[str]:
-    """The rows in columns as wide as what is in them."""
-    cells = [(row.stem + row.name, row.line, row.shape, row.params) for row in rows]
-    widths = [max((len(cell[i]) for cell in cells), default=0) for i in range(4)]
-    for name, line, out, params in cells:
-        text = f"{name:<{widths[0]}}  {line:<{widths[1]}}  {out:<{widths[2]}}  {params:>{widths[3]}}"
-        yield text.rstrip()
+    Args:
+        graph: The Graph.
+        depth: How many levels of calls below the model are listed.
+    """
+    flops, found = flops_by_call(graph), []
+    numbers: dict[int, int] = {}
+    for run in call_runs(graph, depth)[:MAX_ROWS]:
+        number = numbers[run.level] = numbers.get(run.level, 0) + 1
+        call = graph.calls[run.calls[0]]
+        name, module = _name_and_module(graph, run, _MAX_NAME)
+        outputs = (graph.values[value].meta for value in call.outputs.values())
+        row = LayerRow(
+            label=f"{run.level}-{number}" if run.level else "0",
+            level=run.level,
+            name=name,
+            layer=clean(class_name(module) if module else call.module, _MAX_NAME),
+            repeat=len(run.calls),
+            output=", ".join(shape(meta.shape) for meta in outputs if meta),
+            params=module.params.total if module else 0,
+            flops=flops.get(call.id, 0),
+        )
+        found.append(row)
+    return tuple(found)

@@ -36,7 +36,10 @@ def find_engine(setting: str = "auto") -> Engine:
     if setting == "dot":
         return _system_dot()
     if setting != "auto":
-        return _at(setting)
+        found = shutil.which(setting) or shutil.which(str(Path(setting).expanduser()))
+        if not found:
+            raise EngineNotFound(engine=setting, reason=f"{setting} is no program")
+        return Engine(Path(found).resolve(), _asked(found))
     try:
         return _pure()
     except EngineNotFound as error:
@@ -51,7 +54,11 @@ def _pure() -> Engine:
     looked = []
     for path in _places_of_pure():
         if path.is_file():
-            return Engine(path.resolve(), f"{_PURE} {_version_of_pure()}")
+            try:  # without starting it: a build with every picture in the cache starts no process
+                version = metadata.version(_PURE)
+            except metadata.PackageNotFoundError:
+                version = "unknown"
+            return Engine(path.resolve(), f"{_PURE} {version}")
         looked.append(str(path))
     places = ", ".join(dict.fromkeys(looked))
     raise EngineNotFound(engine=_PURE, reason=f"{_PURE} is neither at {places} nor on the PATH")
@@ -73,26 +80,11 @@ def _places_of_pure() -> Iterator[Path]:
         yield Path(found)
 
 
-def _version_of_pure() -> str:
-    """Its version without starting it: a build with every picture in the cache starts no process."""
-    try:
-        return metadata.version(_PURE)
-    except metadata.PackageNotFoundError:
-        return "unknown"
-
-
 def _system_dot() -> Engine:
     found = shutil.which("dot")
     if not found:
         raise EngineNotFound(engine="dot", reason="dot is not on the PATH")
     return Engine(Path(found), _asked(found))
-
-
-def _at(setting: str) -> Engine:
-    found = shutil.which(setting) or shutil.which(str(Path(setting).expanduser()))
-    if not found:
-        raise EngineNotFound(engine=setting, reason=f"{setting} is no program")
-    return Engine(Path(found).resolve(), _asked(found))
 
 
 @lru_cache(maxsize=8)
@@ -102,6 +94,6 @@ def _asked(program: str) -> str:
         run = subprocess.run([program, "-V"], capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EngineNotFound(engine=program, reason=f"{program} -V fails: {error}") from error
-    said = (run.stderr + run.stdout).decode("utf-8", "replace")
-    match = re.search(r"version (\S+(?: \([^)]*\))?)", said)
+    output = (run.stderr + run.stdout).decode("utf-8", "replace")
+    match = re.search(r"version (\S+(?: \([^)]*\))?)", output)
     return f"{Path(program).name} {match[1] if match else 'unknown'}"

@@ -9,18 +9,21 @@ with its picture; a picture is blamed for a time-out or a crash only after it ha
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchrecorder.engine.limits import MEMORY_BYTES, OUTPUT_BYTES, limit
 from torchrecorder.errors import EngineError
 
+MEMORY_BYTES = 2 << 30
+OUTPUT_BYTES = 256 << 20
 MAX_STDERR = 2000
 _END = b"}"
 _NO_MEMORY = re.compile(r"memory|alloc", re.IGNORECASE)
@@ -162,7 +165,7 @@ def _environment() -> dict[str, str]:
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[int, bool]:
     """The exit status, and whether the time was over."""
-    limit(process.pid, timeout_s)
+    _limit(process.pid, timeout_s)
     killed = False
     try:
         process.communicate(timeout=timeout_s)  # returns at once when the process ends; wait() would poll
@@ -171,6 +174,28 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[int, bool
     finally:
         kill_group(process)
     return process.returncode, killed
+
+
+def _limit(pid: int, timeout_s: float) -> None:
+    """Limits memory, processor time and size of files of a running process.
+
+    Set from outside, because code between fork and exec is unsafe in a parent with threads, and documentation is built
+    in one. Only Linux can do that; elsewhere the time-out is what holds.
+    """
+    if sys.platform != "linux":
+        return
+    import resource
+
+    seconds = math.ceil(timeout_s) + 1
+    limits = (
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, OUTPUT_BYTES),
+        (resource.RLIMIT_CORE, 0),
+    )
+    with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
+        for kind, value in limits:
+            resource.prlimit(pid, kind, (value, value))
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -10,13 +10,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from torchrecorder.drawing.model import Drawing, KeptDrawing
+from torchrecorder.drawing.model import CachedDrawing, Drawing
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.page.picture import fitted, join_depths
 from torchrecorder.request.requests import DiagramRequest
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.table import Row
+    from torchrecorder.drawing.text import LayerRow
     from torchrecorder.graph import Graph
 
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 class Diagram:
     """A drawing with the Graph it shows and the files that decide it."""
 
-    origin: Drawing | KeptDrawing
+    origin: Drawing | CachedDrawing
     sources: tuple[Path, ...] = ()
     """Files of the model's code; when one changes, the diagram may."""
     load_graph: Callable[[], Graph] = field(kw_only=True, repr=False)
     """Gives the Graph, which is read from the cache only when it is needed."""
-    steps: tuple[tuple[str, Drawing | KeptDrawing], ...] = ()
+    steps: tuple[tuple[str, Drawing | CachedDrawing], ...] = ()
     """The drawings to switch between, each with its depth, if there are several; the first is `origin`."""
 
     @staticmethod
@@ -105,9 +105,9 @@ class Diagram:
         return tuple(dict.fromkeys(note for drawing in self.drawings for note in drawing.notes))
 
     @property
-    def table(self) -> tuple[Row, ...]:
+    def table(self) -> tuple[LayerRow, ...]:
         """The layers as rows: label, name, class, output, parameters, operations."""
-        from torchrecorder.drawing.table import layer_table
+        from torchrecorder.drawing.text import layer_table
 
         return self.drawing.table or layer_table(self.graph)
 

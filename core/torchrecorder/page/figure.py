@@ -12,13 +12,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from torchrecorder.drawing.model import Drawing, Inside
+from torchrecorder.drawing.model import Drawing, NestedDrawing
 from torchrecorder.page.diagram import Diagram
 from torchrecorder.page.picture import fitted
 from torchrecorder.request import FigureOptions
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.table import Row
+    from torchrecorder.drawing.text import LayerRow
 
 ASSETS = Path(__file__).with_name("assets")
 """The folder with nothing but the style sheet and the script."""
@@ -63,7 +63,7 @@ def contents(
     return "".join(_FigureWriter(diagram, options, copy, urls, has_insides=has_insides).parts())
 
 
-def table_cells(row: Row) -> tuple[str, ...]:
+def table_cells(row: LayerRow) -> tuple[str, ...]:
     """The texts of one row of the table of layers, a column each; of layers that repeat, the numbers of one of them."""
     times = f" ×{row.repeat}" if row.repeat > 1 else ""
     each = " each" if row.repeat > 1 else ""
@@ -77,7 +77,7 @@ class _FigureWriter:
     ) -> None:
         self.diagram, self.options, self.copy, self.urls = diagram, options, copy, urls
         self.prefix = diagram.drawing.uid + (f"-{copy}" if copy > 1 else "")
-        self.insides = diagram.drawing.insides if has_insides else ()
+        self.insides = diagram.drawing.nested if has_insides else ()
 
     def parts(self) -> Iterator[str]:
         if self.diagram.depths:
@@ -113,7 +113,7 @@ class _FigureWriter:
             yield self._main(drawing) + "</div>"
         yield "</fieldset>"
 
-    def _inside(self, inside: Inside) -> Iterator[str]:
+    def _inside(self, inside: NestedDrawing) -> Iterator[str]:
         """The picture of a closed layer, with the way back to the node that it opens."""
         path = escape(inside.path)
         yield f'<div class="torchrecorder-inside" id="{self.prefix}-in-{inside.call}" tabindex="-1" role="group"'
@@ -127,7 +127,7 @@ class _FigureWriter:
         yield f"<strong>{path}</strong></p>{self._picture(inside.svg, inside.width, inside.call)}</div>"
 
 
-def _table(rows: Iterable[Row]) -> str:
+def _table(rows: Iterable[LayerRow]) -> str:
     # Without classes of its own: every theme has a style for a bare table. Its frame scrolls, by keyboard too.
     lines = "".join(f"<tr>{_cells('td', table_cells(row))}</tr>" for row in rows)
     table = f"<table><thead><tr>{_cells('th', TABLE_HEAD)}</tr></thead><tbody>{lines}</tbody></table>"

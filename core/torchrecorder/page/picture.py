@@ -40,9 +40,9 @@ def fitted(
         doors: The closed layers that can be opened in the page, by the numbers of their calls.
         prefix: Begins the ids of what they open.
     """
-    from torchrecorder.drawing.links import Doors, link  # a build that writes no page does not need it
+    from torchrecorder.drawing.links import Expandable, link  # a build that writes no page does not need it
 
-    head, end, body = link(svg, urls, Doors(doors, prefix)).partition("</desc>")
+    head, end, body = link(svg, urls, Expandable(doors, prefix)).partition("</desc>")
     if alt:
         from xml.sax.saxutils import quoteattr  # which loads what opens URLs
 

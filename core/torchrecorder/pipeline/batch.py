@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Literal
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.remote import Remote
 from torchrecorder.cache.store import Store
-from torchrecorder.drawing.model import Drawing, KeptDrawing
-from torchrecorder.drawing.styling import source_of
+from torchrecorder.drawing.model import CachedDrawing, Drawing
+from torchrecorder.drawing.styler_process import source_of
 from torchrecorder.errors import FormatError, NotDrawn, TorchRecorderError
 from torchrecorder.installation import legacy_install
 from torchrecorder.page.diagram import Diagram, Outcome
@@ -122,7 +122,7 @@ class _Item:
     recording: Recording
     key: RenderKey | None = None
     """None without a Graph."""
-    drawing: Drawing | KeptDrawing | TorchRecorderError | None = None
+    drawing: Drawing | CachedDrawing | TorchRecorderError | None = None
 
 
 class _Batch:
@@ -193,10 +193,10 @@ class _Batch:
 
     def _outcome(self, item: _Item) -> Outcome:
         request, recording, drawing = item.request, item.recording, item.drawing
-        if not isinstance(drawing, Drawing | KeptDrawing):
+        if not isinstance(drawing, Drawing | CachedDrawing):
             return Outcome(request, None, recording.error or drawing, recording.sources)
-        if isinstance(drawing, KeptDrawing):
-            drawing = KeptDrawing(drawing.digest, drawing.classes, partial(self._load, item, drawing))
+        if isinstance(drawing, CachedDrawing):
+            drawing = CachedDrawing(drawing.digest, drawing.classes, partial(self._load, item, drawing))
 
         def load_graph() -> Graph:
             self.recordings.load(recording)
@@ -205,7 +205,7 @@ class _Batch:
         diagram = Diagram(drawing, recording.sources, load_graph=load_graph)
         return Outcome(request, diagram, recording.error, recording.sources, recording.info)
 
-    def _load(self, item: _Item, kept: KeptDrawing) -> Drawing:
+    def _load(self, item: _Item, kept: CachedDrawing) -> Drawing:
         """The drawing; a new one, if it has left the cache or is damaged since it was found."""
         try:
             return kept.load()
@@ -215,7 +215,7 @@ class _Batch:
             self._find_drawings([item])
         finally:
             self.cache.close()
-        if isinstance(item.drawing, KeptDrawing):  # another build has put it back
+        if isinstance(item.drawing, CachedDrawing):  # another build has put it back
             return item.drawing.load()
         if isinstance(item.drawing, Drawing):
             return item.drawing

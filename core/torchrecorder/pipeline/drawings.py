@@ -12,8 +12,8 @@ from torchrecorder.cache.index import StampedIndex
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing import REVISION
-from torchrecorder.drawing.model import VERSION, Drawing, KeptDrawing
-from torchrecorder.drawing.styling import modules_changed
+from torchrecorder.drawing.model import VERSION, CachedDrawing, Drawing
+from torchrecorder.drawing.styler_process import modules_changed
 from torchrecorder.engine import Engine, find_engine
 from torchrecorder.errors import EngineNotFound, FormatError, TorchRecorderError
 from torchrecorder.pipeline.recordings import Recording
@@ -56,7 +56,7 @@ class DrawingIndex:
         self._index = StampedIndex(machine, "drawings.json")
         self._read: dict[str, Drawing] = {}
 
-    def find(self, digest: str, *, is_trusted: bool) -> KeptDrawing | None:
+    def find(self, digest: str, *, is_trusted: bool) -> CachedDrawing | None:
         """The drawing of a hash; None if there is none, it is damaged, or not trusted and refused by the whitelist."""
         stamp = self._cache.stamp(digest)
         if stamp is None and self._cache.object(digest) is not None:  # from far away; now there may be a copy
@@ -74,7 +74,7 @@ class DrawingIndex:
             is_safe = None if is_trusted else all(map(is_svg_safe, drawing.svgs))  # None while it is not needed
             classes = list(drawing.classes)
             self._index.put(digest, stamp, [is_safe, classes])
-        return KeptDrawing(digest, tuple(classes), partial(self._load, digest)) if is_trusted or is_safe else None
+        return CachedDrawing(digest, tuple(classes), partial(self._load, digest)) if is_trusted or is_safe else None
 
     def forget(self, digest: str) -> None:
         """Examine a drawing again before it is given away once more."""
@@ -110,7 +110,7 @@ class Drawings:
         except EngineNotFound as error:
             self._engine = error
 
-    def kept(self, key: RenderKey) -> KeptDrawing | None:
+    def kept(self, key: RenderKey) -> CachedDrawing | None:
         """The kept drawing, if the engine of now made it; any engine's, if there is none now, or it is shared."""
         digest = key.digest()
         for entry, is_local in self._cache.entries("drawing", digest):
@@ -130,13 +130,16 @@ class Drawings:
             return dict.fromkeys(missing, engine)
         if not missing:
             return {}
-        from torchrecorder.drawing.draw import Order, draw  # loads Graphviz, which a build without a miss does not need
+        from torchrecorder.drawing.draw import (  # loads Graphviz, which a build without a miss does not need
+            DrawJob,
+            draw,
+        )
 
-        orders: dict[RenderKey, Order] = {}
+        orders: dict[RenderKey, DrawJob] = {}
         done: dict[RenderKey, Drawing | TorchRecorderError] = {}
         for key, recording in missing.items():
             try:
-                orders[key] = Order(recording.graph(), key.digest(), key.options)
+                orders[key] = DrawJob(recording.graph(), key.digest(), key.options)
             except FormatError as error:
                 done[key] = error
         modules: dict[str, Mapping[str, str]] = {}

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from torchrecorder.cache.index import StampedIndex, is_settled, stamp_of
 from torchrecorder.cache.store import Store
-from torchrecorder.garbage import no_garbage_collection
 
 _DIGITS = 32
 """Hexadecimal digits kept of a SHA-256: changes are found by it, not attacks, and manifests are kept in git."""
@@ -140,8 +139,7 @@ class Blocks:
 def read_blocks(source: bytes) -> Blocks | None:
     """The parts of a module's source; None if this Python cannot parse it."""
     try:
-        with no_garbage_collection():  # which took 70 % of the time
-            return _Writer().blocks(ast.parse(source))
+        return _Writer().blocks(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

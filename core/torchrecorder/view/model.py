@@ -1,19 +1,41 @@
 """What a picture shows of a Graph, as plain data: boxes, nodes in them, edges between nodes.
 
 A View names things by their ids in its Graph, so a renderer finds every fact there and a View repeats none. Node ids
-and box ids are positions, in the order in which things happened. There may be thousands of nodes and edges, so they are
-tuples, which are made in half the time of a frozen dataclass.
+and box ids are positions, in the order in which things happened.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from torchrecorder.graph.model import Graph
+from torchrecorder.request.requests import Depth
 
 NodeKind = Literal["input", "output", "call", "op", "param", "buffer", "const", "gap", "from", "to"]
 """`gap`: a stretch of what happened in a box, as one; `from` and `to`: the ends of an edge that is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOptions:
+    """What decides a View, besides its Graph."""
+
+    depth: Depth = "auto"
+    """How many levels of calls are boxes: 0 shows the model as one node, 1 its children, …; `auto` is the deepest
+    that shows at most `AUTO_NODES` nodes. A view of too many nodes is made smaller, and says so."""
+    fold: bool = True
+    """Whether what repeats is drawn once, with `×N`."""
+    contract: bool = True
+    """Whether changes of shape are drawn as edges."""
+    focus: str = ""
+    """Path of the module that is shown alone, at its first call; empty for the whole model."""
+    expand: Sequence[str] = ()
+    """Patterns of paths that are boxes at any depth."""
+    collapse: Sequence[str] = ()
+    """Patterns of paths that are nodes at any depth."""
+    weights: bool = False
+    """Whether the parameters of layers are nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +56,8 @@ class Box:
         return len(self.calls) // self.period
 
 
-class Node(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Node:
     """One thing without visible inside."""
 
     id: int
@@ -59,12 +82,9 @@ class Node(NamedTuple):
         """The N of `×N`."""
         return max(len(self.calls), 1) if self.kind == "call" else 1
 
-    def moved(self, id_: int, links: tuple[int, ...] = ()) -> Node:
-        """The node with another id."""
-        return Node(id_, self.kind, self.box, self.calls, self.op, self.values, self.name, links, self.size)
 
-
-class Edge(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Edge:
     """Data that one node gives to another, drawn once however many values it is."""
 
     tail: int

@@ -2,111 +2,147 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
-from torchrecorder.view.entries import Entry, Gap, Run, entries_of
-from torchrecorder.view.folding import Comparer
+from torchrecorder.view.fold import in_runs
 from torchrecorder.view.model import Box, Node
-from torchrecorder.view.scopes import State
-from torchrecorder.view.tree import CallTree
+from torchrecorder.view.tree import Item
+from torchrecorder.view.visible import State, Visibility
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What a plan follows."""
+class Run:
+    """A call, or several that are the same again."""
 
-    states: list[State]
-    """How each call is drawn."""
-    comparer: Comparer | None
-    """Folds what is equal; None to fold nothing."""
-    handed: list[int | None]
-    """For each op the value it hands on; None if it is a node."""
-    root: int = 0
-    """The call that is shown."""
-    most: int = 0
-    """How many things are drawn one by one in a box; 0 for all."""
-    asked: Set[int] = frozenset()
-    """The calls that a reader asked to see inside, which is drawn without a gap."""
-    opened: Set[int] = frozenset()
-    """Those, and all around them, which no gap takes in."""
+    calls: tuple[int, ...]
+    period: int = 1
+    """How many kinds of calls take turns."""
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A stretch that is drawn as one node."""
+
+    calls: tuple[int, ...]
+    ops: tuple[int, ...]
+
+
+BoxItem = int | Run | Gap
+"""What stands in a box: an op, by its id, calls, or a stretch of both."""
+
+
 class Plan:
-    """The boxes and nodes of the calls and ops, and what each op of the Graph became."""
+    """The boxes and nodes of the calls and ops, and what each op of the Graph became.
 
-    tree: CallTree
-    choice: Choice
-    boxes: list[Box] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-    node_of_call: dict[int, int] = field(default_factory=dict)
-    node_of_op: dict[int, int] = field(default_factory=dict)
-    run_head: dict[int, int] = field(default_factory=dict)
-    """For each call of a run the one that is drawn for it."""
-    turns: dict[int, dict[int, int]] = field(default_factory=dict)
-    """For each call in runs how often each of the runs, by its number, had come round before."""
-    n_runs: int = 0
+    Args:
+        visible: What the options say of calls and ops.
+        depth: How many levels of calls are boxes.
+        item_limit: How many things are drawn one by one in a box; 0 for all.
+    """
 
-    def __post_init__(self) -> None:
-        self.states: list[State] = [*self.choice.states]
-        self.handed, self.root = self.choice.handed, self.choice.root
+    def __init__(self, visible: Visibility, depth: int, item_limit: int = 0) -> None:
+        self.visible, self.tree, self.root = visible, visible.tree, visible.root
+        self._item_limit = item_limit
+        self.states: list[State] = visible.states(depth)
+        """How each call is drawn; those in a gap are nodes."""
+        self.boxes: list[Box] = []
+        self.nodes: list[Node] = []
+        self.node_of_call: dict[int, int] = {}
+        self.node_of_op: dict[int, int] = {}
+        self.run_head: dict[int, int] = {}
+        """For each call of a run the one that is drawn for it."""
+        self.turns: dict[int, dict[int, int]] = {}
+        """For each call in runs how often each of the runs, by its number, had come round before."""
+        self._n_runs = 0
+        pending = [self._place(Run((self.root,)), None)]
+        while pending:  # without recursion, because calls may nest deeply
+            box, items = pending[-1]
+            item = next(items, None)
+            if item is None:
+                pending.pop()
+            else:
+                pending.append(self._place(item, box))
 
-
-def make_plan(tree: CallTree, choice: Choice) -> Plan:
-    """The boxes and nodes of a View."""
-    plan = Plan(tree, choice)
-    pending = [_place(plan, Run((choice.root,)), None)]
-    while pending:
-        box, entries = pending[-1]
-        entry = next(entries, None)
-        if entry is None:
-            pending.pop()
+    def _place(self, item: BoxItem, parent: int | None) -> tuple[int | None, Iterator[BoxItem]]:
+        """Draws an op, calls or a gap as a box or a node; returns the box and what is in it."""
+        id_ = len(self.nodes)
+        if isinstance(item, Run):
+            if len(item.calls) > 1:
+                for i, call in enumerate(item.calls):
+                    self.run_head[call] = item.calls[i % item.period]
+                    self.turns.setdefault(call, {})[self._n_runs] = i // item.period
+                self._n_runs += 1
+            if item.period > 1 or self.states[item.calls[0]] == "box":
+                self.boxes.append(Box(len(self.boxes), parent, item.calls, item.period))
+                return self.boxes[-1].id, iter(self._inside(item))
+            self.nodes.append(Node(id_, "call", parent, item.calls))
+            self.node_of_call[item.calls[0]] = id_
+        elif isinstance(item, Gap):
+            self.nodes.append(Node(id_, "gap", parent, item.calls, size=len(item.calls) + len(item.ops)))
+            for call in item.calls:
+                self.states[call] = "node"
+                self.node_of_call[call] = id_
+            self.node_of_op.update(dict.fromkeys(item.ops, id_))
         else:
-            pending.append(_place(plan, entry, box))
-    return plan
+            self.nodes.append(Node(id_, "op", parent, op=item))
+            self.node_of_op[item] = id_
+        return parent, iter(())
+
+    def _inside(self, run: Run) -> list[BoxItem]:
+        """What is in the box of a call, or in that around calls that take turns."""
+        if run.period > 1:
+            return [Run(turn.calls) for turn in in_runs(self.visible.comparer, run.calls[: run.period])]
+        call, rows = run.calls[0], self.tree.graph.calls
+        handed, states = self.visible.handed, self.states
+        items = [
+            item
+            for item in self.tree.items[call]
+            if (states[item.id] != "gone" if item.is_call else handed[item.id] is None)
+        ]
+        without_ops = (child for child in self.tree.children[call] if not self.tree.n_ops[child])
+        items += [Item(True, child) for child in without_ops if not rows[child].ok]
+        found: list[BoxItem] = []
+        for is_call, stretch in groupby(items, key=lambda item: item.is_call):
+            ids = [item.id for item in stretch]
+            found.extend(self._runs(ids) if is_call else ids)
+        if not self._item_limit or call in self.visible.asked:
+            return found
+        return [*self._with_gap(found)]
+
+    def _runs(self, calls: list[int]) -> Iterator[Run]:
+        """Calls that follow one another, those that are the same again and drawn alike as one."""
+        comparer, at = self.visible.comparer, 0
+        while at < len(calls):
+            length, period = comparer.turns(calls, at) if comparer else (1, 1)
+            run = calls[at : at + length]
+            drawn = [self.states[call : self.tree.end[call]] for call in run]
+            alike = next((i for i in range(length) if drawn[i] != drawn[i % period]), length)
+            if alike < length and period > 1:
+                alike = period = 1
+            yield Run(tuple(run[:alike]), period)
+            at += alike
+
+    def _with_gap(self, items: Sequence[BoxItem]) -> Iterator[BoxItem]:
+        """The first and the last of the items, and what must be seen of those between."""
+        first = self._item_limit // 2
+        last = len(items) - (self._item_limit - first)
+        rows, hidden = self.tree.graph.calls, list[BoxItem]()
+        for position, item in enumerate(items):
+            calls = item.calls if isinstance(item, Run) else ()
+            must_be_seen = any(call in self.visible.opened or not rows[call].ok for call in calls)
+            if first <= position < last and not must_be_seen:
+                hidden.append(item)
+                continue
+            yield from _as_gap(hidden)
+            hidden = []
+            yield item
+        yield from _as_gap(hidden)
 
 
-def _place(plan: Plan, entry: Entry, parent: int | None) -> tuple[int | None, Iterator[Entry]]:
-    """Draws an op, calls or a gap as a box or a node; returns the box and what is in it."""
-    if isinstance(entry, int):
-        plan.node_of_op[entry] = _add(plan, Node(len(plan.nodes), "op", parent, op=entry))
-    elif isinstance(entry, Gap):
-        _place_gap(plan, entry, parent)
-    else:
-        return _place_run(plan, entry, parent)
-    return parent, iter(())
-
-
-def _place_run(plan: Plan, run: Run, parent: int | None) -> tuple[int | None, Iterator[Entry]]:
-    calls, period = run.calls, run.period
-    first = calls[0]
-    if len(calls) > 1:
-        for i, call in enumerate(calls):
-            plan.run_head[call] = calls[i % period]
-            plan.turns.setdefault(call, {})[plan.n_runs] = i // period
-        plan.n_runs += 1
-    if period > 1:
-        return _box(plan, run, parent), iter(entries_of(plan.tree, plan.choice, plan.states, calls[:period]))
-    if plan.states[first] == "box":
-        return _box(plan, run, parent), iter(entries_of(plan.tree, plan.choice, plan.states, first))
-    plan.node_of_call[first] = _add(plan, Node(len(plan.nodes), "call", parent, calls))
-    return parent, iter(())
-
-
-def _place_gap(plan: Plan, gap: Gap, parent: int | None) -> None:
-    node = _add(plan, Node(len(plan.nodes), "gap", parent, gap.calls, size=len(gap.calls) + len(gap.ops)))
-    for call in gap.calls:
-        plan.states[call] = "node"
-        plan.node_of_call[call] = node
-    plan.node_of_op.update(dict.fromkeys(gap.ops, node))
-
-
-def _box(plan: Plan, run: Run, parent: int | None) -> int:
-    plan.boxes.append(Box(len(plan.boxes), parent, run.calls, run.period))
-    return len(plan.boxes) - 1
-
-
-def _add(plan: Plan, node: Node) -> int:
-    plan.nodes.append(node)
-    return node.id
+def _as_gap(items: list[BoxItem]) -> list[BoxItem]:
+    if len(items) < 2:
+        return items
+    calls = tuple(call for item in items if isinstance(item, Run) for call in item.calls)
+    return [Gap(calls, tuple(item for item in items if isinstance(item, int)))]

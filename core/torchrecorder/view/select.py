@@ -1,47 +1,152 @@
-"""From a Graph to what one picture of it shows."""
+"""How deep a View goes, and how much it may show.
+
+A reader takes in some forty nodes at once and finds a way through some three hundred; beyond five hundred a picture is
+a wall. A view that would be larger is drawn at a smaller depth or with gaps, and a note says so and what shows more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import replace
 
+from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
-from torchrecorder.view.amount import automatic, given
-from torchrecorder.view.model import View
-from torchrecorder.view.viewer import Viewer, Wish
+from torchrecorder.view.cut import shortened
+from torchrecorder.view.edges import Ends
+from torchrecorder.view.model import View, ViewOptions
+from torchrecorder.view.plan import Plan
+from torchrecorder.view.visible import Visibility
 
-Depth = int | Literal["all", "auto"]
+AUTO_NODES = 40
+"""How many nodes a view of automatic depth shows at most."""
+MANY_NODES = 300
+"""A view of more gets a note."""
+MAX_ASKED = 500
+"""A view of a given depth shows at most this many."""
+MAX_NODES = 5000
+"""More than this are never drawn."""
+_USUAL = ViewOptions()
+_FEW = 2
+"""A view that shows no more than this says nothing of the model."""
+_MORE = "focus shows one layer alone, expand opens layers, and expand: ** opens all"
 
 
-def make_view(
-    graph: Graph,
-    *,
-    depth: Depth = "auto",
-    fold: bool = True,
-    contract: bool = True,
-    focus: str = "",
-    expand: Sequence[str] = (),
-    collapse: Sequence[str] = (),
-    weights: bool = False,
-) -> View:
+def make_view(graph: Graph, options: ViewOptions = _USUAL) -> View:
     """What a picture of the Graph shows.
-
-    Args:
-        graph: The Graph.
-        depth: How many levels of calls are boxes: 0 shows the model as one node, 1 its children, …; `auto` is the
-            deepest that shows at most `AUTO_NODES` nodes. A view of too many nodes is made smaller, and says so.
-        fold: Whether what repeats is drawn once, with `×N`.
-        contract: Whether changes of shape are drawn as edges.
-        focus: Path of the module that is shown alone, at its first call; empty for the whole model.
-        expand: Patterns of paths that are boxes at any depth.
-        collapse: Patterns of paths that are nodes at any depth.
-        weights: Whether the parameters of layers are nodes.
 
     Raises:
         OptionError: `focus` is no path of a module that was called, or `expand` asks for more than can be drawn.
     """
-    wish = Wish(depth == "all", fold, contract, focus, tuple(expand), tuple(collapse), weights)
-    viewer = Viewer(graph, wish)
-    if depth == "auto":
-        return automatic(viewer)
-    return given(viewer, viewer.max_depth if depth == "all" else depth)
+    views = _Views(graph, options)
+    if options.depth == "auto":
+        return views.automatic()
+    depth = views.max_depth if options.depth == "all" else min(max(options.depth, 0), views.max_depth)
+    return views.at(depth)
+
+
+class _Views:
+    """Views of one Graph at several depths."""
+
+    def __init__(self, graph: Graph, options: ViewOptions) -> None:
+        self.graph, self.options = graph, options
+        self.visible = Visibility(graph, options)
+        self.max_depth = self.visible.max_depth
+
+    def automatic(self) -> View:
+        """The deepest view that shows few enough nodes; where none does, one with gaps."""
+        depth = 1
+        while depth < self.max_depth and self._count(depth + 1) <= 2 * AUTO_NODES:
+            depth += 1
+        view = self._view(min(depth, self.max_depth))
+        while _size(view) > AUTO_NODES and view.depth > 1:
+            view = self._view(view.depth - 1)
+        if _size(view) > AUTO_NODES and not self.visible.asked:
+            return _judged(self._with_gaps(view.depth, AUTO_NODES))
+        if self._count(view.depth) <= _FEW and view.depth < self.max_depth:
+            deeper = self._with_gaps(view.depth + 1, AUTO_NODES)
+            return deeper if _size(deeper) <= AUTO_NODES else view
+        return _judged(view)
+
+    def at(self, depth: int) -> View:
+        """The view of that depth, or a smaller one if it would show too much.
+
+        What `expand` asks for is drawn up to the last limit: who names single layers wants to see them.
+        """
+        n = self._count(depth)
+        if self.visible.asked:
+            if n > MAX_NODES:  # before edges are made
+                raise _too_many(n)
+            return _judged(self._view(depth))
+        drawn = depth
+        while n > MAX_ASKED and drawn > 1:
+            drawn -= 1
+            n = self._count(drawn)
+        view = _judged(self._view(drawn) if n <= MAX_ASKED else self._with_gaps(drawn, MAX_ASKED))
+        if drawn == depth:
+            return view
+        note = f"depth {depth} would show {self._count(depth)} nodes, so this is depth {drawn}; {_MORE}"
+        return replace(view, notes=(*view.notes, note))
+
+    def _view(self, depth: int, item_limit: int = 0) -> View:
+        """The view of that depth, with no more than so many things one by one in a box; 0 for all."""
+        plan = Plan(self.visible, depth, item_limit)
+        nodes, edges = Ends(plan).joined()
+        view = shortened(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth))
+        return replace(view, notes=tuple(self._notes(view)))
+
+    def _count(self, depth: int) -> int:
+        """How many calls and ops the view of that depth shows, for a fraction of its cost."""
+        return len(Plan(self.visible, depth).nodes)
+
+    def _with_gaps(self, depth: int, node_limit: int) -> View:
+        """The view with no more things in a box than keep it within the limit."""
+        item_limit = node_limit
+        view = self._view(depth, item_limit)
+        while _size(view) > node_limit and item_limit > 6:
+            item_limit = item_limit * 3 // 4
+            view = self._view(depth, item_limit)
+        hidden = sum(node.size for node in view.nodes if node.kind == "gap")
+        note = f"{hidden} steps in the middle are drawn as one node; expand: ** draws each of them"
+        return replace(view, notes=(*view.notes, note)) if hidden else view
+
+    def _notes(self, view: View) -> Iterator[str]:
+        for option, patterns in (("expand", self.options.expand), ("collapse", self.options.collapse)):
+            for pattern in patterns:
+                if not self.visible.matching([pattern]):
+                    yield f"{option}: no layer has a path like {pattern!r}"
+        if self.visible.root == 0:
+            shown = {value for node in view.nodes if node.kind == "input" for value in node.values}
+            hidden = {path: value for path, value in self.graph.inputs.items() if value not in shown}
+            read = {value for op in self.graph.ops for value in op.inputs} if hidden else set()
+            checked = [path for path, value in hidden.items() if value in read]
+            unused = [path for path in hidden if path not in checked]
+            if checked:
+                yield "the forward only checks " + ", ".join(checked)
+            if unused:
+                yield "the forward does not use " + ", ".join(unused)
+
+
+def _size(view: View) -> int:
+    """How many nodes a reader has to take in; those at the ends of cut edges are there to spare them lines."""
+    return sum(node.kind not in ("from", "to") for node in view.nodes)
+
+
+def _judged(view: View) -> View:
+    """The view, with a note if it is large.
+
+    Raises:
+        OptionError: It is larger than what is ever drawn.
+    """
+    n = len(view.nodes)
+    if n > MAX_NODES:
+        raise _too_many(n)
+    if n <= MANY_NODES:
+        return view
+    note = f"this diagram shows {n} nodes; a smaller depth, collapse or focus make it easier to read"
+    return replace(view, notes=(*view.notes, note))
+
+
+def _too_many(n: int) -> OptionError:
+    return OptionError(
+        (f"this diagram would show {n} nodes, and at most {MAX_NODES} are drawn: give a smaller depth, or focus",)
+    )

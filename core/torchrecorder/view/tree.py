@@ -56,40 +56,28 @@ class CallTree:
 def call_tree(graph: Graph) -> CallTree:
     """The nesting of the Graph's calls, in time linear in its size."""
     n = len(graph.calls)
-    tree = CallTree(graph, [[] for _ in range(n)], [[] for _ in range(n)], [0] * n, [0] * n)
+    tree = CallTree(graph, [[] for _ in range(n)], [[] for _ in range(n)], [0] * n, [*range(1, n + 1)])
     tree.first_op.extend([-1] * n)
     tree.last_op.extend([-1] * n)
     tree.n_ops.extend([0] * n)
-    _nest(tree)
-    _place_ops(tree)
-    return tree
-
-
-def _nest(tree: CallTree) -> None:
-    for call in tree.graph.calls:
-        tree.end[call.id] = call.id + 1
-        if call.parent is not None:
-            tree.children[call.parent].append(call.id)
-            tree.level[call.id] = tree.level[call.parent] + 1
-    for call in reversed(tree.graph.calls):
-        if call.parent is not None:
-            tree.end[call.parent] = max(tree.end[call.parent], tree.end[call.id])
-
-
-def _place_ops(tree: CallTree) -> None:
-    calls, ops = tree.graph.calls, tree.graph.ops
-    for op in ops:
+    for row in graph.calls:
+        if row.parent is not None:
+            tree.children[row.parent].append(row.id)
+            tree.level[row.id] = tree.level[row.parent] + 1
+    for op in graph.ops:
         tree.items[op.call].append(Item(False, op.id))
-        call: int | None = op.call
         tree.n_ops[op.call] += 1
+        call: int | None = op.call
         while call is not None and tree.first_op[call] < 0:
             tree.first_op[call] = op.id
-            parent = calls[call].parent
+            parent = graph.calls[call].parent
             if parent is not None:
                 tree.items[parent].append(Item(True, call))
             call = parent
         tree.last_op[op.call] = op.id
-    for row in reversed(calls):
+    for row in reversed(graph.calls):  # children before their parents
         if row.parent is not None:
+            tree.end[row.parent] = max(tree.end[row.parent], tree.end[row.id])
             tree.n_ops[row.parent] += tree.n_ops[row.id]
             tree.last_op[row.parent] = max(tree.last_op[row.parent], tree.last_op[row.id])
+    return tree

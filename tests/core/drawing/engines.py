@@ -5,10 +5,10 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.svg import Picture, finish
+from torchrecorder.drawing.svg import FinishedSvg, finish
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
-from torchrecorder.view import make_view
+from torchrecorder.view import ViewOptions, make_view
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = (
@@ -38,8 +38,8 @@ def laid_out(source: str) -> str:
     return layout
 
 
-def picture(graph: Graph, **options: object) -> Picture:
-    view = make_view(graph, **options)  # type: ignore[arg-type]
+def picture(graph: Graph, **options: object) -> FinishedSvg:
+    view = make_view(graph, ViewOptions(**options))  # type: ignore[arg-type]
     return finish(laid_out(to_dot(view).source), uid="p1", title="Net", desc="a net")
 
 

@@ -14,7 +14,7 @@ from tests.core.graph.building import Net, chain, mlp, nested, residual_block, t
 from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.svg import finish
 from torchrecorder.graph import Graph
-from torchrecorder.view import make_view
+from torchrecorder.view import ViewOptions, make_view
 
 
 def unet(levels: int) -> Graph:
@@ -76,7 +76,7 @@ WAYS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", GRAPHS)
 def test_nothing_lies_on_another(name: str, way: str) -> None:
     options = {**WAYS[way]}
-    view = make_view(GRAPHS[name], depth="all", fold=bool(options.pop("fold", True)))
+    view = make_view(GRAPHS[name], ViewOptions(depth="all", fold=bool(options.pop("fold", True))))
     svg = finish(laid_out(to_dot(view, **options).source), uid="p1", title="t", desc="d").svg
     assert faults(seen(svg)) == []
     assert len(seen(svg).nodes) + len(seen(svg).circles) == len(view.nodes)
@@ -112,7 +112,7 @@ def attentive(n: int) -> Graph:
 @pytest.mark.parametrize("way", WAYS)
 def test_skips_keep_off_the_borders_of_boxes(way: str) -> None:
     options = {**WAYS[way]}
-    view = make_view(attentive(3), depth="all", fold=bool(options.pop("fold", True)))
+    view = make_view(attentive(3), ViewOptions(depth="all", fold=bool(options.pop("fold", True))))
     picture = seen(finish(laid_out(to_dot(view, **options).source), uid="p1", title="t", desc="d").svg)
     assert faults(picture) == []
     assert along_borders(picture) == []

@@ -12,7 +12,7 @@ from tests.core.drawing.engines import NASTY, parsed
 from tests.core.drawing.test_svg import check
 from tests.core.graph.building import Net, chain
 from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.draw import Order, draw
+from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.drawing.svg import finish, fixed, link
 from torchrecorder.drawing.svg.pdf import to_pdf
@@ -20,7 +20,8 @@ from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineError, OptionError, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import Depth, make_view
+from torchrecorder.request.requests import Depth
+from torchrecorder.view import ViewOptions, make_view
 
 TEXTS = st.one_of(
     st.text(max_size=30),
@@ -43,7 +44,7 @@ def test_no_text_gets_out_of_its_place(texts: list[str], theme: str) -> None:
         net.op("cos", x)
         net.fail(error)
     graph = net.graph()
-    view = make_view(graph, depth="all", weights=True)
+    view = make_view(graph, ViewOptions(depth="all", weights=True))
     (layout,) = find_engine().layout([to_dot(view, name=name, show=("shapes", "dtypes", "memory", "flops")).source])
     assert isinstance(layout, str), layout
     svg = finish(layout, uid="p1", title=name, desc=error, theme=theme).svg  # type: ignore[arg-type]
@@ -78,7 +79,7 @@ ABSURD = {
 @pytest.mark.parametrize("depth", ["auto", 1])
 def test_absurd_models_are_drawn_or_refused(name: str, depth: Depth) -> None:
     begun = time.process_time()
-    (drawing,) = draw([Order(ABSURD[name], "a" * 64, DrawingOptions(depth=depth))], find_engine())
+    (drawing,) = draw([DrawJob(ABSURD[name], "a" * 64, DrawingOptions(depth=depth))], find_engine())
     if isinstance(drawing, Drawing):
         parsed(drawing.svg)
     else:
@@ -88,13 +89,13 @@ def test_absurd_models_are_drawn_or_refused(name: str, depth: Depth) -> None:
 
 
 def test_what_is_too_much_says_what_helps() -> None:
-    order = Order(ABSURD["50,000 ops"], "a" * 64, DrawingOptions(depth="all", expand=("**",)))
+    order = DrawJob(ABSURD["50,000 ops"], "a" * 64, DrawingOptions(depth="all", expand=("**",)))
     (refused,) = draw([order], find_engine())
     assert isinstance(refused, OptionError)
     assert "50000 nodes, and at most 5000 are drawn: give a smaller depth, or focus" in str(refused)
 
 
 def test_more_inputs_than_can_be_drawn_are_refused() -> None:
-    (refused,) = draw([Order(inputs(6000), "a" * 64, DrawingOptions())], find_engine())
+    (refused,) = draw([DrawJob(inputs(6000), "a" * 64, DrawingOptions())], find_engine())
     assert isinstance(refused, TorchRecorderError)
     assert "at most 5000" in str(refused)

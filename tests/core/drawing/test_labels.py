@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from tests.core.graph.building import Net, residual_block, transformer
-from torchrecorder.drawing.labels.labels import Label, Labels
+from torchrecorder.drawing.labels import Label, Labels
 from torchrecorder.graph import Graph
-from torchrecorder.view import Node, make_view
+from torchrecorder.view import Node, ViewOptions, make_view
 
 
 def labels(graph: Graph, **options: object) -> dict[str, str]:
     """The second line of each node by its first."""
-    view = make_view(graph, **options)  # type: ignore[arg-type]
+    view = make_view(graph, ViewOptions(**options))  # type: ignore[arg-type]
     writer = Labels(view)
     found = [writer.node(node) for node in view.nodes]
     return {label.name: label.line for label in found}
 
 
 def titles(graph: Graph, **options: object) -> list[str]:
-    view = make_view(graph, **options)  # type: ignore[arg-type]
+    view = make_view(graph, ViewOptions(**options))  # type: ignore[arg-type]
     return [Labels(view).box(box) for box in view.boxes]
 
 
@@ -25,7 +25,7 @@ def of_op(name: str, *inputs: int, attrs: dict[str, str] | None = None) -> Label
     net = Net()
     values = [net.input(f"x{i}", 1, 4) for i in inputs]
     out = net.op(name, *values, attrs=attrs)
-    view = make_view(net.graph(out), contract=False)
+    view = make_view(net.graph(out), ViewOptions(contract=False))
     node = next(node for node in view.nodes if node.kind == "op")
     return Labels(view).node(node)
 
@@ -151,5 +151,5 @@ def test_kinds_of_closed_blocks() -> None:
     with net.call("block", "Anything"):
         x = net.layer("block.a", "Linear", x)
         x = net.layer("block.b", "GELU", x)
-    view = make_view(net.graph(x), depth=1)
+    view = make_view(net.graph(x), ViewOptions(depth=1))
     assert [Labels(view).kind(node) for node in view.nodes] == ["io", "attention", "block", "io"]

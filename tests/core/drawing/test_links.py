@@ -8,7 +8,7 @@ import pytest
 
 from tests.core.drawing.engines import SVG, parsed, picture, words
 from tests.core.graph.building import residual_block, transformer
-from torchrecorder.drawing.links import Doors, is_safe, opened
+from torchrecorder.drawing.links import Expandable, is_safe, refer_to
 from torchrecorder.drawing.svg import classes, fixed, link
 
 CONV = "torch.nn.modules.conv.Conv2d"
@@ -87,13 +87,13 @@ def test_not_safe(url: str) -> None:
 
 @pytest.mark.parametrize("cls", ["", "Net", "a b.C", '"x".y', "a..b", "pkg.<locals>.Net", "1.2", "javascript:x.y"])
 def test_what_is_no_dotted_name_is_no_reference(cls: str) -> None:
-    assert opened("<g/>", cls) == "<g/>"
+    assert refer_to("<g/>", cls) == "<g/>"
 
 
 def test_a_closed_layer_is_a_door_or_a_link_to_its_class() -> None:
     svg = picture(transformer(2), depth=1).svg
     (call,) = {int(number) for number in re.findall(r'"torchrecorder:pkg.Block#(\d+)"', svg)}
-    door = link(svg, {"pkg.Block": "block.html"}, Doors([call], "p"))
+    door = link(svg, {"pkg.Block": "block.html"}, Expandable([call], "p"))
     assert f'<a xlink:href="#p-in-{call}" id="p-at-{call}"' in door
     assert "block.html" not in door
     assert '<path fill="none" stroke="currentColor" d="M' in door
@@ -105,7 +105,7 @@ def test_a_closed_layer_is_a_door_or_a_link_to_its_class() -> None:
     ("reference", "left"), [("pkg.f.<locals>.Net#12", "#12"), ("Net#3", "#3"), ("pkg.Net#3", "pkg.Net#3")]
 )
 def test_a_call_is_referred_to_whatever_its_class_is_called(reference: str, left: str) -> None:
-    assert opened("<g/>", reference) == f'<a href="torchrecorder:{left}"><g/></a>'
+    assert refer_to("<g/>", reference) == f'<a href="torchrecorder:{left}"><g/></a>'
 
 
 def test_titles_are_read_before_what_is_in_their_boxes() -> None:

@@ -13,20 +13,20 @@ from tests.core.drawing.engines import NASTY, laid_out
 from tests.core.graph.building import Net, chain, mlp, residual_block, transformer
 from tests.core.graph.drawn import graphs
 from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.draw import Order, draw
+from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.styles import StyledNode
+from torchrecorder.drawing.styler import StyledNode
 from torchrecorder.drawing.svg import finish, is_safe
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import make_view
+from torchrecorder.view import ViewOptions, make_view
 
 UID = "tr-0123456789ab"
 
 
 def drawn(graph: Graph, *, title: str = "Net", theme: Literal["modern", "classic"] = "modern", **view: object) -> str:
-    source = to_dot(make_view(graph, **view), show=("shapes", "dtypes", "memory", "flops")).source  # type: ignore[arg-type]
+    source = to_dot(make_view(graph, ViewOptions(**view)), show=("shapes", "dtypes", "memory", "flops")).source  # type: ignore[arg-type]
     return finish(laid_out(source), uid=UID, title=title, desc=title, theme=theme).svg
 
 
@@ -69,13 +69,13 @@ class Loud:
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_what_stylers_do_passes(graph: Graph) -> None:
-    (drawing,) = draw([Order(graph, "a" * 64, DrawingOptions(depth=1), Loud())], find_engine())
+    (drawing,) = draw([DrawJob(graph, "a" * 64, DrawingOptions(depth=1), Loud())], find_engine())
     assert isinstance(drawing, Drawing), drawing
     assert all(map(is_safe, drawing.svgs))
 
 
 def test_insides_pass() -> None:
-    (drawing,) = draw([Order(transformer(3), "a" * 64, DrawingOptions(depth=1))], find_engine())
+    (drawing,) = draw([DrawJob(transformer(3), "a" * 64, DrawingOptions(depth=1))], find_engine())
     assert isinstance(drawing, Drawing)
     assert len(drawing.svgs) > 1
     assert all(map(is_safe, drawing.svgs))

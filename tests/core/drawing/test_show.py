@@ -9,13 +9,17 @@ import pytest
 from tests.core.drawing.engines import laid_out, parsed
 from tests.core.graph.building import residual_block, transformer
 from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.labels.units import flops, size
+from torchrecorder.drawing.draw import DrawJob, draw
+from torchrecorder.drawing.model import Drawing
+from torchrecorder.drawing.names import flops, size
 from torchrecorder.drawing.svg import finish, fixed
+from torchrecorder.drawing.text import caption_facts
+from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError
-from torchrecorder.graph import Graph
-from torchrecorder.request import read_drawing
-from torchrecorder.request.requests import shown
-from torchrecorder.view import make_view
+from torchrecorder.graph import Failure, Graph
+from torchrecorder.request import DrawingOptions, read_drawing
+from torchrecorder.request.requests import Fact, shown
+from torchrecorder.view import ViewOptions, make_view
 
 
 def counted() -> Graph:
@@ -25,7 +29,7 @@ def counted() -> Graph:
 
 
 def dot(*show: str) -> str:
-    return str(to_dot(make_view(counted(), depth="all", weights="weights" in show), show=show).source)
+    return str(to_dot(make_view(counted(), ViewOptions(depth="all", weights="weights" in show)), show=show).source)
 
 
 def test_facts() -> None:
@@ -36,10 +40,31 @@ def test_facts() -> None:
     assert "1×8×16×16" not in dot()
 
 
+@pytest.mark.parametrize("show", [(), ("shapes", "params"), ("shapes", "params", "memory")])
+def test_the_memory_of_activations_is_stated_where_memory_is_asked_for(show: tuple[Fact, ...]) -> None:
+    (drawing,) = draw([DrawJob(counted(), "a" * 64, DrawingOptions(show=show))], find_engine())
+    assert isinstance(drawing, Drawing)
+    # the input, what the main branch gives to the sum, and two tensors of the shortcut
+    peak = "up to 32 KiB at once, in down.1"
+    assert drawing.facts.get("activations") == (peak if "memory" in show else None)
+    assert drawing.notes == ((f"activations: {peak}, without autograd",) if "memory" in show else ())
+
+
+def test_the_memory_of_activations_is_a_lower_bound_where_not_all_is_known() -> None:
+    graph = counted()
+    first = graph.values[0]
+    assert first.meta is not None
+    sparse = replace(graph, values=(replace(first, meta=replace(first.meta, nbytes=None)), *graph.values[1:]))
+    assert caption_facts(sparse, ["memory"])["activations"] == "at least 24 KiB at once, in down.1"
+    failed = replace(graph, info=replace(graph.info, failure=Failure(0, "ValueError: no")))
+    assert caption_facts(failed, ["memory"])["activations"].startswith("at least ")
+    assert "activations" not in caption_facts(graph)
+
+
 def test_weights_are_nodes() -> None:
-    view = make_view(counted(), weights=True)
+    view = make_view(counted(), ViewOptions(weights=True))
     assert [node.name for node in view.nodes if node.kind == "param"][:2] == ["conv1.weight", "bn1.weight"]
-    folded = make_view(transformer(12), depth="all", weights=True)
+    folded = make_view(transformer(12), ViewOptions(depth="all", weights=True))
     assert not any(node.name.startswith("blocks.1.") for node in folded.nodes)
 
 

@@ -14,8 +14,9 @@ from tests.core.drawing.test_svg import check
 from tests.core.graph.building import residual_block, transformer
 from torchrecorder.drawing import StyledNode, Styler
 from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.labels.labels import Labels
-from torchrecorder.drawing.styles import Picture, StylerRaised, ask, picture_of, read_styles
+from torchrecorder.drawing.labels import Labels
+from torchrecorder.drawing.styler import StylerInput, StylerRaised, run_styler
+from torchrecorder.drawing.styles import check_styles
 from torchrecorder.drawing.svg import finish, fixed
 from torchrecorder.drawing.svg.pdf import to_pdf
 from torchrecorder.graph import Graph
@@ -24,14 +25,14 @@ from torchrecorder.view import make_view
 GRAPH = residual_block()
 
 
-def asked(graph: Graph = GRAPH) -> Picture:
+def asked(graph: Graph = GRAPH) -> StylerInput:
     view = make_view(graph)
-    return picture_of(view, Labels(view))
+    return StylerInput.of(view, Labels(view))
 
 
 def drawn(styler: Any, graph: Graph = GRAPH) -> str:
     picture = asked(graph)
-    styles, problems = read_styles(ask(styler, picture), picture)
+    styles, problems = check_styles(run_styler(styler, picture), picture)
     assert problems == []
     source = to_dot(make_view(graph), styles=styles).source
     svg = finish(laid_out(source), uid="p1", title="t", desc="d").svg
@@ -46,7 +47,7 @@ def problems(**attributes: object) -> list[str]:
             return attributes
 
     picture = asked()
-    return read_styles(ask(Wrong, picture), picture)[1]
+    return check_styles(run_styler(Wrong, picture), picture)[1]
 
 
 def test_what_a_styler_is_told() -> None:
@@ -120,7 +121,7 @@ def _problems_of(answer: object) -> list[str]:
     picture = asked()
     nodes = [answer, *[{}] * (len(picture.nodes) - 1)]
     rows = {"nodes": nodes, "boxes": [{}] * len(picture.boxes), "edges": [{}] * len(picture.edges)}
-    return read_styles(rows, picture)[1]
+    return check_styles(rows, picture)[1]
 
 
 @pytest.mark.parametrize(
@@ -174,14 +175,14 @@ def test_any_answer_is_a_picture_or_problems(nodes: list[Any], edges: list[Any],
     picture = asked()
     n, m = len(picture.nodes), len(picture.edges)
     rows = {"nodes": (nodes * n)[:n], "boxes": [box] * len(picture.boxes), "edges": (edges * m)[:m]}
-    styles, _ = read_styles(rows, picture)
+    styles, _ = check_styles(rows, picture)
     check(finish(laid_out(to_dot(view, styles=styles).source), uid="p1", title="t", desc="d").svg)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.recursive(VALUES, lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=5), x, max_size=3)))
 def test_any_data_in_place_of_an_answer_is_refused(data: Any) -> None:
-    assert read_styles(data, asked())[1] == ["no answer"]
+    assert check_styles(data, asked())[1] == ["no answer"]
 
 
 def test_a_styler_that_raises_says_where() -> None:
@@ -190,12 +191,12 @@ def test_a_styler_that_raises_says_where() -> None:
             raise KeyError(node.kind)
 
     with pytest.raises(StylerRaised, match=r"style_node for .* raised KeyError: 'io'") as caught:
-        ask(Raises(), asked())
+        run_styler(Raises(), asked())
     assert "raise KeyError(node.kind)" in caught.value.trace
 
 
 def test_what_is_no_styler() -> None:
     with pytest.raises(StylerRaised, match="int has no method style_node or style_edge"):
-        ask(3, asked())
+        run_styler(3, asked())
     with pytest.raises(StylerRaised, match="making it raised TypeError"):
-        ask(type("Needs", (), {"__init__": lambda self, width: None}), asked())
+        run_styler(type("Needs", (), {"__init__": lambda self, width: None}), asked())

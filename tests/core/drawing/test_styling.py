@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.core.graph.building import mlp
-from torchrecorder.drawing.draw import Order, draw
-from torchrecorder.drawing.labels.labels import Labels
+from torchrecorder.drawing.draw import DrawJob, draw
+from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.styles import Picture, picture_of
-from torchrecorder.drawing.styling import source_of, styles_by_name
+from torchrecorder.drawing.styler import StylerInput
+from torchrecorder.drawing.styler_process import source_of, styles_by_name
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError, StylerError
 from torchrecorder.pipeline.drawings import RenderKey
@@ -72,13 +72,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def asked() -> Picture:
+def asked() -> StylerInput:
     view = make_view(mlp())
-    return picture_of(view, Labels(view))
+    return StylerInput.of(view, Labels(view))
 
 
 def one(styler: str, folder: Path) -> Drawing:
-    (drawing,) = draw([Order(mlp(), "a" * 64, DrawingOptions(styler=styler))], find_engine(), [str(folder)])
+    (drawing,) = draw([DrawJob(mlp(), "a" * 64, DrawingOptions(styler=styler))], find_engine(), [str(folder)])
     assert isinstance(drawing, Drawing), drawing
     return drawing
 
@@ -98,7 +98,7 @@ def test_a_styler_with_arguments(folder: Path) -> None:
 
 
 def test_its_error_stays_with_its_picture(folder: Path) -> None:
-    orders = [Order(mlp(), "a" * 64, DrawingOptions(styler=styler)) for styler in ("", "looks.mine.Raises", "")]
+    orders = [DrawJob(mlp(), "a" * 64, DrawingOptions(styler=styler)) for styler in ("", "looks.mine.Raises", "")]
     good, bad, other = draw(orders, find_engine(), [str(folder)])
     assert isinstance(good, Drawing)
     assert isinstance(bad, StylerError)
@@ -160,7 +160,7 @@ def test_asking_imports_nothing_here(folder: Path) -> None:
     code = f"""
 import sys
 from tests.core.drawing.test_styling import asked
-from torchrecorder.drawing.styling import styles_by_name
+from torchrecorder.drawing.styler_process import styles_by_name
 styles_by_name("looks.mine.Red", [asked()], [{str(folder)!r}])
 assert "looks" not in sys.modules and "torch" not in sys.modules
 """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchrecorder.drawing.labels.extra_repr import read
-from torchrecorder.drawing.labels.summaries import summary
+from torchrecorder.drawing.summaries import read, summary
 
 CASES = [
     ("Conv2d", "8, 16, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1), bias=False", "Conv2d 3×3 /2 · 8→16"),

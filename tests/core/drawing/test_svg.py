@@ -148,7 +148,7 @@ def test_colours_are_the_pages_own() -> None:
 
 
 def _kinds() -> list[tuple[str, str]]:
-    from torchrecorder.drawing.svg.palette import COLOURS
+    from torchrecorder.drawing.svg.themes import COLOURS
 
     return [*COLOURS.items()]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.core.graph.building import Net, residual_block, transformer
-from torchrecorder.drawing.table import MAX_ROWS, layer_table
+from torchrecorder.drawing.text import MAX_ROWS, layer_table
 
 
 def test_rows_are_labelled_by_depth_and_number() -> None:

@@ -12,10 +12,10 @@ from tests.core.drawing.test_svg import check
 from tests.core.graph.building import chain, mlp, nested, residual_block, transformer
 from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.svg import finish
-from torchrecorder.drawing.svg.drawing import Drawing, Figure, read_drawing
+from torchrecorder.drawing.svg.layout import Figure, Layout, read_layout
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
-from torchrecorder.view import make_view
+from torchrecorder.view import ViewOptions, make_view
 
 pytestmark = pytest.mark.skipif(not shutil.which("dot"), reason="needs the system's dot")
 
@@ -32,12 +32,12 @@ GRAPHS = {
 
 
 def layouts(graph: Graph) -> list[str]:
-    source = to_dot(make_view(graph, depth="all")).source
+    source = to_dot(make_view(graph, ViewOptions(depth="all"))).source
     found = [find_engine(name).layout([source])[0] for name in ("pure", "dot")]
     return [layout for layout in found if isinstance(layout, str)]
 
 
-def structure(drawing: Drawing) -> object:
+def structure(drawing: Layout) -> object:
     """What stands in which boxes, and how many edges of each kind there are; no places and no sizes."""
     names = [said(node) for node in drawing.nodes]
     inside = [sorted(said(box) for box in drawing.boxes if is_in(node, box)) for node in drawing.nodes]
@@ -57,7 +57,7 @@ def is_in(inner: Figure, outer: Figure) -> bool:
     return a != b and b.left <= a.left and a.right <= b.right and b.top <= a.top and a.bottom <= b.bottom
 
 
-def ends(drawing: Drawing, point: tuple[float, float]) -> str:
+def ends(drawing: Layout, point: tuple[float, float]) -> str:
     """What the edge that begins there comes from."""
     x, y = point
 
@@ -71,7 +71,7 @@ def ends(drawing: Drawing, point: tuple[float, float]) -> str:
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_same_nodes_edges_and_boxes(name: str) -> None:
     one, two = layouts(GRAPHS[name])
-    assert structure(read_drawing(one)) == structure(read_drawing(two))
+    assert structure(read_layout(one)) == structure(read_layout(two))
 
 
 @pytest.mark.parametrize("name", GRAPHS)

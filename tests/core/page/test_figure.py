@@ -11,9 +11,8 @@ import pytest
 
 from tests.core.graph.building import Net, mlp, nested, residual_block, transformer
 from tests.mkdocs_ext.seeing import see
-from torchrecorder.drawing.draw import Order, draw
+from torchrecorder.drawing.draw import MAX_BYTES, MAX_NESTED, DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.nested_views import MAX_BYTES, MAX_INSIDES
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
 from torchrecorder.page import ASSETS, SCRIPT, STYLE, CopyNumbers, Diagram, contents
@@ -21,7 +20,7 @@ from torchrecorder.request import DrawingOptions, FigureOptions
 
 
 def drawn(graph: Graph, digest: str = "0123456789ab", **options: Any) -> Diagram:
-    (drawing,) = draw([Order(graph, digest, DrawingOptions(**options))], find_engine("auto"))
+    (drawing,) = draw([DrawJob(graph, digest, DrawingOptions(**options))], find_engine("auto"))
     assert isinstance(drawing, Drawing)
     return Diagram(drawing, load_graph=lambda: graph)
 
@@ -54,9 +53,9 @@ def test_a_width_takes_the_place_of_the_natural_one() -> None:
 
 def test_a_closed_layer_leads_to_its_inside_and_back() -> None:
     diagram = drawn(transformer(2), depth=1)
-    assert [inside.path for inside in diagram.drawing.insides][:1] == ["blocks.0"]
+    assert [inside.path for inside in diagram.drawing.nested][:1] == ["blocks.0"]
     text = html(diagram)
-    call = diagram.drawing.insides[0].call
+    call = diagram.drawing.nested[0].call
     assert f'<a xlink:href="#tr-0123456789ab-in-{call}" id="tr-0123456789ab-at-{call}"' in text
     assert f'id="tr-0123456789ab-in-{call}" tabindex="-1" role="group" aria-label="blocks.0"' in text
     assert f'<a href="#tr-0123456789ab-at-{call}">' in text
@@ -76,13 +75,13 @@ def test_no_insides_without_zoom_or_style_sheet() -> None:
 
 
 def test_what_has_no_inside_is_no_door() -> None:
-    assert drawn(mlp(), depth=1).drawing.insides == ()
-    assert drawn(residual_block(), depth="all").drawing.insides == ()
+    assert drawn(mlp(), depth=1).drawing.nested == ()
+    assert drawn(residual_block(), depth="all").drawing.nested == ()
 
 
 def test_a_layer_that_is_closed_keeps_the_link_to_its_class_if_it_has_no_inside() -> None:
     diagram = drawn(transformer(2), depth=1)
-    assert diagram.drawing.insides
+    assert diagram.drawing.nested
     text = html(diagram, urls={"pkg.Block": "api.html#block"}, zoom=False)
     assert 'xlink:href="api.html#block"' in text
 
@@ -93,8 +92,8 @@ def test_insides_of_insides_say_the_way() -> None:
     plain = [re.sub("<[^>]*>", "", way) for way in ways]
     assert all(way.startswith(f"{diagram.facts['model']} › ") for way in plain)
     assert all(
-        one.parent is None or one.parent in {other.call for other in diagram.drawing.insides}
-        for one in diagram.drawing.insides
+        one.parent is None or one.parent in {other.call for other in diagram.drawing.nested}
+        for one in diagram.drawing.nested
     )
 
 
@@ -104,15 +103,15 @@ def test_insides_are_bounded_in_number_and_bytes() -> None:
     for i in range(40):
         with net.call(f"b{i}", f"Block{i}"):
             x = net.layer(f"b{i}.b", "ReLU", net.layer(f"b{i}.a", "Linear", x))
-    many = drawn(net.graph(x), depth=1).drawing.insides
-    assert len(many) == MAX_INSIDES
+    many = drawn(net.graph(x), depth=1).drawing.nested
+    assert len(many) == MAX_NESTED
     for graph in (net.graph(x), nested(60), transformer(3)):
-        assert sum(len(inside.svg) for inside in drawn(graph, depth=1).drawing.insides) <= MAX_BYTES
+        assert sum(len(inside.svg) for inside in drawn(graph, depth=1).drawing.nested) <= MAX_BYTES
 
 
 def test_a_drawing_survives_the_cache() -> None:
     drawing = drawn(transformer(2), depth=1, table=True).drawing
-    assert drawing.insides
+    assert drawing.nested
     assert drawing.table
     assert Drawing.from_bytes(drawing.to_bytes()) == drawing
     assert Drawing.from_json({**drawing.to_json(), "insides": [{"call": 1}]}) is None

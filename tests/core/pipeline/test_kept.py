@@ -12,7 +12,7 @@ from tests.core.graph.building import mlp
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing import svg
-from torchrecorder.drawing.draw import Order, draw
+from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import FormatError
@@ -23,7 +23,7 @@ from torchrecorder.request import DrawingOptions
 
 @pytest.fixture
 def drawing() -> Drawing:
-    (drawn,) = draw([Order(mlp(), "a" * 64, DrawingOptions())], find_engine())
+    (drawn,) = draw([DrawJob(mlp(), "a" * 64, DrawingOptions())], find_engine())
     assert isinstance(drawn, Drawing)
     return drawn
 

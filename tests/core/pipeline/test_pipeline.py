@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import pytest
 
-from torchrecorder.drawing.model import KeptDrawing
+from torchrecorder.drawing.model import CachedDrawing
 from torchrecorder.errors import (
     EngineNotFound,
     ForwardError,
@@ -149,7 +149,7 @@ def test_a_styler_is_asked_again_when_what_it_imports_changed(site: Site) -> Non
     assert 'fill="#ff0000"' in svg_of(site.build(styled)[0])
     (same,) = site.build(styled)
     assert same.diagram is not None
-    assert isinstance(same.diagram.origin, KeptDrawing)
+    assert isinstance(same.diagram.origin, CachedDrawing)
     site.edit("colours.py", "#ff0000", "#00ff00")
     assert 'fill="#00ff00"' in svg_of(site.build(styled)[0])
     (site.root / "src/pip_nets/colours.py").unlink()

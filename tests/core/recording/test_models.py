@@ -146,7 +146,6 @@ def test_memory_is_counted(make: Callable[[], Made]) -> None:
     with torch.no_grad():
         real, fake = (activation_memory(capture(model, args, kwargs, run=way)) for way in ("real", "fake"))
     assert real.unknown == fake.unknown == ()
-    assert real.peak == real.calls[0] == max(real.calls.values())
     assert abs(real.peak - fake.peak) <= 0.5 * real.peak
 
 

@@ -13,8 +13,7 @@ from torch import nn
 from tests.parity.classic_nets import NETS
 from torchrecorder import Graph, make_dot, record
 from torchrecorder.drawing.svg import finish, fixed
-from torchrecorder.drawing.svg.pdf import to_pdf
-from torchrecorder.drawing.svg.strokes import rectangle
+from torchrecorder.drawing.svg.pdf import rectangle, to_pdf
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import FormatError, ForwardError
 from torchrecorder.graph import from_json, to_json

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.core.graph.building import Net
 from tests.core.view.seeing import reaches
 from torchrecorder.graph import Graph
-from torchrecorder.view import View, make_view
+from torchrecorder.view import View, ViewOptions, make_view
 
 
 @st.composite
@@ -43,7 +43,7 @@ def _path(net: Net) -> str:
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.sampled_from([0, 1, 2, 3, "all", "auto"]), st.booleans(), st.booleans())
 def test_every_view_is_sound(graph: Graph, depth: int, fold: bool, contract: bool) -> None:
-    view = make_view(graph, depth=depth, fold=fold, contract=contract)
+    view = make_view(graph, ViewOptions(depth=depth, fold=fold, contract=contract))
     _check_places(view)
     assert all(0 <= edge.tail < edge.head < len(view.nodes) for edge in view.edges)
     assert len({(edge.tail, edge.head) for edge in view.edges}) == len(view.edges)
@@ -61,7 +61,7 @@ def _check_places(view: View) -> None:
 @settings(max_examples=60, deadline=None)
 @given(graphs())
 def test_nothing_is_lost(graph: Graph) -> None:
-    view = make_view(graph, depth="all", fold=False, contract=False)
+    view = make_view(graph, ViewOptions(depth="all", fold=False, contract=False))
     drawn = {node.op for node in view.nodes if node.kind == "op"}
     within = {op.id for op in graph.ops for node in view.nodes if op.call in node.calls}
     assert drawn | within == {op.id for op in graph.ops}
@@ -71,7 +71,7 @@ def test_nothing_is_lost(graph: Graph) -> None:
 @settings(max_examples=60, deadline=None)
 @given(graphs())
 def test_each_read_between_nodes_is_an_edge(graph: Graph) -> None:
-    view = make_view(graph, depth="all", fold=False, contract=False)
+    view = make_view(graph, ViewOptions(depth="all", fold=False, contract=False))
     home = {node.op: node.id for node in view.nodes if node.kind == "op"}
     home |= {op.id: node.id for op in graph.ops for node in view.nodes if op.call in node.calls}
     reads = {(home[value.producer], home[op.id]) for value, op in graph.edges() if value.producer is not None}

@@ -8,36 +8,36 @@ from tests.core.graph.building import Net, chain, mlp, nested, residual_block, t
 from tests.core.view.seeing import boxes, edges, reaches, shown
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
-from torchrecorder.view import AUTO_NODES, make_view
+from torchrecorder.view import AUTO_NODES, ViewOptions, make_view
 
 
 class TestDepth:
     def test_0_is_the_model_as_one_node(self) -> None:
-        view = make_view(residual_block(), depth=0)
+        view = make_view(residual_block(), ViewOptions(depth=0))
         assert shown(view) == ["input:x", "", "output:"]
         assert edges(view) == ["input:x > ", " > output:"]
         assert not view.boxes
 
     def test_1_is_its_children_in_its_box(self) -> None:
-        view = make_view(residual_block(), depth=1)
+        view = make_view(residual_block(), ViewOptions(depth=1))
         assert shown(view)[1:-1] == ["conv1", "bn1", "relu", "conv2", "bn2", "down", "add", "relu"]
         assert boxes(view) == [""]
 
     def test_2_opens_the_children(self) -> None:
-        view = make_view(residual_block(), depth=2)
+        view = make_view(residual_block(), ViewOptions(depth=2))
         assert boxes(view) == ["", "down"]
         assert [node.box for node in view.nodes if node.kind == "call"][5:7] == [1, 1]
 
     def test_all_is_the_depth_at_which_nothing_more_opens(self) -> None:
         graph = transformer()
-        assert make_view(graph, depth="all").depth == 3
-        assert make_view(graph, depth=99) == make_view(graph, depth=3)
+        assert make_view(graph, ViewOptions(depth="all")).depth == 3
+        assert make_view(graph, ViewOptions(depth=99)) == make_view(graph, ViewOptions(depth=3))
 
     def test_auto_is_the_deepest_that_is_small(self) -> None:
         graph = transformer()
-        assert make_view(graph) == make_view(graph, depth=3)
-        assert len(make_view(graph, fold=False).nodes) <= AUTO_NODES
-        assert make_view(graph, fold=False).depth == 1
+        assert make_view(graph) == make_view(graph, ViewOptions(depth=3))
+        assert len(make_view(graph, ViewOptions(fold=False)).nodes) <= AUTO_NODES
+        assert make_view(graph, ViewOptions(fold=False)).depth == 1
 
     def test_auto_is_at_least_1(self) -> None:
         assert make_view(chain(100)).depth == 1
@@ -48,14 +48,14 @@ class TestDepth:
         with net.call("attn", "MultiheadAttention"):
             x = net.op("matmul", net.op("softmax", x), x)
         for depth in (1, 5):
-            assert shown(make_view(net.graph(x), depth=depth)) == ["input:x", "attn", "output:"]
+            assert shown(make_view(net.graph(x), ViewOptions(depth=depth))) == ["input:x", "attn", "output:"]
 
     def test_a_box_around_one_op_is_a_node(self) -> None:
         net = Net()
         x = net.input("x", 1, 4)
         with net.call("swish", "Swish"):
             x = net.op("silu", net.op("view", x))
-        assert shown(make_view(net.graph(x), depth="all")) == ["input:x", "swish", "output:"]
+        assert shown(make_view(net.graph(x), ViewOptions(depth="all"))) == ["input:x", "swish", "output:"]
 
     def test_a_formula_is_a_node_unless_all_is_asked_for(self) -> None:
         net = Net()
@@ -63,9 +63,9 @@ class TestDepth:
         with net.call("norm", "RMSNorm"):
             x = net.op("mul", x, net.op("rsqrt", net.op("mean", net.op("pow", x))))
         graph = net.graph(x)
-        assert shown(make_view(graph, depth=9)) == ["input:x", "norm", "output:"]
-        assert "rsqrt" in shown(make_view(graph, depth="all"))
-        assert "rsqrt" in shown(make_view(graph, depth=1, expand=["norm"]))
+        assert shown(make_view(graph, ViewOptions(depth=9))) == ["input:x", "norm", "output:"]
+        assert "rsqrt" in shown(make_view(graph, ViewOptions(depth="all")))
+        assert "rsqrt" in shown(make_view(graph, ViewOptions(depth=1, expand=["norm"])))
 
 
 class TestContraction:
@@ -82,7 +82,7 @@ class TestContraction:
         assert [view.graph.values[e.value].meta.shape for e in view.edges] == [(2, 4), (2, 1, 4), (2, 1, 4), (1, 4)]  # type: ignore[union-attr]
 
     def test_can_be_switched_off(self) -> None:
-        assert shown(make_view(self.graph(), contract=False))[1:4] == ["sin", "view", "transpose"]
+        assert shown(make_view(self.graph(), ViewOptions(contract=False)))[1:4] == ["sin", "view", "transpose"]
 
     def test_a_layer_that_changes_the_shape_stays(self) -> None:
         net = Net()
@@ -135,7 +135,7 @@ class TestEnds:
         mask = net.op("triu", net.op("ones", shape=(4, 4)))
         view = make_view(net.graph(net.op("masked_fill", x, mask)))
         assert shown(view) == ["input:x", "const:", "masked_fill", "output:"]
-        assert "ones" in shown(make_view(net.graph(net.op("masked_fill", x, mask)), contract=False))
+        assert "ones" in shown(make_view(net.graph(net.op("masked_fill", x, mask)), ViewOptions(contract=False)))
 
     def test_a_constant_read_by_many_is_drawn_beside_each(self) -> None:
         net = Net()
@@ -159,7 +159,7 @@ class TestEnds:
         with net.call("dec", "Decoder"):
             y = net.op("matmul", net.op("sin", query), x)
         net.give(query, y)
-        assert "param:query > dec" in edges(make_view(net.graph(y), depth=1))
+        assert "param:query > dec" in edges(make_view(net.graph(y), ViewOptions(depth=1)))
 
 
 class TestSkips:
@@ -170,7 +170,7 @@ class TestSkips:
         assert [edge for edge in edges(view) if "skip" in edge] == ["sin > cat (skip)"]
 
     def test_a_projection_shortcut(self) -> None:
-        found = [edge for edge in edges(make_view(residual_block(), depth=2)) if "skip" in edge]
+        found = [edge for edge in edges(make_view(residual_block(), ViewOptions(depth=2))) if "skip" in edge]
         assert found == ["input:x > down.0 (skip)", "down.0 > down.1 (skip)", "down.1 > add (skip)"]
 
     def test_parallel_branches_are_none(self) -> None:
@@ -182,37 +182,37 @@ class TestSkips:
 
 class TestFocus:
     def test_shows_one_module(self) -> None:
-        view = make_view(transformer(2), focus="blocks.1.mlp")
+        view = make_view(transformer(2), ViewOptions(focus="blocks.1.mlp"))
         assert shown(view) == ["input:", "blocks.1.mlp.0", "blocks.1.mlp.1", "blocks.1.mlp.2"]
         assert view.depth == 1
 
     def test_names_its_ends(self) -> None:
-        view = make_view(mlp(), focus="fc1")
+        view = make_view(mlp(), ViewOptions(focus="fc1"))
         assert shown(view) == ["input:x", "fc1", "output:"]
 
     def test_offers_the_near_miss(self) -> None:
         with pytest.raises(OptionError, match=r"focus: no layer 'fc9' was called; did you mean fc1 or fc0\?"):
-            make_view(mlp(), focus="fc9")
+            make_view(mlp(), ViewOptions(focus="fc9"))
 
 
 class TestPatterns:
     def test_expand_opens_the_path_to_it(self) -> None:
-        view = make_view(transformer(1), depth=1, expand=["blocks.*.mlp"])
+        view = make_view(transformer(1), ViewOptions(depth=1, expand=["blocks.*.mlp"]))
         assert boxes(view) == ["", "blocks.0", "blocks.0.mlp"]
         assert "blocks.0.attn" in shown(view)
 
     def test_expanding_one_of_a_run_takes_it_out(self) -> None:
-        view = make_view(transformer(5), depth=1, expand=["blocks.2"])
+        view = make_view(transformer(5), ViewOptions(depth=1, expand=["blocks.2"]))
         assert shown(view)[2:3] == ["blocks.0 x2"]
         assert "blocks.3 x2" in shown(view)
         assert boxes(view) == ["", "blocks.2"]
 
     def test_collapse_closes(self) -> None:
-        view = make_view(transformer(3), depth="all", collapse=["**.attn"])
+        view = make_view(transformer(3), ViewOptions(depth="all", collapse=["**.attn"]))
         assert boxes(view) == ["", "blocks.0 x3", "blocks.0.mlp"]
 
     def test_a_star_stops_at_a_dot(self) -> None:
-        view = make_view(transformer(1), depth="all", collapse=["*.attn"])
+        view = make_view(transformer(1), ViewOptions(depth="all", collapse=["*.attn"]))
         assert view.notes == ("collapse: no layer has a path like '*.attn'",)
 
 
@@ -285,13 +285,13 @@ def test_a_number_that_is_written_or_given_back_is_drawn() -> None:
 
 
 def test_a_long_chain_needs_no_recursion() -> None:
-    view = make_view(chain(4_000), expand=["**"], depth="all")
+    view = make_view(chain(4_000), ViewOptions(expand=["**"], depth="all"))
     assert len(view.nodes) == 4_002
     assert not any(edge.skip for edge in view.edges)
 
 
 def test_deep_nesting_needs_no_recursion() -> None:
-    view = make_view(nested(3000), depth="all")
+    view = make_view(nested(3000), ViewOptions(depth="all"))
     assert len(view.boxes) == 3001
     assert reaches(view)
 

@@ -11,23 +11,23 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from xml.sax.saxutils import escape
 
-from torchrecorder.drawing.links import opened
-from torchrecorder.drawing.styles.answer import EdgeStyle
-from torchrecorder.drawing.svg.callouts import place_words
-from torchrecorder.drawing.svg.drawing import Drawing, Figure, Line, Word, read_drawing
-from torchrecorder.drawing.svg.geometry import Curve, Rect
-from torchrecorder.drawing.svg.numbers import arrow_head, curve
-from torchrecorder.drawing.svg.numbers import number as _n
-from torchrecorder.drawing.svg.own import box_paint, line_paint, node_paint
-from torchrecorder.drawing.svg.palette import COLOURS, FONT, variable
-from torchrecorder.drawing.svg.scene import Curves
-from torchrecorder.drawing.svg.skips import keep_inside
-from torchrecorder.drawing.svg.themes import THEMES, Theme
-from torchrecorder.drawing.svg.titles import PARTS, Title, place_titles
-from torchrecorder.garbage import no_garbage_collection
+from torchrecorder.drawing.links import link, refer_to
+from torchrecorder.drawing.styles import EdgeStyle
+from torchrecorder.drawing.svg.arrange import PARTS, Title, place_edge_labels, place_titles, reroute_skips
+from torchrecorder.drawing.svg.geometry import Curve, Curves, arrow
+from torchrecorder.drawing.svg.layout import Figure, Layout, Line, Word, read_layout
+from torchrecorder.drawing.svg.themes import (
+    COLOURS,
+    FONT,
+    THEMES,
+    Theme,
+    box_paint,
+    line_paint,
+    node_paint,
+    variable,
+)
 from torchrecorder.request.requests import ThemeName
 
 _PX = 4 / 3
@@ -36,19 +36,24 @@ _MUTED = ".9"
 """Enough for a contrast of 4.5:1 in every theme that is tested, also where text is dark grey."""
 _STACK = 3.0
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_VARIABLE = re.compile(r"var\(--[\w-]+,(#[0-9a-f]{6})\)")
+_TAG = re.compile(r"<[^>]*>")
+_DRAWN_WIDTH = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)" style="[^"]*"')
+_INK = {False: ("#1f2328", "#ffffff"), True: ("#e6edf3", "#16181d")}
+"""Text and background of a picture that stands alone, by `dark`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
-    """A finished picture and its natural size in CSS pixels."""
+class FinishedSvg:
+    """The SVG of a picture and its natural size in CSS pixels."""
 
     svg: str
     width: float
     height: float
 
 
-@no_garbage_collection()
-def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> Picture:
+def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> FinishedSvg:
     """The picture, ready to stand inline in a page.
 
     Args:
@@ -64,31 +69,53 @@ def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "
     """
     if not _UID.fullmatch(uid):
         raise ValueError(f"{uid!r} is no identifier")
-    drawing = read_drawing(layout)
-    keep_inside(drawing)
-    curves = Curves([line.curve for line in drawing.lines], is_wide=drawing.is_wide)
-    titles = place_titles(drawing, curves)
+    placed = read_layout(layout)
+    reroute_skips(placed)
+    curves = Curves([line.curve for line in placed.lines], is_wide=placed.is_wide)
+    titles = place_titles(placed, curves)
     taken = [title.rect for title in titles]
-    words = place_words(drawing, curves, taken)
-    width, height = drawing.width * _PX, drawing.height * _PX
+    words = place_edge_labels(placed, curves, taken)
+    width, height = placed.width * _PX, placed.height * _PX
     style = f"width:100%;max-width:{width:.0f}px;height:auto"
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="torchrecorder" role="group" aria-labelledby="{uid}-t {uid}-d"'
-        f' viewBox="0 0 {_n(drawing.width)} {_n(drawing.height)}" style="{style}"'
+        f' viewBox="0 0 {_n(placed.width)} {_n(placed.height)}" style="{style}"'
         f' fill="currentColor" font-family="{FONT}" font-size="10.5" text-anchor="middle">'
         f'<title id="{uid}-t">{_text(title)}</title><desc id="{uid}-d">{_text(desc)}</desc>'
     )
     look = THEMES[theme]
-    seen = curves.outside([*taken, *map(_inner, drawing.nodes)])
-    lines = (*_edges(drawing, seen, look), *_shapes(words))
-    parts = [head, *_boxes(drawing, look), *lines, *_nodes(drawing, titles, look)]
-    return Picture("".join((*parts, "</svg>")), round(width, 1), round(height, 1))
+    seen = curves.outside([*taken, *(node.inner for node in placed.nodes)])
+    lines = (*_edges(placed, seen, look), *_edge_labels(words))
+    parts = [head, *_boxes(placed, look), *lines, *_nodes(placed, titles, look), "</svg>"]
+    return FinishedSvg("".join(parts), round(width, 1), round(height, 1))
 
 
-def _boxes(drawing: Drawing, look: Theme) -> Iterator[str]:
-    if drawing.boxes:
+def fixed(svg: str, *, dark: bool = False) -> str:
+    """The picture with colours of its own, for files and `<img>`.
+
+    It paints its own background, white or near-black: a picture in `<img>` does not learn the colour of the page, and
+    dark text on a dark page cannot be read. It has its natural size in pixels.
+
+    Args:
+        svg: What `finish` gave.
+        dark: Whether it is for a dark page.
+    """
+    svg = link(svg, {})
+    ink, paper = _INK[dark]
+    text = _TAG.sub(lambda tag: _VARIABLE.sub(r"\1", tag[0]).replace("currentColor", ink), svg)
+    size = _DRAWN_WIDTH.search(text)
+    if size is None:
+        return text
+    width, height = float(size[1]), float(size[2])
+    box = f'viewBox="0 0 {size[1]} {size[2]}" width="{width * _PX:.0f}" height="{height * _PX:.0f}"'
+    text = text.replace(size[0], box, 1)
+    return text.replace("</desc>", f'</desc><rect width="100%" height="100%" fill="{paper}"/>', 1)
+
+
+def _boxes(layout: Layout, look: Theme) -> Iterator[str]:
+    if layout.boxes:
         yield f'<g class="boxes" fill-opacity="{look.box_opacity}" stroke="currentColor" stroke-opacity=".3">'
-        for box in drawing.boxes:
+        for box in layout.boxes:
             yield _stack(box, look.round_box) + _outline(box, look.round_box, _error(box.flags) or box_paint(box.style))
         yield "</g>"
 
@@ -97,55 +124,38 @@ def _titles(titles: Sequence[Title]) -> Iterator[str]:
     yield f'<g class="titles" text-anchor="start" fill-opacity="{_MUTED}">'
     for title in titles:
         ink = f' fill="{title.ink}"' if title.ink else ""
-        text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}"{ink}>{_first_bold(title.word.text)}</text>'
-        yield opened(text, title.reference)
+        name, dot, rest = title.word.text.partition(PARTS)
+        words = f'<tspan font-weight="600">{_text(name)}</tspan>{_text(dot + rest)}'
+        text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}"{ink}>{words}</text>'
+        yield refer_to(text, title.reference)
     yield "</g>"
-
-
-def _first_bold(text: str) -> str:
-    name, dot, rest = text.partition(PARTS)
-    return f'<tspan font-weight="600">{_text(name)}</tspan>{_text(dot + rest)}'
-
-
-def _inner(node: Figure) -> Rect:
-    """Where no edge is seen: one that leads on from behind a node was led through it by the engine."""
-    rect = node.rect
-    corner = _CORNER if node.is_round else 0.0
-    wide, high = _BEHIND + corner * rect.width, _BEHIND + corner * rect.height
-    return Rect(rect.left + wide, rect.top + high, rect.right - wide, rect.bottom - high)
-
-
-_BEHIND = 1.0
-_CORNER = (1 - 0.5**0.5) / 2
-"""How far the largest rectangle in an ellipse is from the one around it, as a part of each side."""
 
 
 _Seen = tuple[Line, Sequence[Curve]]
 """An edge, and its parts that do not lie behind something."""
 
 
-def _edges(drawing: Drawing, seen: Sequence[Sequence[Curve]], look: Theme) -> Iterator[str]:
+def _edges(layout: Layout, seen: Sequence[Sequence[Curve]], look: Theme) -> Iterator[str]:
     groups: dict[tuple[bool, EdgeStyle], list[_Seen]] = {(False, EdgeStyle()): [], (True, EdgeStyle()): []}
-    for line, parts in zip(drawing.lines, seen, strict=True):
+    for line, parts in zip(layout.lines, seen, strict=True):
         groups.setdefault(("skip" in line.flags, line.style), []).append((line, parts))
     for (is_skip, style), lines in groups.items():
+        if not lines:
+            continue
         colour, opacity = (look.skip, ".9") if is_skip else ("currentColor", ".55")
-        yield from _line_group(lines, style.line or colour, "1" if style.line else opacity)
+        colour, opacity = (style.line, "1") if style.line else (colour, opacity)
+        curves = "".join([_curve(part) for _, parts in lines for part in parts])
+        heads = ""
+        for corners in (arrow(line.curve[-1], line.tip) for line, _ in lines if line.tip):
+            (x0, y0), (x1, y1), (x2, y2) = [(round(x * 10), round(y * 10)) for x, y in corners]
+            steps = " ".join(map(_tenths, (x1 - x0, y1 - y0, x2 - x1, y2 - y1)))
+            heads += f"M{_tenths(x0)} {_tenths(y0)}l{steps}z".replace(" -", "-")
+        yield f'<g class="{"skips" if is_skip else "edges"}"><path fill="none" stroke="{colour}"'
+        yield f' stroke-opacity="{opacity}"{line_paint(style)} d="{curves}"/>'
+        yield f'<path fill="{colour}" fill-opacity="{opacity}" d="{heads}"/></g>'
 
 
-def _line_group(lines: list[_Seen], colour: str, opacity: str) -> Iterator[str]:
-    if not lines:
-        return
-    curves = "".join([curve(part) for _, parts in lines for part in parts])
-    heads = "".join([arrow_head(line.curve[-1], line.tip) for line, _ in lines if line.tip])
-    first, _ = lines[0]
-    kind = "skips" if "skip" in first.flags else "edges"
-    own = line_paint(first.style)
-    yield f'<g class="{kind}"><path fill="none" stroke="{colour}" stroke-opacity="{opacity}"{own} d="{curves}"/>'
-    yield f'<path fill="{colour}" fill-opacity="{opacity}" d="{heads}"/></g>'
-
-
-def _shapes(words: Sequence[Word]) -> Iterator[str]:
+def _edge_labels(words: Sequence[Word]) -> Iterator[str]:
     if words:
         yield f'<g class="shapes" font-size="{_n(words[0].size)}" fill-opacity="{_MUTED}">'
         for word in words:
@@ -153,27 +163,32 @@ def _shapes(words: Sequence[Word]) -> Iterator[str]:
         yield "</g>"
 
 
-def _nodes(drawing: Drawing, titles: Sequence[Title], look: Theme) -> Iterator[str]:
+def _nodes(layout: Layout, titles: Sequence[Title], look: Theme) -> Iterator[str]:
     """The nodes, and before the first of a box its title: the Tab key and screen readers visit links in this order."""
     opening: dict[int, list[Title]] = {}
     for title in titles:
         opening.setdefault(title.before, []).append(title)
     yield '<g class="nodes" stroke-width="1.2">'
-    for i, node in enumerate(drawing.nodes):
+    for i, node in enumerate(layout.nodes):
         if i in opening:
             yield from _titles(opening.pop(i))
-        yield opened(_node(node, look), node.reference)
+        yield refer_to(_node(node, look), node.reference)
     yield "</g>"
     yield from _titles([title for rest in opening.values() for title in rest]) if opening else ()
 
 
 def _node(node: Figure, look: Theme) -> str:
-    head, outline, stroke, ink, radius = _look(node.flags, bool(node.reference), look)
+    kind = next((flag for flag in sorted(node.flags) if flag in COLOURS and flag != "error"), "op")
+    paint = look.paint(kind, bool(node.reference))
+    fill = f' fill="{paint.fill}"' + (f' fill-opacity="{paint.opacity}"' if paint.opacity != "1" else "")
+    dashes = ' stroke-dasharray="3 2"' if look.dashes and kind in ("data", "link") else ""
+    outline = fill + (_error(node.flags) or f' stroke="{paint.stroke}"{dashes}')
+    ink = f' fill="{paint.ink}"' if paint.ink else ""
     if "styled" in node.flags:
         outline, ink = node_paint(node.style, outline, ink)
-    if "repeat" in node.flags:
-        head += _stack(node, look.round_node, stroke)
-    parts = [head, _outline(node, radius, outline)]
+    is_oval = kind == "io" and not look.round_node
+    shape = _outline(node, math.inf if is_oval else look.round_node, outline)
+    parts = [f'<g class="{kind}">', _stack(node, look.round_node, paint.stroke), shape]
     style = ' font-weight="600"'
     for word in node.words:
         size = "" if word.size == 10.5 else f' font-size="{_n(word.size)}"'
@@ -181,19 +196,6 @@ def _node(node: Figure, look: Theme) -> str:
         parts.append(f'<text {place}{size}{style}{ink} stroke="none">{_text(word.text)}</text>')
         style = f' fill-opacity="{_MUTED}"'
     return "".join((*parts, "</g>"))
-
-
-@lru_cache(maxsize=256)
-def _look(flags: frozenset[str], is_layer: bool, look: Theme) -> tuple[str, str, str, str, float]:
-    """What nodes alike have in common: tag of the group, paint, colours of lines and words, corners."""
-    kind = next((flag for flag in sorted(flags) if flag in COLOURS and flag != "error"), "op")
-    paint = look.paint(kind, is_layer)
-    fill = f' fill="{paint.fill}"' + (f' fill-opacity="{paint.opacity}"' if paint.opacity != "1" else "")
-    dashes = ' stroke-dasharray="3 2"' if look.dashes and kind in ("data", "link") else ""
-    outline = fill + (_error(flags) or f' stroke="{paint.stroke}"{dashes}')
-    ink = f' fill="{paint.ink}"' if paint.ink else ""
-    is_oval = kind == "io" and not look.round_node
-    return f'<g class="{kind}">', outline, paint.stroke, ink, math.inf if is_oval else look.round_node
 
 
 def _error(flags: frozenset[str]) -> str:
@@ -218,20 +220,36 @@ def _stack(figure: Figure, radius: float, colour: str = "") -> str:
     if "repeat" not in figure.flags:
         return ""
     stroke = f' stroke="{colour}"' if colour else ""
-    sheets = "".join(_edge_of_sheet(figure.rect, radius, _STACK * i) for i in (1, 2))
+    sheets, right, bottom, r = "", figure.rect.right, figure.rect.bottom, radius
+    for by in (_STACK, 2 * _STACK):  # the right and lower edge of the rectangle, moved to the lower right
+        down = bottom + by - r - (figure.rect.top + by + r / 2)
+        back = right + by - r - (figure.rect.left + by + r / 2)
+        start = f"M{_n(right + by)} {_n(figure.rect.top + by + r / 2)}v{_n(down)}"
+        sheets += f"{start}q0 {_n(r)} {_n(-r)} {_n(r)}h{_n(-back)}"
     return f'<path fill="none"{stroke} d="{sheets}"/>'
 
 
-def _edge_of_sheet(rect: Rect, radius: float, by: float) -> str:
-    """The right and lower edge of the rectangle, moved to the lower right."""
-    right, bottom, r = rect.right + by, rect.bottom + by, radius
-    down, back = bottom - r - (rect.top + by + r / 2), right - r - (rect.left + by + r / 2)
-    start = f"M{_n(right)} {_n(rect.top + by + r / 2)}v{_n(down)}"
-    return f"{start}q0 {_n(r)} {_n(-r)} {_n(r)}h{_n(-back)}"
-
-
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 def _text(text: str) -> str:
-    return escape(text if text.isprintable() else _NOT_XML.sub(" ", text))
+    return escape(_NOT_XML.sub(" ", text))
+
+
+def _n(value: float) -> str:
+    """The number with one decimal at most: `12.3`, `4`, `.5`."""
+    return _tenths(round(value * 10))
+
+
+def _tenths(tenths: int) -> str:
+    text = str(tenths)
+    return f"{text[:-1]}.{text[-1]}" if tenths % 10 else str(tenths // 10)
+
+
+def _curve(points: Curve) -> str:
+    """The path data of a curve or of a line, in steps."""
+    (x, y), *others = [(round(px * 10), round(py * 10)) for px, py in points]
+    start = f"M{_tenths(x)} {_tenths(y)}"
+    steps: list[str] = []
+    for i, (px, py) in enumerate(others, 1):
+        steps += (_tenths(px - x), _tenths(py - y))
+        if not i % 3:
+            x, y = px, py
+    return f"{start}{'l' if len(others) == 1 else 'c'}{' '.join(steps)}".replace(" -", "-")

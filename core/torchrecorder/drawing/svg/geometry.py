@@ -1,16 +1,26 @@
-"""Points, rectangles and the curves of edges."""
+"""Points, rectangles and the curves of edges; what lies on a picture, found by place."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 Point = tuple[float, float]
 Curve = list[Point]
 """The two ends of a straight line; or a start, then three points for each cubic Bézier segment."""
+_EVEN = 4.0
+"""Three times the sum of the distances of the inner points of a curve from the thirds of a line."""
+_HAIR = 0.35
+"""A distance that cannot be seen, in points."""
+_SLIM = 0.35
+"""Half the width of an arrow head, as a part of its length."""
+_PLACES = 32
+"""Points that stand for a segment where its length is measured."""
+_BAND = 64.0
 
 
 class Rect(NamedTuple):
@@ -35,13 +45,13 @@ class Rect(NamedTuple):
         """Whether the point lies in it."""
         return self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom
 
+    def grown(self, by: float) -> Rect:
+        """The rectangle with a margin around it."""
+        return Rect(self.left - by, self.top - by, self.right + by, self.bottom + by)
+
 
 def around(points: Sequence[Point]) -> Rect:
     """The smallest rectangle around the points."""
-    if len(points) == 2:
-        (a, b), (c, d) = points
-        left, right = (a, c) if a < c else (c, a)
-        return Rect(left, b, right, d) if b < d else Rect(left, d, right, b)
     xs, ys = zip(*points, strict=True)
     return Rect(min(xs), min(ys), max(xs), max(ys))
 
@@ -70,22 +80,20 @@ def without(curve: Curve, rects: Sequence[Rect]) -> list[Curve]:
             parts[-1:] = [parts[-1] + [*segment[1:]]] if joined else [*parts[-1:], [*segment]]
             joined = True
             continue
-        for start, end in _between(hidden):
-            piece = _cut(segment, start, end)
+        at, seen = 0.0, []
+        for start, end in (*hidden, (1.0, 1.0)):  # what the sorted intervals leave of that from 0 to 1
+            if start > at:
+                seen.append((at, start))
+            at = max(at, end)
+        for start, end in seen:
+            if len(segment) == 2:
+                piece = [part(segment[0], segment[1], start), part(segment[0], segment[1], end)]
+            else:
+                rest = _halves(segment, start)[1]
+                piece = [*_halves(rest, (end - start) / (1 - start) if start < 1 else 1)[0]]
             parts[-1:] = [parts[-1] + piece[1:]] if start == 0 and joined else [*parts[-1:], piece]
         joined = hidden[-1][1] < 1
     return parts
-
-
-def _between(hidden: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """What the sorted intervals leave of that from 0 to 1."""
-    at = 0.0
-    for start, end in hidden:
-        if start > at:
-            yield at, start
-        at = max(at, end)
-    if at < 1:
-        yield at, 1.0
 
 
 def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) -> list[tuple[float, float]]:
@@ -100,37 +108,20 @@ def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) 
         end: The parameter at its last point.
     """
     is_line = len(segment) == 2
-    if not is_line and _is_aside(segment, rect):
-        return []
-    if is_line or _is_even(segment):
+    if not is_line:
+        left, top, right, bottom = around(segment)
+        if right < rect.left or left > rect.right or bottom < rect.top or top > rect.bottom:
+            return []
+        # whether the curve is a line on which the parameter grows evenly, as far as can be seen
+        (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
+        off = abs(3 * bx - 2 * ax - dx) + abs(3 * by - 2 * ay - dy)
+        is_line = off + abs(3 * cx - ax - 2 * dx) + abs(3 * cy - ay - 2 * dy) < _EVEN
+    if is_line:
         found = _line_inside(segment[0], segment[-1], rect)
         return [(start + first * (end - start), start + last * (end - start)) for first, last in found]
     middle = (start + end) / 2
-    left, right = _halves(segment, 0.5)
-    return _inside(left, rect, start, middle) + _inside(right, rect, middle, end)
-
-
-def _is_aside(segment: Segment, rect: Rect) -> bool:
-    """Whether the curve lies on one side of the rectangle, as far as its four points tell."""
-    (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
-    left, top, right, bottom = rect
-    return (
-        (ay < top and by < top and cy < top and dy < top)
-        or (ay > bottom and by > bottom and cy > bottom and dy > bottom)
-        or (ax < left and bx < left and cx < left and dx < left)
-        or (ax > right and bx > right and cx > right and dx > right)
-    )
-
-
-def _is_even(segment: Segment) -> bool:
-    """Whether the curve is a line on which the parameter grows evenly, as far as can be seen."""
-    (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
-    off = abs(3 * bx - 2 * ax - dx) + abs(3 * by - 2 * ay - dy) + abs(3 * cx - ax - 2 * dx) + abs(3 * cy - ay - 2 * dy)
-    return off < _EVEN
-
-
-_EVEN = 4.0
-"""Three times the sum of the distances of the inner points from the thirds of the line."""
+    first_half, last_half = _halves(segment, 0.5)
+    return _inside(first_half, rect, start, middle) + _inside(last_half, rect, middle, end)
 
 
 def _line_inside(start: Point, end: Point, rect: Rect) -> list[tuple[float, float]]:
@@ -157,24 +148,13 @@ def _at(segment: Segment, t: float) -> Point:
     return k0 * ax + k1 * bx + k2 * cx + k3 * dx, k0 * ay + k1 * by + k2 * cy + k3 * dy
 
 
-def _cut(segment: Segment, start: float, end: float) -> list[Point]:
-    """The part of a segment between two parameters."""
-    if len(segment) == 2:
-        return [_at(segment, start), _at(segment, end)]
-    _, right = _halves(segment, start)
-    left, _ = _halves(right, (end - start) / (1 - start) if start < 1 else 1)
-    return [*left]
-
-
 def _halves(segment: Segment, t: float) -> tuple[Segment, Segment]:
-    """The method of de Casteljau, written out because titles and gaps ask for it a thousand times."""
-    (ax, ay), (bx, by), (cx, cy), (dx, dy) = segment
-    abx, bcx, cdx = ax + (bx - ax) * t, bx + (cx - bx) * t, cx + (dx - cx) * t
-    aby, bcy, cdy = ay + (by - ay) * t, by + (cy - by) * t, cy + (dy - cy) * t
-    abcx, bcdx = abx + (bcx - abx) * t, bcx + (cdx - bcx) * t
-    abcy, bcdy = aby + (bcy - aby) * t, bcy + (cdy - bcy) * t
-    middle = abcx + (bcdx - abcx) * t, abcy + (bcdy - abcy) * t
-    return (segment[0], (abx, aby), (abcx, abcy), middle), (middle, (bcdx, bcdy), (cdx, cdy), segment[3])
+    """The method of de Casteljau."""
+    a, b, c, d = segment
+    ab, bc, cd = part(a, b, t), part(b, c, t), part(c, d, t)
+    abc, bcd = part(ab, bc, t), part(bc, cd, t)
+    middle = part(abc, bcd, t)
+    return (a, ab, abc, middle), (middle, bcd, cd, d)
 
 
 def part(p: Point, q: Point, t: float) -> Point:
@@ -183,7 +163,7 @@ def part(p: Point, q: Point, t: float) -> Point:
 
 
 def is_straight(curve: Curve) -> bool:
-    """Whether the curve cannot be told from a line between its ends, with its points in order."""
+    """Whether the curve looks like a line between its ends, with its points in order."""
     (x0, y0), (x1, y1) = curve[0], curve[-1]
     dx, dy = x1 - x0, y1 - y0
     length = math.hypot(dx, dy)
@@ -196,21 +176,10 @@ def is_straight(curve: Curve) -> bool:
     return True
 
 
-_HAIR = 0.35
-"""A distance that nobody sees, in points."""
-
-
 def arrow(start: Point, tip: Point) -> tuple[Point, Point, Point]:
     """The corners of an arrow head."""
     dx, dy = (tip[0] - start[0]) * _SLIM, (tip[1] - start[1]) * _SLIM
     return (start[0] - dy, start[1] + dx), tip, (start[0] + dy, start[1] - dx)
-
-
-_SLIM = 0.35
-"""Half the width of an arrow head, as a part of its length."""
-
-
-_PLACES = 32
 
 
 def along(curve: Curve, places: Sequence[float]) -> list[Point]:
@@ -220,3 +189,64 @@ def along(curve: Curve, places: Sequence[float]) -> list[Point]:
     for p, q in pairwise(points):
         lengths.append(lengths[-1] + math.hypot(q[0] - p[0], q[1] - p[1]))
     return [points[min(bisect(lengths, place * lengths[-1]), len(points) - 1)] for place in places]
+
+
+class Rects:
+    """Rectangles, by the bands of the picture that they touch; bands lie across its longer side.
+
+    Thousands of words and edges are placed one after another; asking each about all others would take the square.
+    """
+
+    def __init__(self, rects: Iterable[Rect] = (), *, is_wide: bool = False) -> None:
+        self._low, self._high = (0, 2) if is_wide else (1, 3)
+        self._rects: list[Rect] = []
+        self._bands: defaultdict[int, list[int]] = defaultdict(list)
+        for rect in rects:
+            self.add(rect)
+
+    def add(self, rect: Rect) -> None:
+        """Puts one more on the picture."""
+        for band in self._touched(rect):
+            self._bands[band].append(len(self._rects))
+        self._rects.append(rect)
+
+    def meeting(self, rect: Rect) -> list[int]:
+        """Positions of those that have a point in common with the rectangle, each once."""
+        left, top, right, bottom = rect
+        near = dict.fromkeys(position for band in self._touched(rect) for position in self._bands.get(band, ()))
+        found = []
+        for position in near:
+            x0, y0, x1, y1 = self._rects[position]
+            if x0 <= right and left <= x1 and y0 <= bottom and top <= y1:
+                found.append(position)
+        return found
+
+    def touching(self, rect: Rect) -> list[Rect]:
+        """Those that have a point in common with the rectangle."""
+        return [self._rects[position] for position in self.meeting(rect)]
+
+    def _touched(self, rect: Rect) -> range:
+        return range(int(rect[self._low] // _BAND), int(rect[self._high] // _BAND) + 1)
+
+
+class Curves:
+    """The curves of a picture, by their positions."""
+
+    def __init__(self, curves: Sequence[Curve], *, is_wide: bool = False) -> None:
+        self._curves = curves
+        self._extents = Rects(map(around, curves), is_wide=is_wide)
+
+    def through(self, rect: Rect) -> int:
+        """How many curves pass through the rectangle."""
+        return sum(passes(self._curves[position], rect) for position in self._extents.meeting(rect))
+
+    def outside(self, rects: Iterable[Rect]) -> list[list[Curve]]:
+        """For each curve its parts that lie outside of the rectangles."""
+        near: dict[int, list[Rect]] = {}
+        for rect in rects:
+            for position in self._extents.meeting(rect):
+                near.setdefault(position, []).append(rect)
+        found = [[curve] for curve in self._curves]
+        for position, behind in near.items():
+            found[position] = without(self._curves[position], behind)
+        return found

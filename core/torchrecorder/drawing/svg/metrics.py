@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
 
 _BY_WIDTH = {
     191: "'",
@@ -35,14 +34,8 @@ BOLD = 1.07
 
 def width(text: str, size: float, *, bold: bool = False) -> float:
     """Width of one line in points, within some per cent."""
-    return sum(map(_advance, text)) * size / 1000 * (BOLD if bold else 1)
-
-
-@lru_cache(maxsize=2048)
-def _advance(sign: str) -> int:
-    known = _WIDTHS.get(sign)
-    if known is not None:
-        return known
-    if unicodedata.combining(sign):
-        return 0
-    return 1000 if unicodedata.east_asian_width(sign) in "WF" else 600
+    wide = 0
+    for sign in text:
+        is_full = unicodedata.east_asian_width(sign) in "WF"
+        wide += _WIDTHS.get(sign, 0 if unicodedata.combining(sign) else 1000 if is_full else 600)
+    return wide * size / 1000 * (BOLD if bold else 1)

@@ -14,12 +14,18 @@ from dataclasses import dataclass, replace
 from xml.etree import ElementTree
 
 from torchrecorder.drawing.svg.metrics import width
-from torchrecorder.drawing.svg.strokes import circle, outline, rectangle
 
 _MAX_SIDE = 14_400
 """Longer pages are measured in larger units, by a rule of the format."""
-_FONTS = ("Helvetica", "Helvetica-Bold", "Symbol")
+_FONTS = dict.fromkeys(("Helvetica", "Helvetica-Bold"), " /Encoding /WinAnsiEncoding") | {"Symbol": ""}
+"""With how their signs are numbered."""
 _SYMBOL = {"→": "\xae", "−": "-", "←": "\xac", "↑": "\xad", "↓": "\xaf", "≤": "\xa3", "≥": "\xb3", "∞": "\xa5"}
+_TOKEN = re.compile(r"[A-Za-z]|-?\d*\.?\d+")
+_ARC = 0.5523
+"""How far the control points of a quarter of a circle lie from its ends, as a part of the radius."""
+_TAKES = {"M": 2, "l": 2, "h": 1, "v": 1, "c": 6, "q": 4}
+_ESCAPES = {n: f"\\{n:03o}" for n in range(256) if not 32 <= n <= 126 or chr(n) in "\\()"}
+"""What could end a text between brackets is written as a number."""
 _RUNS = re.compile(f"[{''.join(_SYMBOL)}]+|[^{''.join(_SYMBOL)}]+")
 
 
@@ -81,11 +87,11 @@ class _Painter:
             if tag in ("svg", "g"):
                 pending.extend((child, own) for child in reversed(element))
             elif tag == "text":
-                yield from self._text(element, own)
+                yield from self.text(element, own)
             elif tag in ("rect", "circle", "path"):
-                yield from self._shape(tag, element, own)
+                yield from self.shape(tag, element, own)
 
-    def _shape(self, tag: str, element: ElementTree.Element, style: _Style) -> Iterator[str]:
+    def shape(self, tag: str, element: ElementTree.Element, style: _Style) -> Iterator[str]:
         get = element.get
         if tag == "path":
             path = outline(get("d", ""))
@@ -99,21 +105,18 @@ class _Painter:
         is_filled, is_drawn = style.fill != "none", style.stroke != "none"
         operator = {(True, True): "B", (True, False): "f", (False, True): "S"}.get((is_filled, is_drawn))
         if path and operator:
-            yield f"q {self._state(style)}{path} {operator} Q\n"
-
-    def _state(self, style: _Style) -> str:
-        parts = [self._alpha(style.fill_opacity, style.stroke_opacity)]
-        if style.fill != "none":
-            parts.append(f"{_rgb(style.fill)} rg")
-        if style.stroke != "none":
-            dashes = f" [{style.stroke_dasharray.replace(',', ' ')}] 0 d" if style.stroke_dasharray else ""
-            parts.append(f"{_rgb(style.stroke)} RG {style.stroke_width:g} w{dashes}")
-        return " ".join(parts) + " "
+            parts = [self._alpha(style.fill_opacity, style.stroke_opacity)]
+            if is_filled:
+                parts.append(f"{_rgb(style.fill)} rg")
+            if is_drawn:
+                dashes = f" [{style.stroke_dasharray.replace(',', ' ')}] 0 d" if style.stroke_dasharray else ""
+                parts.append(f"{_rgb(style.stroke)} RG {style.stroke_width:g} w{dashes}")
+            yield f"q {' '.join(parts)} {path} {operator} Q\n"
 
     def _alpha(self, fill: float, stroke: float) -> str:
         return f"/{self.alphas.setdefault((fill, stroke), f'A{len(self.alphas)}')} gs"
 
-    def _text(self, element: ElementTree.Element, style: _Style) -> Iterator[str]:
+    def text(self, element: ElementTree.Element, style: _Style) -> Iterator[str]:
         spans = [(element.text or "", style)]
         for child in element:
             spans += [(child.text or "", style.within(child.attrib)), (child.tail or "", style)]
@@ -123,7 +126,7 @@ class _Painter:
             x -= sum(wide for _, _, wide in runs) / 2
         shown = []
         for font, text, wide in runs:
-            shown.append(f"/F{font} {style.font_size:g} Tf 1 0 0 -1 {x:.2f} {y:.2f} Tm ({_literal(text)}) Tj")
+            shown.append(f"/F{font} {style.font_size:g} Tf 1 0 0 -1 {x:.2f} {y:.2f} Tm ({text.translate(_ESCAPES)}) Tj")
             x += wide
         yield f"q {self._alpha(style.fill_opacity, 1)} {_rgb(style.fill)} rg BT {' '.join(shown)} ET Q\n"
 
@@ -138,11 +141,6 @@ def _runs(text: str, style: _Style) -> Iterator[tuple[int, str, float]]:
             yield 2, "".join(_SYMBOL[sign] for sign in part), wide
         else:
             yield int(bold), part.encode("cp1252", "replace").decode("latin-1"), wide
-
-
-def _literal(text: str) -> str:
-    """The text between brackets; what could end it is written as a number."""
-    return "".join(sign if " " <= sign <= "~" and sign not in "\\()" else f"\\{ord(sign):03o}" for sign in text)
 
 
 def _rgb(colour: str) -> str:
@@ -161,7 +159,10 @@ def _file(wide: float, high: float, unit: float, content: str, alphas: Mapping[t
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
         f"<< /Type /Page /Parent 2 0 R {page} >>".encode(),
         b"<< /Filter /FlateDecode /Length %d >>\nstream\n%b\nendstream" % (len(stream), stream),
-        *(_font(name).encode() for name in _FONTS),
+        *(
+            f"<< /Type /Font /Subtype /Type1 /BaseFont /{name}{encoding} >>".encode()
+            for name, encoding in _FONTS.items()
+        ),
     ]
     parts, starts = [b"%PDF-1.6\n%\xe2\xe3\xcf\xd3\n"], []
     for number, body in enumerate(objects, 1):
@@ -173,6 +174,65 @@ def _file(wide: float, high: float, unit: float, content: str, alphas: Mapping[t
     return b"".join((*parts, f"{end}startxref\n{sum(map(len, parts))}\n%%EOF\n".encode()))
 
 
-def _font(name: str) -> str:
-    encoding = "" if name == "Symbol" else " /Encoding /WinAnsiEncoding"
-    return f"<< /Type /Font /Subtype /Type1 /BaseFont /{name}{encoding} >>"
+def outline(data: str) -> str:
+    """The path of an SVG: `M` in absolute, `l h v c q` in relative numbers, `z`."""
+    found: list[str] = []
+    letter, numbers = "", [0.0][:0]
+    x = y = 0.0
+    for token in _TOKEN.findall(data):
+        if token.isalpha():
+            letter = token
+            if token in "zZ":
+                found.append("h")
+            continue
+        numbers.append(float(token))
+        if len(numbers) == _TAKES[letter]:
+            text, x, y = _step(letter, numbers, x, y)
+            found.append(text)
+            numbers.clear()
+    return " ".join(found)
+
+
+def _step(letter: str, n: list[float], x: float, y: float) -> tuple[str, float, float]:
+    """One step from a point: its operator, and the point it leads to."""
+    if letter == "M":
+        return f"{_point(n[0], n[1])} m", n[0], n[1]
+    if letter == "c":
+        points = _point(x + n[0], y + n[1]), _point(x + n[2], y + n[3]), _point(x + n[4], y + n[5])
+        return f"{' '.join(points)} c", x + n[4], y + n[5]
+    if letter == "q":
+        end_x, end_y = x + n[2], y + n[3]
+        middle = x + n[0], y + n[1]
+        one = _point(x + 2 / 3 * (middle[0] - x), y + 2 / 3 * (middle[1] - y))
+        two = _point(end_x + 2 / 3 * (middle[0] - end_x), end_y + 2 / 3 * (middle[1] - end_y))
+        return f"{one} {two} {_point(end_x, end_y)} c", end_x, end_y
+    dx, dy = (n[0], 0.0) if letter == "h" else (0.0, n[0]) if letter == "v" else (n[0], n[1])
+    return f"{_point(x + dx, y + dy)} l", x + dx, y + dy
+
+
+def rectangle(x: float, y: float, wide: float, high: float, rx: float, ry: float | None = None) -> str:
+    """A rectangle with round corners; if they meet, an ellipse."""
+    if not rx:
+        return f"{_point(x, y)} {_point(wide, high)} re"
+    ry = rx if ry is None else ry
+    kx, ky = rx * (1 - _ARC), ry * (1 - _ARC)
+    right, bottom = x + wide, y + high
+    return " ".join(
+        (
+            f"{_point(x + rx, y)} m {_point(right - rx, y)} l",
+            f"{_point(right - kx, y)} {_point(right, y + ky)} {_point(right, y + ry)} c {_point(right, bottom - ry)} l",
+            f"{_point(right, bottom - ky)} {_point(right - kx, bottom)} {_point(right - rx, bottom)} c",
+            f"{_point(x + rx, bottom)} l",
+            f"{_point(x + kx, bottom)} {_point(x, bottom - ky)} {_point(x, bottom - ry)} c {_point(x, y + ry)} l",
+            f"{_point(x, y + ky)} {_point(x + kx, y)} {_point(x + rx, y)} c h",
+        )
+    )
+
+
+def circle(cx: float, cy: float, radius: float) -> str:
+    """A circle."""
+    return rectangle(cx - radius, cy - radius, 2 * radius, 2 * radius, radius)
+
+
+def _point(x: float, y: float) -> str:
+    return f"{x:.2f} {y:.2f}"

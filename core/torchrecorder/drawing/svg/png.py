@@ -37,23 +37,18 @@ def to_png(svg: str) -> bytes:
         wide, high = page.get_size()
         scale = min(DPI / 72, (_MAX_PIXELS / (wide * high)) ** 0.5)
         bitmap = page.render(scale=scale, rev_byteorder=True, prefer_bgrx=False)
-        return _png(bitmap.width, bitmap.height, bitmap.stride, bytes(bitmap.buffer), scale * 72)
+        wide, high, stride, pixels = bitmap.width, bitmap.height, bitmap.stride, bytes(bitmap.buffer)
     finally:
         document.close()
-
-
-def _png(wide: int, high: int, stride: int, pixels: bytes, dpi: float) -> bytes:
-    """Rows of red, green and blue as a file."""
+    # rows of red, green and blue
     rows = b"".join(b"\0" + pixels[row * stride : row * stride + 3 * wide] for row in range(high))
-    per_metre = round(dpi / 0.0254)
+    per_metre = round(scale * 72 / 0.0254)
     parts = (
         (b"IHDR", struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)),
         (b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1)),
         (b"IDAT", zlib.compress(rows, 9)),
         (b"IEND", b""),
     )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in parts)
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    pack = struct.Struct(">I").pack
+    chunks = (pack(len(data)) + kind + data + pack(zlib.crc32(kind + data)) for kind, data in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)

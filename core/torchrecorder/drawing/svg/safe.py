@@ -1,4 +1,4 @@
-"""Whether a picture that somebody else kept may stand in a page: a cache that is shared is data, and not trusted.
+"""Whether a picture of a shared cache may stand in a page: what others wrote is data, and not trusted.
 
 What passes is a list of what `finish` writes, in the very spelling it writes it in; anything else is refused, harmless
 or not. Colours, fonts and references are taken from where the writer has them.
@@ -10,7 +10,7 @@ import re
 from xml.etree import ElementTree
 
 from torchrecorder.drawing.links import REFERENCE
-from torchrecorder.drawing.svg.palette import COLOURS, FONT
+from torchrecorder.drawing.svg.themes import COLOURS, FONT
 
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 _SHAPES = frozenset(("g", "path", "rect", "circle", "text", "tspan", "a"))
@@ -53,13 +53,14 @@ def is_safe(svg: str) -> bool:
     except (ElementTree.ParseError, ValueError):
         return False
     elements = root.iter()
-    return next(elements).tag == f"{_NAMESPACE}svg" and _has_safe_values(root) and all(map(_is_safe, elements))
-
-
-def _is_safe(element: ElementTree.Element) -> bool:
-    name = element.tag.removeprefix(_NAMESPACE)
-    known = name in _SHAPES or (name in _WORDS and not len(element))
-    return known and element.tag != name and _has_safe_values(element)
+    if next(elements).tag != f"{_NAMESPACE}svg" or not _has_safe_values(root):
+        return False
+    for element in elements:
+        name = element.tag.removeprefix(_NAMESPACE)
+        known = name in _SHAPES or (name in _WORDS and not len(element))
+        if not known or element.tag == name or not _has_safe_values(element):
+            return False
+    return True
 
 
 def _has_safe_values(element: ElementTree.Element) -> bool:

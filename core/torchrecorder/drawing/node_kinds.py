@@ -1,18 +1,17 @@
 """The kind of a node: what it is drawn as, by colour and shape.
 
-A layer of torch's own is known by the module of torch that defines it. Anybody else's layer that calls no other layer
-is known by the ops it ran, never by the spelling of its name: a class that computes a mean and a reciprocal root
+A layer of torch's own is known by the module of torch that defines it. Any other layer that calls no further one is
+known by the ops it ran, never by the spelling of its name: a class that computes a mean and a reciprocal root
 normalises, whatever it is called.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Literal
 
 from torchrecorder.graph import Graph, Module
 from torchrecorder.view import Node, NodeKind
-from torchrecorder.view.opsets import POINTWISE, names
+from torchrecorder.view.op_families import POINTWISE, names
 
 Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data", "link"]
 """`block`: layers whose inside is not drawn; `data`: a parameter, buffer or constant; `link`: an end of a cut edge."""
@@ -58,25 +57,19 @@ _OP_WORDS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
         "pool",
         ("max_pool", "avg_pool", "adaptive_", "lp_pool", "interpolate", "upsample", "pixel_", "grid_sample", "unfold"),
     ),
-    (
-        "act",
-        tuple(sorted(_ACTIVATIONS)),
-    ),
+    ("act", tuple(sorted(_ACTIVATIONS))),
 )
-
-
 _ALIASES = {"truediv": "div", "iadd": "add", "imul": "mul", "isub": "sub", "itruediv": "div", "multiply": "mul"}
 _ALIASES |= {"divide": "div", "subtract": "sub", "true_divide": "div", "true_div": "div", "rsub": "sub", "radd": "add"}
 
 
-@lru_cache(maxsize=1024)
 def plain(name: str) -> str:
     """The name of an op without the signs of writing in place or of an operator: `add_` and `__add__` are `add`."""
     bare = name.strip("_") if name.startswith("__") else name.removesuffix("_")
     return _ALIASES.get(bare, bare)
 
 
-class Kinds:
+class NodeKinds:
     """Tells the kind of each node of a Graph."""
 
     def __init__(self, graph: Graph) -> None:
@@ -104,11 +97,18 @@ class Kinds:
             return "op"
         if module.native and call not in self.calling:
             return torch_kind(module)
-        own = _kind_of_ops(self.ran.get(call, set()))
-        return own if call not in self.calling or own == "attention" else "block"
+        ran = self.ran.get(call, set())
+        kinds = {op_kind(name) for name in ran}
+        if call in self.calling:
+            return "attention" if "attention" in kinds and not _is_norm(ran) else "block"
+        if _is_norm(ran):
+            return "norm"
+        if found := next((kind for kind in _TELLING if kind in kinds), None):
+            return found
+        is_formula = ran <= POINTWISE | {name for name in ran if op_kind(name) == "act"}
+        return "act" if "act" in kinds and is_formula else "op"
 
 
-@lru_cache(maxsize=1024)
 def op_kind(name: str) -> Kind:
     """The kind of an op, by its name in torch's public API."""
     bare = plain(name)
@@ -120,12 +120,9 @@ def op_kind(name: str) -> Kind:
 
 def torch_kind(module: Module) -> Kind:
     """The kind of a layer of torch's own, by the file of torch that defines it; `op` for all others."""
-    return _kind_of_class(module.cls) if module.native else "op"
-
-
-@lru_cache(maxsize=1024)
-def _kind_of_class(cls: str) -> Kind:
-    path = cls.split(".")
+    if not module.native:
+        return "op"
+    path = module.cls.split(".")
     if path[-1] == "MultiheadAttention":
         return "attention"
     for part in path[:-1]:
@@ -134,13 +131,6 @@ def _kind_of_class(cls: str) -> Kind:
     return "op"
 
 
-def _kind_of_ops(ran: set[str]) -> Kind:
-    """What a layer is that ran these ops and called no other layer."""
-    kinds = {op_kind(name) for name in ran}
-    if "rsqrt" in ran and ran & {"mean", "var"}:
-        return "norm"
-    for kind in _TELLING:
-        if kind in kinds:
-            return kind
-    is_formula = ran <= POINTWISE | {name for name in ran if op_kind(name) == "act"}
-    return "act" if "act" in kinds and is_formula else "op"
+def _is_norm(ran: set[str]) -> bool:
+    """Whether ops divide by a root of a mean, as a normalisation that is written out does."""
+    return "rsqrt" in ran and bool(ran & {"mean", "var"})

@@ -37,3 +37,6 @@ POINTWISE = names(
     """
 )
 """Ops that formulas for activations and normalisations consist of."""
+
+SUMS = frozenset(("add", "add_", "sub", "sub_"))
+"""Ops that join a residual with what it led past."""

@@ -1,4 +1,4 @@
-"""What a user's styler says of a picture, asked in a process of its own.
+"""What a user's styler answers for a picture, asked in a process of its own.
 
 A styler often lives beside the model, so importing it imports torch, which a documentation build must not; and a styler
 that hangs or prints must not harm the build either. The answer is plain data and is checked on this side.
@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, BinaryIO
 
 from torchrecorder.errors import StylerError
 from torchrecorder.request import parse_target
@@ -22,7 +22,8 @@ from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.worker.interpreter import environment, foreign_path
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.styles import Picture, Styles
+    from torchrecorder.drawing.styler import StylerInput
+    from torchrecorder.drawing.styles import Styles
 
 TIMEOUT_S = 120.0
 """Importing a styler may import torch."""
@@ -59,94 +60,90 @@ def _digest(module: str, finder: ModuleFinder) -> str:
         return ""
 
 
-def styles_by(styler: object, picture: Picture) -> Styles:
-    """What a styler of this process says of a picture.
+def styles_by(styler: object, given: StylerInput) -> Styles:
+    """What a styler of this process answers for a picture.
 
     Raises:
-        StylerError: It raised, or said what cannot be drawn.
+        StylerError: It raised, or its answer cannot be drawn.
     """
-    from torchrecorder.drawing.styles import StylerRaised, ask
+    from torchrecorder.drawing.styler import StylerRaised, run_styler
 
     name = f"{getattr(styler, '__module__', '')}.{getattr(styler, '__qualname__', type(styler).__qualname__)}"
     try:
-        answer = ask(styler, picture)
+        answer = run_styler(styler, given)
     except StylerRaised as error:
         raise StylerError(name, (error.reason,), error.trace) from error
-    return _checked(name, answer, picture)
+    return _checked(name, answer, given)
 
 
 def styles_by_name(
     styler: str,
-    pictures: Sequence[Picture],
+    given: Sequence[StylerInput],
     path: Sequence[str],
     python: str = "",
     timeout_s: float = TIMEOUT_S,
     on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Styles | StylerError]:
-    """What the styler of a dotted name says of each picture, or why it says nothing.
+    """What the styler of a dotted name answers for each picture, or why there is no answer.
 
     One process is asked about all of them, because importing a styler may import torch. An error says that the styler
-    is not there, raised, took too long, or said what cannot be drawn.
+    is not there, raised, took too long, or that its answer cannot be drawn.
 
     Args:
         styler: The name, perhaps with literal arguments: `pkg.MyStyler(width=2)`.
-        pictures: What it is asked about.
+        given: The pictures.
         path: Folders to import it from.
         python: The Python that imports it; this one, if empty.
         timeout_s: How long importing and asking it may take, in seconds.
-        on_modules: Is told the styler and the digests of the user's modules that its process imported, by name.
+        on_modules: Gets the styler and the digests of the user's modules that its process imported, by name.
     """
     job = {
         "styler": styler,
         "path": list(path) if not python else foreign_path(path),
-        "pictures": [asdict(picture) for picture in pictures],
+        "pictures": [asdict(picture) for picture in given],
     }
     try:
         answers, modules = _asked(styler, json.dumps(job), python, timeout_s)
         if on_modules is not None:
             on_modules(styler, modules)
-        return [_answered(styler, answer, picture) for answer, picture in zip(answers, pictures, strict=True)]
     except StylerError as error:
-        return [error] * len(pictures)
+        return [error] * len(given)
+    found: list[Styles | StylerError] = []
+    for answer, picture in zip(answers, given, strict=True):
+        rows = answer if isinstance(answer, dict) else {}
+        try:
+            if "reason" in rows:
+                raise StylerError(styler, (str(rows["reason"]),), str(rows.get("trace", "")))
+            found.append(_checked(styler, rows.get("styles"), picture))
+        except StylerError as error:
+            found.append(error)
+    return found
 
 
-def _answered(styler: str, answer: Any, picture: Picture) -> Styles | StylerError:
-    answer = answer if isinstance(answer, dict) else {}
-    if "reason" in answer:
-        return StylerError(styler, (str(answer["reason"]),), str(answer.get("trace", "")))
-    try:
-        return _checked(styler, answer.get("styles"), picture)
-    except StylerError as error:
-        return error
+def _checked(name: str, answer: object, given: StylerInput) -> Styles:
+    from torchrecorder.drawing.styles import check_styles
 
-
-def _checked(name: str, answer: Any, picture: Picture) -> Styles:
-    from torchrecorder.drawing.styles import read_styles
-
-    styles, problems = read_styles(answer, picture)
+    styles, problems = check_styles(answer, given)
     if problems:
         raise StylerError(name, tuple(problems))
     return styles
 
 
-def _asked(styler: str, job: str, python: str, timeout_s: float) -> tuple[list[Any], dict[str, str]]:
+def _asked(styler: str, job: str, python: str, timeout_s: float) -> tuple[list[object], dict[str, str]]:
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as folder:
         answer, log = Path(folder, "answer.json"), Path(folder, "log")
-        with log.open("wb") as printed:
-            command = [python or sys.executable, "-P", "-m", _CHILD, str(answer)]
-            ending = _run(command, environment(python, Path(folder)), job, printed, timeout_s)
-        said = log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+        with log.open("wb") as output:
+            command = [python or sys.executable, "-P", "-m", "torchrecorder.drawing.styler_child", str(answer)]
+            ending = _run(command, environment(python, Path(folder)), job, output, timeout_s)
+        printed = log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
         try:
             found = json.loads(answer.read_bytes())
             return list(found["answers"]), dict(found["modules"])
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise StylerError(styler, (ending or "its process gave no answer",), said) from error
+            raise StylerError(styler, (ending or "its process gave no answer",), printed) from error
 
 
-_CHILD = "torchrecorder.drawing.styler_child"
-
-
-def _run(command: list[str], variables: dict[str, str], job: str, printed: Any, timeout_s: float) -> str:
+def _run(command: list[str], variables: dict[str, str], job: str, output: BinaryIO, timeout_s: float) -> str:
     """Why the process ended without an answer; empty if it ended well."""
     from torchrecorder.engine.process import kill_group
 
@@ -154,7 +151,7 @@ def _run(command: list[str], variables: dict[str, str], job: str, printed: Any, 
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
-            stdout=printed,
+            stdout=output,
             stderr=subprocess.STDOUT,
             env=variables,
             start_new_session=True,

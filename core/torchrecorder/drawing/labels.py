@@ -7,11 +7,18 @@ from collections.abc import Collection
 from functools import cached_property
 from typing import NamedTuple
 
-from torchrecorder.drawing.labels.flops import flops_by_call
-from torchrecorder.drawing.labels.kinds import SYMBOLS, Kind, Kinds, plain
-from torchrecorder.drawing.labels.names import class_name, clean, relative, run_name
-from torchrecorder.drawing.labels.summaries import summary
-from torchrecorder.drawing.labels.units import flops, parameters, tensor
+from torchrecorder.drawing.names import (
+    class_name,
+    clean,
+    flops,
+    flops_by_call,
+    parameters,
+    relative,
+    run_name,
+    tensor,
+)
+from torchrecorder.drawing.node_kinds import SYMBOLS, Kind, NodeKinds, plain
+from torchrecorder.drawing.summaries import summary
 from torchrecorder.graph import Graph, Module, Op
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
@@ -40,38 +47,40 @@ class Labels:
         self.view, self.graph = view, view.graph
         self.name = name
         self.show = show
-        self.kinds = Kinds(view.graph)
+        self.kinds = NodeKinds(view.graph)
         self.flops = flops_by_call(view.graph) if "flops" in show else {}
 
     def box(self, box: Box) -> str:
         """Title of a box: `name · Class ×N · params each`."""
         module = self._module(box.calls[0])
         name = self._run_name(box.calls, box.parent)
-        cls = " + ".join(self._classes(box.calls[: box.period]))
+        classes: list[tuple[str, int]] = []
+        for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
+            called = self._module(call)
+            cls = self.graph.calls[call].module if called is None else class_name(called)
+            n = classes.pop()[1] if classes and classes[-1][0] == cls else 0
+            classes.append((cls, n + 1))
+        cls = " + ".join(f"{n} {cls}" if n > 1 else cls for cls, n in classes)
         cls = f"({cls})" if " + " in cls else cls
         times = f" ×{box.repeat}" if box.repeat > 1 else ""
-        facts = self._facts(module, box.calls) if box.period == 1 else []
+        facts = [self._params(module, box.calls), self._flops(box.calls)] if box.period == 1 else []
         parts = [name if name != cls else "", cls + times, *facts]
         return clean(" · ".join(filter(None, parts)), MAX_NAME + MAX_LINE)
-
-    def _classes(self, calls: tuple[int, ...]) -> list[str]:
-        """Their classes in order: `5 A` and `B` if the first of a turn are alike."""
-        found: list[tuple[str, int]] = []
-        for call in calls:
-            module = self._module(call)
-            cls = self.graph.calls[call].module if module is None else class_name(module)
-            n = found.pop()[1] if found and found[-1][0] == cls else 0
-            found.append((cls, n + 1))
-        return [f"{n} {cls}" if n > 1 else cls for cls, n in found]
 
     def node(self, node: Node) -> Label:
         """The lines of a node."""
         if node.kind == "call":
             return self._call(node)
         if node.kind == "op" and node.op is not None:
-            return self._op(self.graph.ops[node.op])
+            op = self.graph.ops[node.op]
+            label = op_label(self.graph, op)
+            work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
+            return Label(label.name, " · ".join(filter(None, (label.line, work))), label.is_sign)
         if node.kind == "gap":
-            return self._gap(node)
+            thing = "steps" if len(node.calls) < node.size else "layers"
+            paths = [self.graph.calls[call].module for call in (*node.calls[:1], *node.calls[-1:])]
+            names = [relative(path, self._path(node.box)) for path in paths]
+            return Label(f"… {node.size} more {thing}", clean(" – ".join(dict.fromkeys(names)), MAX_LINE))
         return self._link(node) if node.kind in ("from", "to") else self._end(node)
 
     def kind(self, node: Node) -> Kind:
@@ -97,20 +106,16 @@ class Labels:
         times = f" ×{node.repeat}" if node.repeat > 1 else ""
         if module is None:
             return Label(clean(call.module + times, MAX_NAME), "function")
-        name = self._run_name(node.calls, node.box)
-        line = self._layer(node, module, times)
+        name, cls = self._run_name(node.calls, node.box), class_name(module)
+        if module.native and self.kind(node) != "block":  # whose summary shows the number of parameters
+            heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" else ""
+            parts = [(heads or summary(cls, module.extra_repr)) + times]
+        else:
+            parts = [cls + times, self._params(module, node.calls)]
+        line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
         if not name or line.lower() == name.lower().rstrip("0123456789_"):
             return Label(clean(line, MAX_NAME))
         return Label(clean(name, MAX_NAME), clean(line, MAX_LINE))
-
-    def _layer(self, node: Node, module: Module, times: str) -> str:
-        """What the layer is, and its parameters if that does not say their number."""
-        cls = class_name(module)
-        if module.native and self.kind(node) != "block":
-            heads = self._heads.get(node.calls[0], "") if cls == "MultiheadAttention" else ""
-            said = (heads or summary(cls, module.extra_repr)) + times
-            return " · ".join(filter(None, (said, self._flops(node.calls))))
-        return " · ".join(filter(None, (cls + times, *self._facts(module, node.calls))))
 
     @cached_property
     def _heads(self) -> dict[int, str]:
@@ -121,9 +126,6 @@ class Labels:
                 heads = op.attrs.get("num_heads") or op.attrs.get("4", "")  # its fifth argument
                 found.setdefault(op.call, f"MultiheadAttention {heads} heads" if heads.isdigit() else "")
         return found
-
-    def _facts(self, module: Module | None, calls: tuple[int, ...]) -> list[str]:
-        return [self._params(module, calls), self._flops(calls)]
 
     def _flops(self, calls: tuple[int, ...]) -> str:
         number = self.flops.get(calls[0], 0)
@@ -136,37 +138,23 @@ class Labels:
         text = parameters(module.params.total, each=len(modules) > 1)
         return text if len(modules) > 1 or len(calls) == 1 else f"{text} shared"
 
-    def _op(self, op: Op) -> Label:
-        label = op_label(self.graph, op)
-        said = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
-        return Label(label.name, " · ".join(filter(None, (label.line, said))), label.is_sign)
-
-    def _gap(self, node: Node) -> Label:
-        """`… 268 more layers` and the names of the first and the last."""
-        thing = "steps" if len(node.calls) < node.size else "layers"
-        paths = [self.graph.calls[call].module for call in node.calls]
-        base = self._path(node.box)
-        names = [relative(path, base) for path in (paths[:1] + paths[-1:])]
-        return Label(f"… {node.size} more {thing}", clean(" – ".join(dict.fromkeys(names)), MAX_LINE))
-
     def _link(self, node: Node) -> Label:
         """`from down1` or `to up3`: what is at the other end."""
         others = [self.view.nodes[link] for link in node.links]
         if node.kind == "from" and len(others) == 1 and others[0].kind not in ("call", "op", "gap"):
             return Label(self._end(others[0]).name)
-        names = [self._far_name(other, node.box) for other in others]
+        names = []  # for a reader who is in another box
+        for other in others:
+            if other.kind == "call":
+                names.append(self._run_name(other.calls, node.box))
+                continue
+            place = relative(self._path(other.box), self._path(node.box)) if other.box != node.box else ""
+            is_nameless = other.kind in ("op", "gap") and place
+            names.append(self.node(other).name + (f" in {place}" if is_nameless else ""))
         if len(names) > _NAMED:
             text = f"{names[0]} … {names[-1]}" if node.kind == "from" else f"{len(names)} places"
             return Label(clean(f"{node.kind} {text}", MAX_LINE), f"{len(names)} tensors" if node.kind == "from" else "")
         return Label(clean(f"{node.kind} {', '.join(names)}", MAX_LINE))
-
-    def _far_name(self, node: Node, box: int | None) -> str:
-        """The name of a node for a reader who is in another box."""
-        if node.kind == "call":
-            return self._run_name(node.calls, box)
-        name = self.node(node).name
-        place = relative(self._path(node.box), self._path(box)) if node.box != box else ""
-        return f"{name} in {place}" if place and node.kind in ("op", "gap") else name
 
     def _end(self, node: Node) -> Label:
         default = {"input": "input", "output": "output", "const": "constant"}.get(node.kind, "")
@@ -177,11 +165,9 @@ class Labels:
             name = f"output {name}".strip()
         if len(node.values) > 1:
             return Label(clean(name or default + "s", MAX_NAME), f"{len(node.values)} tensors")
-        return Label(clean(name or default, MAX_NAME), self._shape(node.values[0]) if node.values else "")
-
-    def _shape(self, value: int) -> str:
-        said = tensor(self.graph.values[value].meta, self.show) if "shapes" in self.show else ""
-        return clean(said, MAX_LINE)
+        has_shape = node.values and "shapes" in self.show
+        shape = tensor(self.graph.values[node.values[0]].meta, self.show) if has_shape else ""
+        return Label(clean(name or default, MAX_NAME), clean(shape, MAX_LINE))
 
     def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
         """The name of what is called, from the box on."""
@@ -203,33 +189,19 @@ def op_label(graph: Graph, op: Op) -> Label:
     """The lines of an op: a sign, or its name with what distinguishes it."""
     name = plain(op.name)
     if name in SYMBOLS:
-        return _sign(SYMBOLS[name], op)
+        # a sign, with the number if the op's other side is one
+        sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
+        if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
+            return Label(sign, is_sign=True)
+        text = f"{float(number):.4g}"
+        return Label(f"{text} {sign}" if "0" in op.attrs else f"{sign} {text}")
     if name == "scaled_dot_product_attention":
         return Label("attention", "scaled dot-product")
-    if name == "getitem":
-        return Label(_index(op.attrs.get("1", "")))
+    if name == "getitem":  # `[:, 0]` for the index `(:, 0)`
+        index = op.attrs.get("1", "")
+        inner = index[1:-1].rstrip(",") if index.startswith("(") else index
+        return Label(f"[{clean(inner, 16)}]" if inner else "[…]")
     power = op.attrs.get("1", "") if name == "pow" else ""
-    return Label(clean(f"{name} {power}".strip(), MAX_NAME), clean(_weights(graph, op), MAX_LINE))
-
-
-def _sign(sign: str, op: Op) -> Label:
-    """A sign, with the number if the op's other side is one."""
-    number = op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")
-    if len(op.inputs) > 1 or not _NUMBER.fullmatch(number):
-        return Label(sign, is_sign=True)
-    text = f"{float(number):.4g}"
-    return Label(f"{text} {sign}" if "0" in op.attrs else f"{sign} {text}")
-
-
-def _index(index: str) -> str:
-    """`[:, 0]` for the index `(:, 0)`."""
-    inner = index[1:-1].rstrip(",") if index.startswith("(") else index
-    return f"[{clean(inner, 16)}]" if inner else "[…]"
-
-
-def _weights(graph: Graph, op: Op) -> str:
-    """`16→32` for a linear map whose weight is no module's."""
-    if plain(op.name) != "linear" or len(op.inputs) < 2:
-        return ""
-    meta = graph.values[op.inputs[1]].meta
-    return "" if meta is None or len(meta.shape) != 2 else f"{meta.shape[1]}→{meta.shape[0]}"
+    meta = graph.values[op.inputs[1]].meta if name == "linear" and len(op.inputs) > 1 else None
+    weight = f"{meta.shape[1]}→{meta.shape[0]}" if meta is not None and len(meta.shape) == 2 else ""
+    return Label(clean(f"{name} {power}".strip(), MAX_NAME), clean(weight, MAX_LINE))

@@ -27,7 +27,15 @@ _Group = list[Edge]
 def shortened(view: View) -> View:
     """The View with its far edges cut; itself if there are none."""
     rank = ranks(len(view.nodes), view.edges)
-    crowds = [*_crowds(view.edges, rank)]
+    skips_to: defaultdict[int, _Group] = defaultdict(list)
+    for edge in view.edges:
+        if edge.skip:
+            skips_to[edge.head].append(edge)
+    crowds = []
+    for head, group in skips_to.items():
+        from_afar = [edge for edge in group if rank[head] - rank[edge.tail] > _CROWD_SPAN]
+        if len(group) > _CROWD and len(from_afar) > 1:
+            crowds.append(from_afar)
     in_crowd = {edge for group in crowds for edge in group}
     far = [edge for edge in view.edges if rank[edge.head] - rank[edge.tail] > FAR and edge not in in_crowd]
     groups = [*crowds, *_together(view, far, rank)]
@@ -58,17 +66,6 @@ def ranks(n: int, edges: Iterable[Edge]) -> list[int]:
     return rank
 
 
-def _crowds(edges: Iterable[Edge], rank: Sequence[int]) -> Iterator[_Group]:
-    by_head: defaultdict[int, _Group] = defaultdict(list)
-    for edge in edges:
-        if edge.skip:
-            by_head[edge.head].append(edge)
-    for head, group in by_head.items():
-        far = [edge for edge in group if rank[head] - rank[edge.tail] > _CROWD_SPAN]
-        if len(group) > _CROWD and len(far) > 1:
-            yield far
-
-
 def _together(view: View, far: Iterable[Edge], rank: Sequence[int]) -> Iterator[_Group]:
     """The far edges of one tail whose heads lie together."""
     by_place: defaultdict[tuple[int, int | None], _Group] = defaultdict(list)
@@ -95,31 +92,23 @@ def _cut(view: View, groups: Iterable[_Group], far: Iterable[Edge]) -> View:
         order.append((2 * first - 1, Node(id_, "from", view.nodes[first].box, links=tails)))
         for edge in group:
             del edges[edge.tail, edge.head]
-            edges[id_, edge.head] = edge._replace(tail=id_)
-    for tail, group in _told(view, far).items():
+            edges[id_, edge.head] = replace(edge, tail=id_)
+    marked: dict[int, _Group] = {}
+    # by tail the far edges whose beginning is marked; an input or a constant stands under its own name again
+    for edge in far:
+        if view.nodes[edge.tail].kind in ("call", "op"):
+            marked.setdefault(edge.tail, []).append(edge)
+    for tail, group in marked.items():
         id_ = len(order)
         heads = tuple(edge.head for edge in group)
         order.append((2 * tail + 1, Node(id_, "to", view.nodes[tail].box, links=heads)))
-        edges[tail, id_] = group[0]._replace(head=id_)
-    return _renumbered(view, order, edges.values())
-
-
-def _told(view: View, far: Iterable[Edge]) -> dict[int, _Group]:
-    """By tail the far edges whose beginning is marked; an input or a constant stands under its own name again."""
-    found: dict[int, _Group] = {}
-    for edge in far:
-        if view.nodes[edge.tail].kind in ("call", "op"):
-            found.setdefault(edge.tail, []).append(edge)
-    return found
-
-
-def _renumbered(view: View, order: list[tuple[int, Node]], edges: Iterable[Edge]) -> View:
-    """The View with new nodes at their places, so that ids count up in the order of things again."""
+        edges[tail, id_] = replace(group[0], head=id_)
+    # ids count up in the order of things again
     nodes = [node for _, node in sorted(order, key=lambda pair: (pair[0], pair[1].id))]
     new = {node.id: position for position, node in enumerate(nodes)}
-    moved = [Edge(new[edge.tail], new[edge.head], edge.value, edge.skip) for edge in edges]
+    moved = [replace(edge, tail=new[edge.tail], head=new[edge.head]) for edge in edges.values()]
     return replace(
         view,
-        nodes=tuple(node.moved(new[node.id], tuple(new[link] for link in node.links)) for node in nodes),
+        nodes=tuple(replace(n, id=new[n.id], links=tuple(new[link] for link in n.links)) for n in nodes),
         edges=tuple(sorted(moved, key=lambda edge: (edge.tail, edge.head))),
     )

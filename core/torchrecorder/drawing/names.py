@@ -1,0 +1,102 @@
+"""Names, numbers and shapes as a reader of papers expects them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from torchrecorder.graph import Graph, Module, TensorMeta
+
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]+")
+_STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
+
+
+def class_name(module: Module) -> str:
+    """The class without its module."""
+    return module.cls.rpartition(".")[2]
+
+
+def relative(path: str, base: str) -> str:
+    """The path without the base it starts with."""
+    return path[len(base) + 1 :] if base and path.startswith(base + ".") else path
+
+
+def run_name(graph: Graph, paths: Sequence[str], base: str) -> str:
+    """The name of modules that are shown as one, from `base` on.
+
+    All of a list are `blocks`; some of it `blocks.1–5`; a single module, or one that is called again, its path.
+    """
+    first, last = relative(paths[0], base), relative(paths[-1], base)
+    if first == last:
+        return first
+    parent, _, number = first.rpartition(".")
+    around = paths[0].rpartition(".")[0]
+    if parent and {path for path in graph.modules if path.rpartition(".")[0] == around} == set(paths):
+        return parent
+    return f"{first}–{last.rpartition('.')[2] if number.isdigit() else last}"
+
+
+def clean(text: str, limit: int) -> str:
+    """The text on one line, without signs that cannot be seen, cut to a number of signs."""
+    seen = _UNSEEN.sub(" ", text[: 4 * limit]).strip()
+    return seen if len(seen) <= limit and len(text) <= 4 * limit else seen[: limit - 1] + "…"
+
+
+def count(number: int) -> str:
+    """A number in three digits: `320`, `12.7 k`, `11.7 M`, `70.6 B`."""
+    for size, sign in _STEPS:
+        if number >= size * 0.9995:
+            scaled = number / size
+            digits = 2 if scaled < 9.995 else 1 if scaled < 99.95 else 0
+            text = f"{scaled:.{digits}f}"
+            text = text.rstrip("0").rstrip(".") if "." in text else text
+            return f"{text} {sign}"
+    return str(number)
+
+
+def parameters(number: int, *, word: str = "params", each: bool = False) -> str:
+    """A number of parameters with its unit; `each` if several modules have as many."""
+    singular = word.removesuffix("s") if number == 1 else word
+    return f"{count(number)} {singular}" + (" each" if each else "")
+
+
+def shape(sizes: Iterable[int | str]) -> str:
+    """The sizes of a tensor: `1×3×224×224`; `scalar` if it has no axes."""
+    return "×".join(map(str, sizes)) or "scalar"
+
+
+def flops(number: int) -> str:
+    """A number of floating-point operations: `8.18 GFLOPs`."""
+    text = count(number).replace("B", "G")
+    return text + ("FLOPs" if text[-1].isalpha() else " FLOPs")
+
+
+def flops_by_call(graph: Graph) -> dict[int, int]:
+    """Floating-point operations in each call and in those within it, where a rule for them is known."""
+    found: dict[int, int] = {}
+    for op in graph.ops:
+        if op.flops:
+            found[op.call] = found.get(op.call, 0) + op.flops
+    for call in reversed(graph.calls):
+        if call.parent is not None and call.id in found:
+            found[call.parent] = found.get(call.parent, 0) + found[call.id]
+    return found
+
+
+def size(number: int) -> str:
+    """A number of bytes: `512 B`, `1.5 KiB`, `3 MiB`."""
+    scaled = float(number)
+    for sign in ("B", "KiB", "MiB", "GiB"):
+        if scaled < 999.5:
+            return f"{scaled:.3g} {sign}"
+        scaled /= 1024
+    return f"{scaled:.4g} TiB"
+
+
+def tensor(meta: TensorMeta | None, show: Collection[str]) -> str:
+    """What is written of a tensor: its shape, and its type and size if asked for."""
+    if meta is None:
+        return ""
+    memory = "memory" in show and meta.nbytes
+    facts = (meta.dtype if "dtypes" in show else "", size(meta.nbytes or 0) if memory else "")
+    return " · ".join(filter(None, (shape(meta.shape), *facts)))

@@ -1,0 +1,197 @@
+"""Arranging what the engine laid out: skips back into their boxes, titles and the words of edges where they are read.
+
+Layout gives a skip as much room as there is beside what it passes, and bends it widely: out of the box that it has
+entered and in again, along the border. Where it would leave a box that both its ends are in, or by the side one that it
+enters or leaves by the front, it is drawn anew, beside the border.
+
+Layout reserves a line for the title of a box but lets edges run through it, since every edge into the box comes from
+above. A title moves to the right end of its line if that is free; where no place is free, the edges have a gap there
+and pass behind the words.
+
+Layout could reserve room for a word on an edge, but then gives it a rank of its own: the picture grows by half and
+edges bend around words. The space between two ranks is high enough for one line, so words are put there afterwards, on
+the side of the edge where the least is in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, Rect, Rects, along, around, part, passes
+from torchrecorder.drawing.svg.layout import Layout, Line, Word
+from torchrecorder.drawing.svg.metrics import width
+
+_AIR = 7.0
+"""Between a skip and the border of the box it is in."""
+_SAMPLES = [i / 24 for i in range(25)]
+_BENDS = (0.5, 0.35, 0.25, 0.17, 0.1, 0.06, 0.03)
+"""How much of its length an end of a skip takes to get beside what it passes; the first for which there is room."""
+_ROUND = 0.6
+"""How far the control points of a bend lie from its ends, as a part of its size."""
+
+_INSET = 9.0
+PARTS = " · "
+"""Between the name in a title, which is bold, and the rest."""
+
+_WORD_SIZE = 9.0
+_PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
+_DIGIT_HEIGHT = 0.72
+"""Height of a digit as a part of the size; shapes have no signs that are higher or reach lower."""
+_GAP = 3.5
+_WORD_AIR = 1.2
+"""What a word needs beside the line of a box."""
+_HIT = 2
+"""How bad a place is where a node, a word or a line of a box is; an edge that passes through counts one."""
+
+
+def reroute_skips(layout: Layout) -> None:
+    """Draws the skips of a picture anew that leave their boxes."""
+    boxes, nodes = (Rects((it.rect for it in them), is_wide=layout.is_wide) for them in (layout.boxes, layout.nodes))
+    for i, line in enumerate(layout.lines):
+        if "skip" in line.flags and len(line.curve) > 2:
+            layout.lines[i] = line._replace(curve=_rerouted(line, boxes, nodes))
+
+
+def _rerouted(line: Line, boxes: Rects, nodes: Rects) -> Curve:
+    """The curve of a skip, or one that keeps to its boxes and passes through nothing."""
+    ends = line.curve[0], line.tip or line.curve[-1]
+    (left, top), (right, bottom) = ends
+    across = 0 if abs(bottom - top) >= abs(right - left) else 1
+    mine = [*dict.fromkeys(box for point in ends for box in boxes.touching(around((point, point))))]
+    entered = [box for box in mine if all(box.contains(end) or not _is_beside(end, box, across) for end in ends)]
+    points = along(line.curve, _SAMPLES)
+    for side, sign in ((2, 1), (0, -1)):
+        limits = [(sign * box[across + side] - _AIR, box) for box in entered]
+        beyond = {at for at, box in limits if any(sign * p[across] > at for p in points if _is_beside(p, box, across))}
+        if beyond:
+            extent = around(line.curve)
+            passed = [box for box in boxes.touching(extent) if box not in mine]
+            passed += [node for node in nodes.touching(extent) if not any(node.grown(1).contains(e) for e in ends)]
+            tried = (_beside(line.curve, across, sign * at, passed) for at in sorted(beyond))
+            return next(filter(None, tried), line.curve)
+    return line.curve
+
+
+def _is_beside(point: Point, box: Rect, across: int) -> bool:
+    """Whether the point is at the height of the box, or in a picture to the right, above or below it."""
+    return box[1 - across] <= point[1 - across] <= box[3 - across]
+
+
+def _beside(curve: Curve, across: int, at: float, passed: Sequence[Rect]) -> Curve | None:
+    """A curve with the ends of another and a straight part between them; None if it would pass through something.
+
+    Args:
+        curve: The other.
+        across: The axis across the flow of the picture: 0 for x, 1 for y.
+        at: Where on that axis the straight part lies.
+        passed: What is in the way.
+    """
+    length = curve[-1][1 - across] - curve[0][1 - across]
+    first = _bend(curve[0], curve[1], length, across, at, passed)
+    last = _bend(curve[-1], curve[-2], -length, across, at, passed)
+    if first is None or last is None or not _is_free([first[-1], last[-1]], passed):
+        return None
+    between = [part(first[-1], last[-1], 1 / 3), part(first[-1], last[-1], 2 / 3)]
+    return [*first, *between, *reversed(last)]
+
+
+def _bend(end: Point, towards: Point, length: float, across: int, at: float, passed: Sequence[Rect]) -> Curve | None:
+    """The curve from an end to the straight part, as wide as there is room for."""
+    step = towards[across] - end[across]
+    reach = max(_ROUND * (at - end[across]) / step, 0.0) if step else 0.0
+    for bend in _BENDS:
+        meets = end[1 - across] + bend * length
+        before = meets - _ROUND * bend * length
+        found = [end, part(end, towards, reach), _point(across, at, before), _point(across, at, meets)]
+        if _is_free(found, passed):
+            return found
+    return None
+
+
+def _point(across: int, at: float, place: float) -> Point:
+    return (at, place) if across == 0 else (place, at)
+
+
+def _is_free(curve: Curve, passed: Sequence[Rect]) -> bool:
+    return not any(passes(curve, rect) for rect in passed)
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """A title at its place; `left` is where it begins."""
+
+    left: float
+    word: Word
+    rect: Rect
+    reference: str
+    before: int
+    """Position of the node that is read next."""
+    ink: str = ""
+    """Colour of the words; that of the page if empty."""
+
+
+def place_titles(layout: Layout, curves: Curves) -> list[Title]:
+    """The titles of all boxes, each where the fewest edges are."""
+    found = []
+    for box in layout.boxes:
+        for word in box.words[:1]:
+            name, dot, rest = word.text.partition(PARTS)
+            length = width(name, word.size, bold=True) + width(dot + rest, word.size)
+            left = box.rect.left + _INSET
+            right = max(box.rect.right - _INSET - length, left)
+            top, bottom = word.y - 0.85 * word.size, word.y + 0.3 * word.size
+            rect, at_right = (Rect(at - 3, top, at + length + 3, bottom) for at in (left, right))
+            if (crossing := curves.through(rect)) and curves.through(at_right) < crossing:
+                left, rect = right, at_right
+            found.append(Title(left, word, rect, box.reference, box.before, box.style.ink))
+    return found
+
+
+def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> list[Word]:
+    """The words of all edges, each at its place.
+
+    A word is left out where there is no room for it: the shape is said again further down.
+
+    Args:
+        layout: The picture.
+        curves: Its edges.
+        taken: Where something else stands besides nodes and edges.
+    """
+    lines = [line for line in layout.lines if line.word]
+    if not lines:
+        return []
+    borders = []  # the four lines of each box, with the air that a word needs beside a line
+    for left, top, right, bottom in (box.rect for box in layout.boxes):
+        borders += [Rect(left, y - _WORD_AIR, right, y + _WORD_AIR) for y in (top, bottom)]
+        borders += [Rect(x - _WORD_AIR, top, x + _WORD_AIR, bottom) for x in (left, right)]
+    rects = Rects([*(node.rect for node in layout.nodes), *taken, *borders], is_wide=layout.is_wide)
+
+    found = []
+    for line in lines:
+        best, least = None, _HIT  # no place where more than one edge is in the way
+        for rect in _places(line):
+            is_free = rect.left >= 0 and rect.right <= layout.width and not rects.meeting(rect)
+            badness = curves.through(rect) if is_free else _HIT
+            if badness < least:
+                best, least = rect, badness
+            if not badness:
+                break
+        if best is not None:
+            rects.add(best)
+            found.append(Word((best.left + best.right) / 2, best.bottom - 0.09 * _WORD_SIZE, _WORD_SIZE, line.word))
+    return found
+
+
+def _places(line: Line) -> Iterator[Rect]:
+    """Where the word could stand, the best place first."""
+    wide, high = width(line.word, _WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * _WORD_SIZE
+    points = along(line.curve, _PLACES)
+    for x, y in points:
+        yield Rect(x + _GAP, y - high / 2, x + _GAP + wide, y + high / 2)
+    for x, y in points:
+        yield Rect(x - _GAP - wide, y - high / 2, x - _GAP, y + high / 2)
+    (x0, y0), (x1, y1) = line.curve[0], line.curve[-1]
+    if abs(x1 - x0) > abs(y1 - y0):
+        for x, y in points:
+            yield Rect(x - wide / 2, y - _GAP - high, x + wide / 2, y - _GAP)

@@ -1,0 +1,267 @@
+"""Completing a plan: inputs, outputs, loose parameters and constants, and the edges between all nodes.
+
+Edges that lead past nodes are marked. The spine above a node is what is found by going back, each time, to the
+predecessor that is farthest from the inputs. An edge whose tail is on the spine above its head, but not next to it,
+leads past something: a residual. If a sum is fed by a side branch that leaves its spine somewhere
+and is shorter (a projection shortcut), the branch is one too. So is an edge to a sum that gets the same data also by
+way of something, where the spine comes from elsewhere: in a decoder it comes from the encoder. Spines form a tree, so
+the first question costs one comparison per edge and the whole is linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from torchrecorder.view.model import Edge, Node, NodeKind
+from torchrecorder.view.op_families import SUMS
+from torchrecorder.view.plan import Plan
+from torchrecorder.view.reads import Read, Reads, Source, Sources, grouped
+
+_GHOST_FANOUT = 3
+"""A parameter or constant read by more nodes than this is drawn beside each of them: long edges hide the structure."""
+_FAR_ENOUGH = 200
+"""A branch around more nodes than this is not looked for, which keeps the whole linear."""
+
+Pair = tuple[int, int]
+"""Tail and head of an edge."""
+
+
+class Ends:
+    """Joins the planned nodes with one another and with what lies outside."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.graph = plan, plan.tree.graph
+        self.reads = Reads(plan)
+        self.leaves_out_constants = plan.visible.options.contract
+        self.constant = self.reads.constant_ops() if self.leaves_out_constants else set()
+        self.sources = Sources(self.reads, self.constant)
+        self.before: list[Node] = []
+        self.after: list[Node] = []
+        self.source_of: dict[int, int] = {}
+        """By value the node that brings it from outside."""
+        self.edges: dict[Pair, int] = {}
+        """Value by the pair of node ids it joins; ids of ends are negative until `joined` renumbers."""
+
+    def joined(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+        """All nodes and edges, with their final ids."""
+        fed: dict[Source, dict[int, list[Read]]] = {}
+        for read in self.reads:
+            if read.tail is not None and not self._is_constant(read.origin):
+                self._join(read.tail, read.head, read.value)
+            elif read.op.id not in self.constant and (source := self.sources.of(read)) is not None:
+                fed.setdefault(source, {}).setdefault(read.head, []).append(read)
+        for source, by_head in fed.items():
+            is_input = source.kind == "input"
+            is_hub = not is_input and len(by_head) > _GHOST_FANOUT
+            for heads in [[head] for head in by_head] if is_hub else [[*by_head]]:
+                reads = [read for head in heads for read in by_head[head]]
+                values = tuple(dict.fromkeys(read.origin for read in reads))
+                box = None if is_input else self._common_box(heads)
+                node_id = self._add(source.kind, source.name, values if is_input else values[:1], box=box, op=source.op)
+                for read in reads:
+                    self._join(node_id, read.head, read.value)
+        for node in self.plan.nodes:  # a call that ran no op, because it raised or does nothing, still got its inputs
+            if node.kind == "call" and not self.plan.tree.n_ops[node.calls[0]]:
+                call = node.calls[0]
+                inputs = self.graph.calls[call].inputs if call else self.graph.inputs
+                for value in inputs.values():
+                    if (tail := self._tail(value)) != node.id:
+                        self._join(tail, node.id, value)
+        self._draw_outputs()
+        return self._renumbered(self._checks() if self.leaves_out_constants else set())
+
+    def _common_box(self, heads: list[int]) -> int | None:
+        """The innermost box around all the heads."""
+        paths = []
+        for head in heads:
+            path, box = [], self.plan.nodes[head].box
+            while box is not None:
+                path.append(box)
+                box = self.plan.boxes[box].parent
+            paths.append(path[::-1])
+        common: int | None = None
+        for level in zip(*paths, strict=False):
+            if len(set(level)) > 1:
+                break
+            common = level[0]
+        return common
+
+    def _draw_outputs(self) -> None:
+        root = self.plan.root
+        idle = self.plan.node_of_call.get(root) if not self.plan.tree.n_ops[root] else None
+        paths = self.graph.outputs if root == 0 else {p: (v,) for p, v in self.graph.calls[root].outputs.items()}
+        names = grouped([*paths])
+        by_name: dict[str, list[int]] = {}
+        for path, values in paths.items():
+            by_name.setdefault(names[path], []).extend(values)
+        for name, outputs in by_name.items():
+            node = self._add("output", name, tuple(dict.fromkeys(outputs)))
+            for value in outputs:
+                self._join(self._tail(value) if idle is None else idle, node, value)
+
+    def _tail(self, value: int) -> int:
+        """The node that gives the value, made if it comes from outside and nothing else reads it."""
+        origin = self.reads.origin[value]
+        tail = self.reads.node_of_value(value)
+        if tail is not None and not self._is_constant(origin):
+            return tail
+        if origin not in self.source_of:
+            row = self.graph.values[origin]
+            kind: NodeKind = "const" if self._is_constant(origin) else "input" if row.kind == "op" else row.kind
+            name = self.sources.names.get(origin) or row.name or ""
+            self._add(kind, name, (origin,), op=row.producer)
+        return self.source_of[origin]
+
+    def _is_constant(self, origin: int) -> bool:
+        return self.graph.values[origin].producer in self.constant
+
+    def _add(
+        self, kind: NodeKind, name: str, values: tuple[int, ...], *, box: int | None = None, op: int | None = None
+    ) -> int:
+        node = Node(-1 - len(self.before) - len(self.after), kind, box, op=op, values=values, name=name)
+        if kind == "output":
+            self.after.append(node)
+        else:
+            self.before.append(node)
+            for value in values:
+                self.source_of.setdefault(value, node.id)
+        return node.id
+
+    def _join(self, tail: int, head: int, value: int) -> None:
+        self.edges.setdefault((tail, head), value)
+
+    def _checks(self) -> set[int]:
+        """The nodes that only decide what the code does next: a number that no op reads, such as `mask.all()`.
+
+        What feeds nothing but such nodes is one of them. A part that no op reads, `ids[:, -1]`, is one too, since the
+        code asked for no more than its shape; but what computed the tensor that it is a part of is drawn.
+        """
+        if self.graph.info.failure is not None:
+            return set()
+        heads: dict[int, list[int]] = {}
+        for tail, head in self.edges:
+            heads.setdefault(tail, []).append(head)
+        found: set[int] = set()
+        parts: set[int] = set()
+        for node in [*reversed(self.plan.nodes), *self.before]:
+            below = heads.get(node.id, ())
+            if not found.issuperset(below):
+                continue
+            if self._op_name(node) == "getitem":
+                parts.add(node.id)
+                found.add(node.id)
+                continue
+            op = self.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
+            if below:
+                is_check = parts.isdisjoint(below) or node.kind not in ("op", "call")
+            else:  # a lone number
+                metas = [self.graph.values[value].meta for value in op.outputs] if op and not op.mutates else []
+                is_check = bool(metas) and all(meta is not None and not meta.shape for meta in metas)
+            if is_check:
+                found.add(node.id)
+        return found
+
+    def _op_name(self, node: Node) -> str:
+        """The name of the op that a node shows; empty for other nodes."""
+        return self.graph.ops[node.op].name if node.kind == "op" and node.op is not None else ""
+
+    def _renumbered(self, checks: set[int]) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+        planned = [node for node in self.plan.nodes if node.op not in self.constant or node.kind != "op"]
+        inputs = [node for node in self.before if node.kind == "input"]
+        loose = [node for node in self.before if node.kind != "input"]
+        order = [node for node in (*inputs, *loose, *planned) if node.id not in checks] + self.after
+        new = {node.id: position for position, node in enumerate(order)}
+        nodes = tuple(replace(node, id=position) for position, node in enumerate(order))
+        pairs = {(new[t], new[h]): value for (t, h), value in self.edges.items() if h not in checks}
+        skipping = skips(len(nodes), [*pairs], [node.id for node in nodes if self._op_name(node) in SUMS])
+        skipping -= {(t, h) for t, h in skipping if nodes[h].kind == "output"}  # leads out, not past
+        edges = tuple(Edge(t, h, value, (t, h) in skipping) for (t, h), value in sorted(pairs.items()))
+        return nodes, edges
+
+
+def skips(n: int, edges: Sequence[Pair], sums: Iterable[int]) -> set[Pair]:
+    """Those of the edges that lead past a node.
+
+    Args:
+        n: Number of nodes; every edge leads from a smaller to a larger one.
+        edges: Tail and head of each edge.
+        sums: The nodes that add up what they get.
+    """
+    spines = _Spines(n, edges)
+    found = {(t, h) for t, h in edges if spines.spine[h] != t and spines.is_above(t, h)}
+    for head in sums:
+        for tail in spines.before[head]:
+            if tail != spines.spine[head] and (tail, head) not in found:
+                branch = spines.side_branch(tail, head)
+                found.update(branch or ([(tail, head)] if spines.comes_twice(tail, head) else []))
+    return found
+
+
+class _Spines:
+    """The spine above each node."""
+
+    def __init__(self, n: int, edges: Sequence[Pair]) -> None:
+        self.before: list[list[int]] = [[] for _ in range(n)]
+        self.degree = [0] * n
+        for tail, head in edges:
+            self.before[head].append(tail)
+            self.degree[tail] += 1
+        self.spine, self.rank = [-1] * n, [0] * n
+        """For each node its farthest predecessor (-1 at a start) and its own distance from the starts."""
+        for node, tails in enumerate(self.before):
+            for tail in tails:
+                if self.rank[tail] + 1 > self.rank[node]:
+                    self.spine[node], self.rank[node] = tail, self.rank[tail] + 1
+        self._number()
+
+    def _number(self) -> None:
+        """Numbers the nodes so that those below a node on spines have consecutive numbers after its own."""
+        n = len(self.spine)
+        below: list[list[int]] = [[] for _ in range(n)]
+        size = [1] * n
+        starts = []
+        for node in range(n - 1, -1, -1):
+            if self.spine[node] < 0:
+                starts.append(node)
+            else:
+                below[self.spine[node]].append(node)
+                size[self.spine[node]] += size[node]
+        self._enter, at = [0] * n, 0
+        for start in starts:
+            self._enter[start] = at
+            at += size[start]
+        for node, nodes in enumerate(below):
+            at = self._enter[node] + 1
+            for child in nodes:
+                self._enter[child] = at
+                at += size[child]
+        self._leave = [self._enter[node] + size[node] - 1 for node in range(n)]
+
+    def is_above(self, tail: int, head: int) -> bool:
+        """Whether the tail is on the spine above the head."""
+        return self._enter[tail] < self._enter[head] <= self._leave[tail]
+
+    def side_branch(self, tail: int, head: int) -> list[Pair]:
+        """The edges of a chain without forks that ends in `head` and leaves its spine above; else none."""
+        branch = [(tail, head)]
+        while not self.is_above(tail, head):
+            if self.degree[tail] != 1 or len(self.before[tail]) != 1:
+                return []
+            branch.append((self.before[tail][0], tail))
+            tail = self.before[tail][0]
+        is_shorter = len(branch) < self.rank[head] - self.rank[tail]
+        return branch if is_shorter else []
+
+    def comes_twice(self, tail: int, head: int) -> bool:
+        """Whether the tail also feeds another of the nodes that feed the head, or one before those."""
+        pending = [other for other in self.before[head] if other > tail]
+        seen = set(pending)
+        while pending and len(seen) < _FAR_ENOUGH:
+            for node in self.before[pending.pop()]:
+                if node == tail:
+                    return True
+                if node > tail and node not in seen:
+                    seen.add(node)
+                    pending.append(node)
+        return False
