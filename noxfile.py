@@ -84,7 +84,7 @@ def corpus(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure; `-- record` the recorder, in ratios to the plain forward of the same run, `-- cache` the cache,
-    `-- seeds` the four ports.
+    `-- seeds` the four ports, `-- house` how simple the source is.
     """
     if "seeds" in session.posargs:
         session.notify("bench_seeds", posargs=[])
