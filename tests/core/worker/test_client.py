@@ -16,6 +16,8 @@ from torchrecorder.graph import from_json
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Answer, Worker
 
+pytestmark = pytest.mark.usefixtures("real_processes")
+
 NETS = """
 import os, signal, sys, threading, time
 import torch

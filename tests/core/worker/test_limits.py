@@ -19,6 +19,8 @@ from torchrecorder.errors import ForwardError, TargetImportFailed, TorchMissing,
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Answer, Worker
 
+pytestmark = pytest.mark.usefixtures("real_processes")
+
 NETS = """
 import ctypes, os, re, subprocess, sys, threading, time
 import torch
