@@ -9,7 +9,7 @@ from pathlib import Path
 import nox
 
 nox.options.default_venv_backend = "virtualenv"
-nox.options.sessions = ["tests", "lint", "types", "contracts"]
+nox.options.sessions = ["contracts", "lint", "types", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 
 ROOT = Path(__file__).parent
@@ -24,6 +24,11 @@ ORIGINALS = {
     "scio": ["scio-pypi==1.1.0", "lazy-loader"],
 }
 """The releases that our recorders are ports of. scio needs Python 3.12."""
+
+MARKS = ("soak", "browser", "transformers", "parity")
+"""The marks of tests that the session `tests` leaves out; `pyproject.toml` says what they are."""
+
+AT_ONCE = ("--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile")
 
 
 def install(session: nox.Session, *packages: str) -> None:
@@ -57,9 +62,16 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests, on up to four cores at once; arguments go to pytest."""
+    """Run the tests but for those behind a mark, on up to four cores at once; arguments go to pytest."""
+    install(session, "-e", ".[test]")
+    session.run("pytest", *AT_ONCE, "-m", f"not ({' or '.join(MARKS)})", *session.posargs)
+
+
+@nox.session
+def marked(session: nox.Session) -> None:
+    """Run the tests behind marks, which take long or need more; arguments go to pytest, `-- -m soak` chooses one."""
     install(session, "-e", ".[test,browser]", "transformers")
-    session.run("pytest", "--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile", *session.posargs)
+    session.run("pytest", *AT_ONCE, "-m", " or ".join(MARKS), *session.posargs)
 
 
 @nox.session

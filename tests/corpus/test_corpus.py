@@ -20,7 +20,7 @@ ORDINARY = ("hf_bert", "hf_t5", "hf_vit", "hf_mae", "nn_mha", "nn_transformer")
 """What runs with the other tests; `nox -s corpus` sets the variable that adds the rest."""
 
 ENTRIES = [
-    entry
+    pytest.param(entry, marks=[pytest.mark.transformers] if entry.name.startswith("hf_") else [])
     for entry in (*text.ENTRIES, *vision.ENTRIES, *science.ENTRIES)
     if os.environ.get("TORCHRECORDER_CORPUS") or entry.name in ORDINARY
 ]
