@@ -10,7 +10,7 @@ import torch
 from tests.core.recording.test_models import leaf_calls
 from tests.corpus import science, text, vision
 from tests.corpus.entry import Entry
-from tests.truth.other import other_inputs
+from tests.truth.other_inputs import other_inputs
 from tests.truth.replay import replay
 from torchrecorder.graph.check import problems
 
