@@ -4,9 +4,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.forking.client import VARIABLE, Hosts, divert
+
+hypothesis.settings.register_profile("tests", deadline=None)  # how long an example takes says how busy a machine is
+hypothesis.settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session", autouse=True)

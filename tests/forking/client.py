@@ -23,12 +23,14 @@ VARIABLE = "TORCHRECORDER_TEST_HOSTS"
 """Names the folder of the hosts' sockets; without it, all processes are started for real."""
 
 IMPORTED = {
-    "torchrecorder.worker.server": ("torch", "numpy"),
-    "torchrecorder.cache.remote_process": ("fsspec", "aiohttp"),
-    "sphinx": ("sphinx", "docutils"),
+    "torchrecorder.worker.server": ("torchrecorder", "torch", "numpy"),
+    "torchrecorder.cache.remote_process": ("torchrecorder", "fsspec", "aiohttp"),
+    "sphinx": ("sphinx_torchrecorder", "torchrecorder", "sphinx", "docutils"),
     "mkdocs": ("mkdocs", "markdown"),
 }
-"""What the host of each module has imported that a test may put another module in the place of."""
+"""What the host of each module imports, which a test may put another module in the place of."""
+OURS = {str(ROOT / "core"), str(ROOT), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+"""Where the hosts import from."""
 WORKER_VARIABLES = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 """Variables of the worker that are read when Python starts or torch is imported."""
 
@@ -99,7 +101,6 @@ def _module(command: object, environment: Mapping[str, str]) -> str:
     dash_m, module = rest[len(options) : len(options) + 2]
     if program != sys.executable or dash_m != "-m" or module not in IMPORTED:
         return ""
-    installed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
-    others = {*filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))} - installed
+    others = {os.path.abspath(entry) for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if entry} - OURS
     shadows = (Path(entry, f"{name}{end}") for entry in others for name in IMPORTED[module] for end in (".py", ""))
     return "" if any(file.exists() for file in shadows) else module
