@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import nox
 
+nox.needs_version = ">=2025.2.9"  # the first that reads dependency groups
 nox.options.default_venv_backend = "virtualenv"
 nox.options.sessions = ["contracts", "lint", "types", "tests"]
 nox.options.reuse_existing_virtualenvs = True
@@ -15,7 +18,8 @@ nox.options.reuse_existing_virtualenvs = True
 ROOT = Path(__file__).parent
 DEMO = ROOT / "docs" / "demo"
 BUILT = DEMO / "_build"
-
+PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+PARALLEL = ("--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile")
 
 ORIGINALS = {
     "torchrecorder": ["torchrecorder==1.0.3"],
@@ -28,7 +32,8 @@ ORIGINALS = {
 MARKS = ("soak", "browser", "transformers", "parity")
 """The marks of tests that the session `tests` leaves out; `pyproject.toml` says what they are."""
 
-AT_ONCE = ("--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+"""What builds documentation, with torch or without."""
 
 
 def install(session: nox.Session, *packages: str) -> None:
@@ -37,7 +42,13 @@ def install(session: nox.Session, *packages: str) -> None:
     torch goes first and alone: asked for by another package, pip may choose a build with gigabytes of CUDA libraries.
     """
     session.install(f"torch=={pinned('torch')}")
-    session.install("-c", "constraints.txt", *packages)
+    if packages:
+        session.install("-c", "constraints.txt", *packages)
+
+
+def group(name: str) -> tuple[str, ...]:
+    """The project, editable, and a dependency group of pyproject.toml; read here because only pip 25.1 can."""
+    return "-e", ".", *nox.project.dependency_groups(PROJECT, name)
 
 
 def pinned(name: str) -> str:
@@ -52,7 +63,7 @@ def demo(session: nox.Session) -> None:
     """Build the demo with Sphinx and with MkDocs; `-- fresh` forgets what was drawn before."""
     if "fresh" in session.posargs:
         shutil.rmtree(BUILT, ignore_errors=True)
-    install(session, "-e", ".[docs]", "transformers")
+    install(session, *group("docs"))
     quiet = {"NO_MKDOCS_2_WARNING": "1"}
     session.run("sphinx-build", "-W", "--keep-going", "-b", "html", str(DEMO / "sphinx"), str(BUILT / "sphinx"))
     session.run("mkdocs", "build", "--strict", "-f", str(DEMO / "mkdocs" / "mkdocs.yml"), env=quiet)
@@ -63,15 +74,15 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests but for those behind a mark, on up to four cores at once; arguments go to pytest."""
-    install(session, "-e", ".[test]")
-    session.run("pytest", *AT_ONCE, "-m", f"not ({' or '.join(MARKS)})", *session.posargs)
+    install(session, *group("test"))
+    session.run("pytest", *PARALLEL, "-m", f"not ({' or '.join(MARKS)})", *session.posargs)
 
 
 @nox.session
 def marked(session: nox.Session) -> None:
     """Run the tests behind marks, which take long or need more; arguments go to pytest, `-- -m soak` chooses one."""
-    install(session, "-e", ".[test,browser]", "transformers")
-    session.run("pytest", *AT_ONCE, "-m", " or ".join(MARKS), *session.posargs)
+    install(session, *group("marked"))
+    session.run("pytest", *PARALLEL, "-m", " or ".join(MARKS), *session.posargs)
 
 
 @nox.session
@@ -80,7 +91,7 @@ def corpus(session: nox.Session) -> None:
 
     `-- bench` measures them instead.
     """
-    install(session, "-e", ".[test]", "transformers")
+    install(session, *group("test"), "transformers")
     session.install(
         "aiohttp", "joblib", "pandas", "pillow", "psutil", "requests", "scipy", "sentencepiece", "soundfile", "xxhash"
     )
@@ -101,7 +112,7 @@ def bench(session: nox.Session) -> None:
     if "seeds" in session.posargs:
         session.notify("bench_seeds", posargs=[])
         return
-    install(session, "-e", ".[test]", "transformers", "numpy")
+    install(session, *group("test"), "transformers")
     session.install("--no-deps", "torchvision==0.28.0", "pillow")
     for name in session.posargs or ["record"]:
         session.run("python", f"bench/{name}.py")
@@ -113,7 +124,7 @@ def bench(session: nox.Session) -> None:
 )
 def parity(session: nox.Session, seed: str) -> None:
     """Compare a recorder with the original that it is a port of; arguments go to pytest."""
-    install(session, "-e", ".[test]")
+    install(session, *group("test"))
     folder = {f"PARITY_{seed.upper()}": aside(session, seed)}
     session.run("pytest", f"tests/parity/test_against_{seed}.py", *session.posargs, env=folder)
 
@@ -121,7 +132,7 @@ def parity(session: nox.Session, seed: str) -> None:
 @nox.session(python="3.12")
 def bench_seeds(session: nox.Session) -> None:
     """Measure the recorders beside their originals; `bench -- seeds` comes here, because scio needs this Python."""
-    install(session, "-e", ".[test]")
+    install(session, *group("test"))
     session.run("python", "bench/seeds.py", *(f"{seed}={aside(session, seed)}" for seed in ORIGINALS))
 
 
@@ -130,6 +141,85 @@ def aside(session: nox.Session, seed: str) -> str:
     folder = str(Path(session.create_tmp()) / seed)
     session.run("python", "-m", "pip", "install", "--no-deps", "--upgrade", "--target", folder, *ORIGINALS[seed])
     return folder
+
+
+@nox.session(reuse_venv=False)
+def dist(session: nox.Session) -> None:
+    """Build the sdist and from it the wheel, check what is in them, and use each extra of the wheel once.
+
+    The environment has nothing else in it: no checkout, and beside torch nothing that another extra has brought.
+    """
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    with only_now(session, "build", "twine"):
+        session.run("python", "-m", "build", "--outdir", "dist")
+        session.run("python", "tests/wheel/contents.py", "dist")
+        (wheel,), (sdist,) = (ROOT / "dist").glob("*.whl"), (ROOT / "dist").glob("*.tar.gz")
+        session.run("twine", "check", "--strict", str(wheel), str(sdist))
+    with only_now(session, str(wheel)):
+        session.run("python", "-I", "tests/wheel/use.py", "bare")
+    install(session)
+    for extra in PROJECT["project"]["optional-dependencies"]:
+        asked = "dask,mkdocs" if extra == "dask" else extra  # a cluster records what a documentation asks for
+        with only_now(session, f"{wheel}[{asked}]"):
+            session.run("python", "-I", "tests/wheel/use.py", extra)
+
+
+@contextlib.contextmanager
+def only_now(session: nox.Session, *packages: str) -> Iterator[None]:
+    """Packages that are gone again afterwards, with all that they brought."""
+    before = installed(session)
+    session.install("-c", "constraints.txt", *packages)
+    yield
+    session.run("python", "-m", "pip", "uninstall", "--quiet", "--yes", *sorted(installed(session) - before))
+
+
+def installed(session: nox.Session) -> set[str]:
+    """The distributions of a session's environment."""
+    listed = session.run("python", "-m", "pip", "list", "--format=freeze", silent=True, log=False, stderr=None)
+    return {line.partition("==")[0] for line in str(listed).splitlines()}
+
+
+@nox.session
+@nox.parametrize(
+    "python,torch",
+    [
+        nox.param("3.11", "oldest", id="oldest", tags=["oldest"]),
+        nox.param("3.11", "pinned", id="pinned", tags=["pinned"]),
+        nox.param("3.11", "newest", id="newest", tags=["newest"]),
+        *(nox.param(python, "", id=f"no torch, {python}", tags=["bare"]) for python in PYTHONS),
+    ],
+)
+def versions(session: nox.Session, torch: str) -> None:
+    """Try the versions that pyproject.toml promises, or one of them: `nox -t oldest`, `pinned`, `newest`, `bare`.
+
+    The oldest torch goes with the lowest of all others, the newest with the newest that the index has. Each records the
+    truth and builds a site with Sphinx and with MkDocs. A Python without torch lets the one of `oldest`, which comes
+    first, record for it. What is not there is skipped.
+    """
+    others = ["sphinx", "mkdocs", "graphviz"]
+    if torch == "oldest":
+        others = [f"{name}=={lowest(name)}" for name in others]
+    wanted = {"oldest": f"torch=={lowest('torch')}.*", "pinned": f"torch=={pinned('torch')}", "newest": "torch"}
+    if torch:
+        session.install("--upgrade", wanted[torch])
+        session.install("--upgrade", "-e", ".[sphinx,mkdocs]", "hypothesis", "numpy", "pytest", "pytest-xdist", *others)
+        session.run("python", "-c", "import torch; print('torch', torch.__version__)")
+        session.run("pytest", "--numprocesses=2", "tests/truth/test_truth.py", "tests/core/recording", *session.posargs)
+        python = str(Path(session.bin, "python"))
+    else:
+        session.install("--upgrade", "-e", ".[sphinx,mkdocs]", *others)
+        found = [str(file) for file in Path(session.virtualenv.location).parent.glob("versions-*oldest*/bin/python")]
+        if not found:
+            session.skip("nothing records for it: nox -t oldest comes first")
+        (python,) = found
+    session.run("python", "tests/versions/build.py", python)
+
+
+def lowest(name: str) -> str:
+    """The lowest version that pyproject.toml promises to work with."""
+    found = re.search(rf'"{name}>=([\d.]+)', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert found is not None, f"pyproject.toml does not ask for {name}"
+    return found[1]
 
 
 @nox.session
@@ -143,7 +233,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check the types with mypy and pyright."""
-    install(session, "-e", ".[test]", "mypy", "nox", "pyright[nodejs]", "types-Markdown", "types-docutils")
+    install(session, *group("test"), "mypy", "nox", "pyright[nodejs]", "types-Markdown", "types-docutils")
     session.run("mypy")
     session.run("pyright")
 

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import cache_warm
 
 from tests.core.cache.soaking import EDITED, KEPT, WIDTHS, Soak, fresh
-from torchrecorder.cli.update import update
+from torchrecorder.cli.projects import update
 from torchrecorder.pipeline import Collected, Pipeline
 from torchrecorder.request import Settings, read_request
 from torchrecorder.trace.freshness import Verdict

@@ -6,7 +6,7 @@ its markers in the HTML, and draws all of them in one go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +17,27 @@ from mkdocs_torchrecorder.batch import draw, fill
 from mkdocs_torchrecorder.page import page_of_markdown
 from mkdocs_torchrecorder.processors import FillMarkers, KeepSource, ShowIndented, SplitParagraphs, TakeFences
 from mkdocs_torchrecorder.report import DiagramsFailed, Report
-from torchrecorder.request import Settings, site_options
+from torchrecorder.errors import OptionError
+from torchrecorder.request import SITE_SETTINGS, Settings, SiteSetting, site_settings
+
+ON_ERROR = SiteSetting(
+    "on_error", "`warn` and show a box in the page, or `raise` and end the build.", "warn", ("warn", "raise")
+)
 
 
 class TorchRecorderExtension(Extension):
     """Turns ```` ```torchrecorder ```` fences into diagrams.
 
     Args:
-        leave_markers: Whether somebody else fills the markers.
+        leave_markers: Whether the caller fills the markers.
         options: The options that `self.config` lists, by name.
     """
 
     def __init__(self, *, leave_markers: bool = False, **options: Any) -> None:
-        self.config = {
-            "path": [[], "Folders to import models from, relative to the current one."],
-            "cache": ["", "Folder of recordings to commit with the project; builds only read it."],
-            "on_stale": ["warn", "`warn`, `error` or `placeholder`: what cannot be recorded again here."],
-            "python": ["", "The Python that records models; that of the build, if not given."],
-            "memory": ["", "Address space that a recording may take, as in `32G`; `0` for no limit."],
-            "remote": ["", "A cache that a team shares: a URL that fsspec understands, or a folder."],
-            "engine": ["auto", "`auto`, `pure`, `dot`, or the path of a Graphviz program."],
-            "options": [{}, "Options for every diagram that does not set them itself."],
-            "on_error": ["warn", "`warn` and show a box, or `raise`, for a builder that counts no warnings."],
-        }
+        self.config = {setting.name: [setting.default, setting.help] for setting in (*SITE_SETTINGS, ON_ERROR)}
         super().__init__(**options)
         self._leave_markers = leave_markers
-        if self.getConfig("on_error") not in ("warn", "raise"):
+        if self.getConfig("on_error") not in ON_ERROR.choices:
             raise ValueError(f"on_error is warn or raise, not {self.getConfig('on_error')!r}")
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 (Markdown names it so)
@@ -56,13 +51,10 @@ class TorchRecorderExtension(Extension):
 
     def _fill(self, md: Markdown, html: str) -> str:
         page = page_of_markdown(md, html)
-        batch = draw([page], self._settings())
+        batch = draw([page], settings(Path.cwd(), self.getConfigs()))
         if problems := batch.fatal(self.getConfig("on_error") == "raise"):
             raise DiagramsFailed("\n".join(problems))
         return fill(html, batch.results[0])
-
-    def _settings(self) -> Settings:
-        return settings(Path.cwd(), self.getConfigs())
 
 
 def settings(root: Path, written: Mapping[str, Any]) -> Settings:
@@ -75,18 +67,9 @@ def settings(root: Path, written: Mapping[str, Any]) -> Settings:
     Raises:
         OptionError: `on_stale` or `memory` cannot be read.
     """
-    good, wrong = site_options(written["options"])
-    for problem in wrong:
+    found, wrong = site_settings(root, written)
+    for problem in wrong.pop("options", ()):
         Report().warn(f"options: {problem}")
-    path: str | Sequence[str] = written["path"]
-    return Settings.for_project(
-        root,
-        committed=written["cache"],
-        path=[path] if isinstance(path, str) else path,
-        remote=written["remote"],
-        engine=written["engine"],
-        options=good,
-        python=written["python"],
-        memory=str(written["memory"]),
-        on_stale=written["on_stale"],
-    )
+    if wrong:
+        raise OptionError(tuple(f"{name}: {problem}" for name, problems in wrong.items() for problem in problems))
+    return found

@@ -19,20 +19,17 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     try:
         from sphinx_torchrecorder.extension import setup_extension
     except ImportError as error:
-        if not (told := _damage()):
-            raise
+        from importlib.util import find_spec
+        from pathlib import Path
+        from runpy import run_path
+
         from sphinx.errors import ConfigError
 
-        raise ConfigError(f"sphinx_torchrecorder: {told}") from error
+        # Of a package that cannot be imported, the one file that needs no other knows what happened to it.
+        package = find_spec("torchrecorder")
+        files = [Path(folder, "installation.py") for folder in (package and package.submodule_search_locations) or ()]
+        text = next((str(run_path(str(file))["broken_install_message"]()) for file in files if file.is_file()), "")
+        if not text:
+            raise
+        raise ConfigError(f"sphinx_torchrecorder: {text}") from error
     return setup_extension(app)
-
-
-def _damage() -> str:
-    """What happened to the package `torchrecorder`, told by a file of it that needs no other."""
-    from importlib.util import find_spec
-    from pathlib import Path
-    from runpy import run_path
-
-    package = find_spec("torchrecorder")
-    files = [Path(folder, "old.py") for folder in (package and package.submodule_search_locations) or ()]
-    return next((str(run_path(str(file))["damage"]()) for file in files if file.is_file()), "")

@@ -102,3 +102,30 @@ def test_record_is_a_function_and_recorder_a_module_whatever_is_imported_first(f
         "assert renderer.base.BaseRenderer is torchrecorder.BaseRenderer and nodes.OpNode"
     )
     assert "torch" in loaded_by(statement)
+
+
+def test_without_numpy_all_but_the_port_of_scio_works(tmp_path: Path) -> None:
+    """In this process's children and in theirs; torch itself warns, and works."""
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules.update(dict.fromkeys(['numpy', 'torchinfo']))")
+    (tmp_path / "bare.py").write_text(
+        "import sys\n"
+        "from torch import nn\n"
+        "assert sys.modules['numpy'] is None\n"
+        "def net(): return nn.Sequential(nn.Linear(3, 4), nn.ReLU())\n"
+    )
+    draw = "from torchrecorder.cli import main; assert main(['draw', 'bare.net', '--shape', '2,3']) == 0;"
+    live = "import bare, torchrecorder as t; assert 'Linear 3→4' in t.draw(bare.net(), shape=(2, 3)).text;"
+    port = "from torchrecorder.activations import Recorder; Recorder(bare.net(), input_size=(2, 3))"
+    done = subprocess.run(
+        [sys.executable, "-c", draw + live + port],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT / "core")))},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Linear 3→4" in done.stdout
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: torchrecorder.activations.Recorder needs torchinfo and numpy; "
+        "python -m pip install 'torchrecorder-docs[scio]' gives you both"
+    )

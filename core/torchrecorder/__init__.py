@@ -28,12 +28,14 @@ _HOMES = {
     "GraphvizRenderer": "torchrecorder.renderer.gv",
     "GraphvizStyler": "torchrecorder.renderer.gv",
     "Recorder": "torchrecorder.recorder",
-    "capture": "torchrecorder.recording",
+    "capture": "torchrecorder.recording.run",
     "draw": "torchrecorder.live",
     "make_dot": "torchrecorder.helpers",
     "record": "torchrecorder.helpers",
     "render_network": "torchrecorder.helpers",
 }
+
+_NEED_TORCH = {"Recorder", "capture", "draw", "helpers", "make_dot", "record", "recorder", "render_network"}
 
 _ROOMS = ("helpers", "nodes", "recorder", "renderer")
 """Modules that torchrecorder 1.0.3 loads at once, so that `torchrecorder.nodes` needs no import of its own."""
@@ -57,15 +59,31 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES and name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _NEED_TORCH:
+        _look_at_torch(name)
     try:
         found = import_module(f"{__name__}.{name}") if name in _ROOMS else getattr(import_module(_HOMES[name]), name)
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
+    except Exception as error:
+        if name not in _NEED_TORCH:
             raise
-        advice = "python -m pip install 'torchrecorder-docs[torch]', or a CPU build of torch, gives you one"
-        raise ImportError(f"torchrecorder.{name} needs torch, which this Python does not have; {advice}") from error
+        from torchrecorder.faults import failed_inside
+
+        raise failed_inside(f"torchrecorder.{name}", error, at_start=True) from error
     globals()[name] = found
     return found
+
+
+def _look_at_torch(name: str) -> None:
+    """Say what is wrong with torch, if anything is, and the command that puts it right."""
+    from torchrecorder.errors import TorchBroken, TorchTooOld
+    from torchrecorder.faults import torch_problem
+
+    problem = torch_problem(f"with torchrecorder.{name}")
+    if isinstance(problem, TorchBroken | TorchTooOld):
+        raise ImportError(f"{problem.summary()}; {problem.hint()}") from problem
+    if problem is not None:
+        advice = "python -m pip install 'torchrecorder-docs[torch]', or a CPU build of torch, gives you one"
+        raise ImportError(f"torchrecorder.{name} needs torch, which this Python does not have; {advice}")
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from torchrecorder.old import damage
+from torchrecorder.installation import broken_install_message
 
 
 def main() -> int:
@@ -12,9 +12,9 @@ def main() -> int:
     try:
         from torchrecorder.cli import main as run
     except ImportError:
-        if not (told := damage()):
+        if not (message := broken_install_message()):
             raise
-        print(f"torchrecorder: error: {told}", file=sys.stderr)
+        print(f"torchrecorder: error: {message}", file=sys.stderr)
         return 1
     return run()
 

@@ -2,7 +2,7 @@
 
     TorchRecorderError
     ├── OptionError(ValueError)          all problems of one directive, fence or command at once
-    ├── TargetError(ImportError)         the model cannot be had
+    ├── TargetError(ImportError)         the model cannot be found, imported or built
     │   ├── TargetNotFound               no such module or attribute; offers the near miss
     │   ├── TargetImportFailed           importing the model's module raised
     │   └── TargetBuildFailed            building the model raised, or gave something else
@@ -10,12 +10,16 @@
     ├── ForwardError(RuntimeError)       the forward raised; names the layer it happened in
     ├── WorkerError(RuntimeError)        the process that records could not do its job
     │   ├── TorchMissing                 its Python has no torch
+    │   │   ├── TorchBroken              importing it raises
+    │   │   └── TorchTooOld              older than the oldest that is supported
+    │   ├── WorkerNotStarted             it ended before it could record
     │   ├── WorkerTimeout                it took too long
-    │   └── WorkerCrashed                it died
+    │   ├── WorkerCrashed                it died
+    │   └── FailedInside                 torchrecorder's own code raised
     ├── EngineError(RuntimeError)        the layout engine failed
-    │   └── EngineNotFound               there is none
+    │   └── EngineNotFound               no layout engine is installed
     ├── OutOfDate(RuntimeError)          the model changed, and it cannot be recorded here
-    ├── CollectFailed(RuntimeError)      the requests of a documentation project cannot be had
+    ├── CollectFailed(RuntimeError)      the diagrams of a documentation project cannot be listed
     ├── ClusterFailed(RuntimeError)      a cluster that was to record cannot be used
     ├── NotDrawn                         requests are only collected, so nothing is drawn
     ├── StylerError(RuntimeError)        a user's styler cannot be used
@@ -28,18 +32,22 @@
         └── BadInputs(InputError, TypeError)
                                          the inputs of a classic recording cannot be made
 
-An error is built from facts, which stay readable as attributes; its sentence is made of them. `to_json` and
-`from_json` carry it through the worker's pipe, and pickling takes the same way.
+An error is its facts, which stay readable as attributes, and three templates that are filled with them: `_summary`,
+`_hint` and `_details`. A part in brackets, `[ ({origin})]`, is left out if a fact in it is empty; a fact of several
+lines is a tuple. `to_json` and `from_json` carry an error through the worker's pipe, and pickling takes the same way.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib.metadata
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-if TYPE_CHECKING:
-    from torchrecorder.graph import Graph
+_OPTIONAL_PART = re.compile(r"\[([^][]*)\]")
+_FACT = re.compile(r"\{(\w+)")
 
 
 @dataclass(eq=False)
@@ -47,23 +55,25 @@ class TorchRecorderError(Exception):
     """Base class; `kind` is the last part of the warning's name, `torchrecorder.<kind>`."""
 
     kind: ClassVar[str] = "error"
+    _summary: ClassVar[str] = ""
+    _hint: ClassVar[str] = ""
+    _details: ClassVar[str] = ""
 
     def __str__(self) -> str:
-        """What happened, then what to do next."""
         hint = self.hint()
         return f"{self.summary()}\n{hint}" if hint else self.summary()
 
     def summary(self) -> str:
         """What happened and where, in one sentence."""
-        return type(self).__name__
+        return self._filled(self._summary)
 
     def hint(self) -> str:
         """What to do next; empty where the summary says it."""
-        return ""
+        return self._filled(self._hint)
 
     def details(self) -> str:
         """What a person who debugs wants besides: a traceback or the tail of a log."""
-        return ""
+        return self._filled(self._details)
 
     def to_json(self) -> dict[str, Any]:
         """The error as plain data: its class name and its facts."""
@@ -79,21 +89,26 @@ class TorchRecorderError(Exception):
         """
         facts = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "type"}
         try:
-            return _by_name()[data["type"]](**facts)
+            return _classes()[data["type"]](**facts)
         except (KeyError, TypeError) as error:
             raise FormatError(what="an error message", reason=f"{type(error).__name__}: {error}") from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TorchRecorderError.from_json, (self.to_json(),)
 
+    def _filled(self, template: str) -> str:
+        facts = {f.name: getattr(self, f.name) for f in fields(self)}
+        # The brackets go before the facts come in, which may have brackets of their own.
+        template = _OPTIONAL_PART.sub(
+            lambda part: part[1] if all(facts[name] for name in _FACT.findall(part[1])) else "", template
+        )
+        return template.format_map({k: "\n".join(v) if isinstance(v, tuple) else v for k, v in facts.items()})
 
-def _by_name() -> dict[str, type[TorchRecorderError]]:
-    found: dict[str, type[TorchRecorderError]] = {}
-    pending = [TorchRecorderError]
-    while pending:
-        cls = pending.pop()
-        found[cls.__name__] = cls
-        pending += cls.__subclasses__()
+
+def _classes(base: type[TorchRecorderError] = TorchRecorderError) -> dict[str, type[TorchRecorderError]]:
+    found = {base.__name__: base}
+    for cls in base.__subclasses__():
+        found |= _classes(cls)
     return found
 
 
@@ -101,19 +116,16 @@ def _by_name() -> dict[str, type[TorchRecorderError]]:
 class OptionError(TorchRecorderError, ValueError):
     """Options that are unknown or have a bad value, all of them together."""
 
-    kind: ClassVar[str] = "option"
+    kind = "option"
+    _summary = "{problems}"
     problems: tuple[str, ...]
-
-    def summary(self) -> str:
-        """The problems, one in a line."""
-        return "\n".join(self.problems)
 
 
 @dataclass(eq=False)
 class TargetError(TorchRecorderError, ImportError):
-    """The model that a target names cannot be had."""
+    """The model that a target names cannot be found, imported or built."""
 
-    kind: ClassVar[str] = "target"
+    kind = "target"
     target: str
 
 
@@ -142,7 +154,10 @@ class TargetNotFound(TargetError):
 class TargetImportFailed(TargetError):
     """Importing the module of the target raised an exception."""
 
-    kind: ClassVar[str] = "import"
+    kind = "import"
+    _summary = "cannot import {module}: {cause}[ ({origin})]"
+    _hint = "{advice}"
+    _details = "{traceback}"
     module: str
     cause: str
     """The exception as `Type: message`."""
@@ -151,57 +166,31 @@ class TargetImportFailed(TargetError):
     advice: str = ""
     traceback: str = ""
 
-    def summary(self) -> str:
-        """The exception and where it was raised."""
-        where = f" ({self.origin})" if self.origin else ""
-        return f"cannot import {self.module}: {self.cause}{where}"
-
-    def hint(self) -> str:
-        """Advice for a failure that is well known."""
-        return self.advice
-
-    def details(self) -> str:
-        """The traceback."""
-        return self.traceback
-
 
 @dataclass(eq=False)
 class TargetBuildFailed(TargetError):
     """The target exists but gives no module."""
 
-    kind: ClassVar[str] = "build"
+    kind = "build"
+    _summary = "cannot build {target}: {cause}[ ({origin})]"
+    _hint = "{advice}"
+    _details = "{traceback}"
     cause: str
     origin: str = ""
     advice: str = ""
     traceback: str = ""
-
-    def summary(self) -> str:
-        """What building the model gave instead."""
-        where = f" ({self.origin})" if self.origin else ""
-        return f"cannot build {self.target}: {self.cause}{where}"
-
-    def hint(self) -> str:
-        """How the target should be written."""
-        return self.advice
-
-    def details(self) -> str:
-        """The traceback."""
-        return self.traceback
 
 
 @dataclass(eq=False)
 class InputError(TorchRecorderError, ValueError):
     """The forward's inputs cannot be made from what was given."""
 
-    kind: ClassVar[str] = "inputs"
+    kind = "inputs"
+    _summary = "{reason}"
     reason: str
     advice: str = ""
     tried: tuple[str, ...] = ()
     """The guesses that were tried, each with the reason why it was given up."""
-
-    def summary(self) -> str:
-        """Why there is no input."""
-        return self.reason
 
     def hint(self) -> str:
         """The advice, then the guesses."""
@@ -212,7 +201,10 @@ class InputError(TorchRecorderError, ValueError):
 class ForwardError(TorchRecorderError, RuntimeError):
     """The model's forward raised an exception."""
 
-    kind: ClassVar[str] = "forward"
+    kind = "forward"
+    _summary = "the forward of {model} failed[ in layer {layer}][ called with {shapes}]: {cause}[ ({origin})]"
+    _hint = "{advice}"
+    _details = "{traceback}"
     model: str
     cause: str
     """The exception as `Type: message`."""
@@ -225,30 +217,15 @@ class ForwardError(TorchRecorderError, RuntimeError):
     advice: str = ""
     traceback: str = ""
 
-    graph: Graph | None = field(default=None, init=False, repr=False)
-    """What had been recorded when the forward raised; no part of the JSON."""
-
-    def summary(self) -> str:
-        """The exception and the layer it was raised in."""
-        layer = f" in layer {self.layer}" if self.layer else ""
-        shapes = f" called with {self.shapes}" if self.shapes else ""
-        where = f" ({self.origin})" if self.origin else ""
-        return f"the forward of {self.model} failed{layer}{shapes}: {self.cause}{where}"
-
-    def hint(self) -> str:
-        """Another way to run it, if there is one."""
-        return self.advice
-
-    def details(self) -> str:
-        """The traceback."""
-        return self.traceback
+    graph: Any = field(default=None, init=False, repr=False)  # a Graph; that module imports this one for its own errors
+    """The `torchrecorder.graph.Graph` of what ran before the forward raised, or None; no part of the JSON."""
 
 
 @dataclass(eq=False)
 class WorkerError(TorchRecorderError, RuntimeError):
     """The process that records could not do its job."""
 
-    kind: ClassVar[str] = "worker"
+    kind = "worker"
     target: str
 
 
@@ -256,90 +233,115 @@ class WorkerError(TorchRecorderError, RuntimeError):
 class TorchMissing(WorkerError):
     """The Python that records has no torch."""
 
+    _summary = "cannot record {target}: {python} cannot import torch[ ({cause})]"
+    _hint = (
+        "install torch there, {python} -m pip install torch (a CPU build is enough), name another Python with"
+        " the option `python`, or build with a cache made on a machine that has it"
+    )
     python: str
     cause: str = ""
 
-    def summary(self) -> str:
-        """Which Python lacks torch."""
-        cause = f" ({self.cause})" if self.cause else ""
-        return f"cannot record {self.target}: {self.python} cannot import torch{cause}"
+
+@dataclass(eq=False)
+class TorchBroken(TorchMissing):
+    """The Python that records has a torch whose import raises."""
+
+    _hint = "{python} -m pip install --force-reinstall torch repairs it"
+
+
+@dataclass(eq=False)
+class TorchTooOld(TorchMissing):
+    """The Python that records has a torch that is older than the oldest that is supported."""
+
+    _summary = "cannot record {target}: {python} has torch {version}, older than {oldest}"
+    _hint = "{python} -m pip install 'torch>={oldest}' installs one that is supported"
+    version: str = ""
+    oldest: str = ""
+
+
+@dataclass(eq=False)
+class WorkerNotStarted(WorkerError):
+    """The process that records ended before it could say which torch it has."""
+
+    _summary = "cannot record {target}: {python} ended before it could record: {how}"
+    _details = "{log}"
+    python: str
+    how: str
+    log: str = ""
+
+
+@dataclass(eq=False)
+class FailedInside(WorkerError):
+    """torchrecorder's own code raised an exception, not the user's."""
+
+    _summary = "cannot record {target}: torchrecorder failed inside[, with torch {torch}]: {cause}[ ({origin})]"
+    _details = "{traceback}"
+    cause: str
+    """The exception as `Type: message`."""
+    origin: str = ""
+    """`file:line` of the innermost frame of torchrecorder."""
+    torch: str = ""
+    """The version of torch; empty before it is imported."""
+    traceback: str = ""
+    at_start: bool = False
+    """Whether nothing at all can be recorded, and not only this target."""
 
     def hint(self) -> str:
-        """The three ways out."""
-        return (
-            "install torch there (a CPU build is enough), name another Python with the option `python`,"
-            " or build with a cache made on a machine that has it"
-        )
+        """Where to report it: the issue tracker that the distribution's metadata names, if it names one."""
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            for link in importlib.metadata.metadata("torchrecorder-docs").get_all("Project-URL") or []:
+                label, _, address = link.partition(", ")
+                if label.lower() in ("issues", "issue tracker", "bug tracker"):
+                    return f"please report it: {address}"
+        return "please report it"
 
 
 @dataclass(eq=False)
 class WorkerTimeout(WorkerError):
     """The recording took longer than its time-out."""
 
+    _summary = "recording {target} took longer than {timeout_s:g} s and was stopped"
+    _hint = "a larger `timeout` gives it more time"
+    _details = "{log}"
     timeout_s: float
     log: str = ""
-
-    def summary(self) -> str:
-        """The limit that was reached."""
-        return f"recording {self.target} took longer than {self.timeout_s:g} s and was stopped"
-
-    def hint(self) -> str:
-        """How to allow more."""
-        return "a larger `timeout` gives it more time"
-
-    def details(self) -> str:
-        """The last lines it printed."""
-        return self.log
 
 
 @dataclass(eq=False)
 class WorkerCrashed(WorkerError):
     """The recording process died without an answer."""
 
+    _summary = "recording {target} ended its process: {how}"
+    _details = "{log}"
     how: str
     """`exit status 3`, `signal SIGSEGV`, …."""
     log: str = ""
-
-    def summary(self) -> str:
-        """How it died."""
-        return f"recording {self.target} ended its process: {self.how}"
-
-    def details(self) -> str:
-        """The last lines it printed."""
-        return self.log
 
 
 @dataclass(eq=False)
 class EngineError(TorchRecorderError, RuntimeError):
     """The layout engine failed on a picture."""
 
-    kind: ClassVar[str] = "engine"
+    kind = "engine"
+    _summary = "layout engine {engine} failed: {reason}"
     engine: str
     reason: str
-
-    def summary(self) -> str:
-        """Which engine failed, and why."""
-        return f"layout engine {self.engine} failed: {self.reason}"
 
 
 @dataclass(eq=False)
 class EngineNotFound(EngineError):
     """No layout engine is installed where one was looked for."""
 
-    def summary(self) -> str:
-        """Which engine is missing."""
-        return f"no layout engine: {self.reason}"
-
-    def hint(self) -> str:
-        """The command that installs one."""
-        return "python -m pip install graphviz-pure installs one that needs nothing else"
+    _summary = "no layout engine: {reason}"
+    _hint = "python -m pip install graphviz-pure installs one that needs nothing else"
 
 
 @dataclass(eq=False)
 class OutOfDate(TorchRecorderError, RuntimeError):
-    """What a kept diagram depended on has changed, and there is no torch to record it again."""
+    """What a cached diagram depended on has changed, and torch is missing to record it again."""
 
-    kind: ClassVar[str] = "stale"
+    kind = "stale"
+    _hint = "record it on a machine that has torch: torchrecorder update"
     target: str
     reasons: tuple[str, ...]
     """What changed, each in a few words."""
@@ -347,132 +349,96 @@ class OutOfDate(TorchRecorderError, RuntimeError):
     """Whether the build is to fail, as its settings say."""
 
     def summary(self) -> str:
-        """What changed."""
+        """The first three changes, and how many more there are."""
         more = f" and {len(self.reasons) - 3} more" if len(self.reasons) > 3 else ""
         return f"the diagram of {self.target} is out of date: {'; '.join(self.reasons[:3])}{more}"
-
-    def hint(self) -> str:
-        """Who can mend it."""
-        return "record it on a machine that has torch: torchrecorder update"
 
 
 @dataclass(eq=False)
 class CollectFailed(TorchRecorderError, RuntimeError):
-    """The requests of a documentation project cannot be had."""
+    """The diagrams that a documentation project asks for cannot be listed."""
 
-    kind: ClassVar[str] = "collect"
+    kind = "collect"
+    _summary = "cannot find the diagrams of {docs}: {reason}"
     docs: str
     reason: str
-
-    def summary(self) -> str:
-        """Which project, and what its tool said."""
-        return f"cannot find the diagrams of {self.docs}: {self.reason}"
 
 
 @dataclass(eq=False)
 class ClusterFailed(TorchRecorderError, RuntimeError):
     """A cluster that was to record cannot be used."""
 
-    kind: ClassVar[str] = "cluster"
+    kind = "cluster"
+    _summary = "cannot record on the dask cluster {address}: {reason}"
+    _hint = "{advice}"
     address: str
     reason: str
     advice: str
-
-    def summary(self) -> str:
-        """Which cluster, and why."""
-        return f"cannot record on the dask cluster {self.address}: {self.reason}"
-
-    def hint(self) -> str:
-        """What to do about it."""
-        return self.advice
 
 
 @dataclass(eq=False)
 class NotDrawn(TorchRecorderError):
     """Requests are only collected."""
 
-    def summary(self) -> str:
-        """Why there is no diagram."""
-        return "nothing is drawn while requests are collected"
+    _summary = "nothing is drawn while requests are collected"
 
 
 @dataclass(eq=False)
 class StylerError(TorchRecorderError, RuntimeError):
-    """A user's styler is not there, raised, took too long, or said what cannot be drawn."""
+    """A user's styler does not exist, raised, took too long, or gave what cannot be drawn."""
 
-    kind: ClassVar[str] = "styler"
+    kind = "styler"
+    _summary = "styler {styler}: {problems}"
+    _details = "{trace}"
     styler: str
     """Its dotted name, or its class."""
     problems: tuple[str, ...]
     trace: str = ""
     """The traceback of the user's code, if it raised."""
 
-    def summary(self) -> str:
-        """The problems, one in a line."""
-        return f"styler {self.styler}: " + "\n".join(self.problems)
-
-    def details(self) -> str:
-        """The traceback of the user's code."""
-        return self.trace
-
 
 @dataclass(eq=False)
 class FormatError(TorchRecorderError, ValueError):
     """Stored data cannot be read."""
 
-    kind: ClassVar[str] = "cache"
+    kind = "cache"
+    _summary = "cannot read {what}: {reason}"
     what: str
     reason: str
-
-    def summary(self) -> str:
-        """What could not be read, and why."""
-        return f"cannot read {self.what}: {self.reason}"
 
 
 @dataclass(eq=False)
 class RecorderError(TorchRecorderError):
     """A classic `Recorder` was given what it cannot keep."""
 
-    kind: ClassVar[str] = "recorder"
+    kind = "recorder"
 
 
 @dataclass(eq=False)
 class NotRecordable(RecorderError, RuntimeError):
-    """Neither a module nor a tensor nor an operation."""
+    """Neither a module nor a tensor nor an operation; in the words of torchrecorder 1.0.3."""
 
+    _summary = "Cannot create node for {what}"
+    _hint = "a node is made for a module, a tensor, a parameter or the grad_fn of a tensor"
     what: str
-
-    def summary(self) -> str:
-        """What was given, in the words of torchrecorder 1.0.3."""
-        return f"Cannot create node for {self.what}"
-
-    def hint(self) -> str:
-        """What can be recorded."""
-        return "a node is made for a module, a tensor, a parameter or the grad_fn of a tensor"
 
 
 @dataclass(eq=False)
 class NotRecorded(RecorderError, KeyError):
     """Something is referred to that was not recorded before."""
 
+    _summary = "this {what} was not recorded, so nothing can point to it"
     what: str
     """Its type."""
-
-    def summary(self) -> str:
-        """What is missing."""
-        return f"this {self.what} was not recorded, so nothing can point to it"
 
 
 @dataclass(eq=False)
 class NothingToConnect(RecorderError, AssertionError):
-    """An edge has no end."""
+    """An edge has no end; in the words of torchrecorder 1.0.3."""
 
+    _summary = "Cannot draw edge involving({tail}, {head})"
     tail: str
     head: str
-
-    def summary(self) -> str:
-        """Which end is missing, in the words of torchrecorder 1.0.3."""
-        return f"Cannot draw edge involving({self.tail}, {self.head})"
 
 
 @dataclass(eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
-from torchrecorder.classic.inputs import arguments_of
+from torchrecorder.errors import BadInputs
 from torchrecorder.recorder import Recorder
-from torchrecorder.running import named_tensors
-from torchrecorder.running.keep import kept
-from torchrecorder.running.preserve import undisturbed
+from torchrecorder.running.facts import forward_parameters
+from torchrecorder.running.nested import named_tensors
+from torchrecorder.running.restore import restored
 
 if TYPE_CHECKING:
     from graphviz import Digraph
@@ -53,10 +55,9 @@ def render_network(
     Raises:
         BadInputs: The inputs cannot be made (a ValueError and a TypeError).
     """
-    with kept(net):
+    with restored(net, mode="train"):
         if not any(parameter.is_meta for parameter in net.parameters()):
-            net.cpu()
-        net.train()
+            net.cpu()  # not `device=`: it also moves what modules hold beside parameters and buffers
         rec = record(net, name, input_shapes, input_data)
     graph = make_dot(rec, render_depth, **styler_args)
     graph.format = fmt
@@ -84,40 +85,60 @@ def record(net: nn.Module, name: str, input_shapes: Shapes, input_data: Any = No
     Raises:
         BadInputs: The inputs cannot be made (a ValueError and a TypeError).
     """
-    args = arguments_of(net, input_shapes, input_data)
+    args = _arguments(net, input_shapes, input_data)
     is_single = isinstance(input_shapes, tuple) if input_data is None else isinstance(input_data, Tensor)
-    return record_call(net, name, args, {}, is_single=is_single)
-
-
-def record_call(
-    net: nn.Module,
-    name: str,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    *,
-    is_single: bool,
-    seed: int | None = None,
-) -> Recorder:
-    """Record one call of a network.
-
-    Args:
-        net: The network.
-        name: Its name.
-        args: Positional arguments.
-        kwargs: Keyword arguments.
-        is_single: Whether the only tensor is called `Input`, without a number.
-        seed: For the random numbers that the forward draws; None: they are drawn from where they are.
-    """
     rec = Recorder()
-    with undisturbed(seed), kept(net):
-        run_recorded(rec, net, name, args, kwargs, is_single=is_single)
+    with restored(net):
+        run_recorded(rec, net, name, args, {}, is_single=is_single)
     return rec
+
+
+_HOW = "a tuple is the shape of a single input, a list of tuples those of several; or give `input_data`"
+
+
+def _arguments(net: nn.Module, input_shapes: Any, input_data: Any) -> tuple[Any, ...]:
+    """The data; without it normal numbers of the given shapes, on the device and of the type of the parameters."""
+    if input_data is not None:
+        if type(input_data) is tuple:
+            return input_data
+        return tuple(input_data) if type(input_data) is list and _takes(net, len(input_data)) else (input_data,)
+    if input_shapes is None:
+        raise BadInputs("neither input_shapes nor input_data is given", _HOW)
+    shapes = [input_shapes] if isinstance(input_shapes, tuple) else input_shapes
+    if not isinstance(shapes, list) or not all(
+        isinstance(shape, (tuple, list)) and all(type(n) is int and n >= 0 for n in shape) for shape in shapes
+    ):
+        raise BadInputs(f"{input_shapes!r} is not a shape or a list of shapes", _HOW)
+    # Not `recording.inputs.make_tensor`, which lies above this module and makes tensors on the CPU.
+    generator = torch.Generator().manual_seed(0)
+    found = next((p for p in net.parameters() if p.is_floating_point() and not is_lazy(p)), None)
+    device, dtype = (found.device, found.dtype) if found is not None else (torch.device("cpu"), torch.float32)
+    return tuple(torch.randn(tuple(shape), generator=generator).to(device=device, dtype=dtype) for shape in shapes)
+
+
+def _takes(net: nn.Module, number: int) -> bool:
+    """Whether the forward can be called with so many arguments, as far as can be known."""
+    parameters = forward_parameters(net)
+    try:
+        inspect.Signature(parameters).bind(*range(number))
+    except TypeError:
+        return not parameters
+    return True
 
 
 def run_recorded(
     rec: Recorder, net: nn.Module, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, is_single: bool
 ) -> None:
-    """Record one call of a network, which may change it; see `record_call`. What `rec` has got stays after an error."""
+    """Record one call of a network, which may change it. What `rec` has got stays after an error.
+
+    Args:
+        rec: A new recorder.
+        net: The network.
+        name: Its name.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+        is_single: Whether the only tensor is called `Input`, without a number.
+    """
     with ExitStack() as stack:
         stack.callback(rec.remove_hooks)
         stack.enter_context(torch.inference_mode(False))

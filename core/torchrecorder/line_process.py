@@ -7,6 +7,7 @@ import json
 import os
 import queue
 import signal
+import site
 import subprocess
 import sys
 import threading
@@ -130,3 +131,14 @@ def _kill_session(leader: int) -> None:
             _, _, facts = file.read_bytes().rpartition(b")")  # the name before it may hold anything
             if int(facts.split()[3]) == leader:
                 os.kill(int(file.parent.name), signal.SIGKILL)
+
+
+def import_path(own: str) -> str:
+    """`PYTHONPATH` for a process that has to find torchrecorder in a folder.
+
+    What stands there comes before Python's own library. So site-packages, where the process looks anyway, is left out:
+    a backport that an old package has installed, such as `dataclasses`, would take the place of the real module.
+    """
+    looked_in = map(os.path.realpath, site.getsitepackages())
+    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return os.pathsep.join([*([] if own in looked_in else [own]), *given])

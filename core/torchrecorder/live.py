@@ -13,9 +13,9 @@ from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
 from torchrecorder.page import Diagram
-from torchrecorder.recording import capture
-from torchrecorder.recording.arguments import Arguments, as_arguments
 from torchrecorder.recording.inputs import make_inputs
+from torchrecorder.recording.run import capture
+from torchrecorder.recording.target import Arguments, as_arguments
 from torchrecorder.request import read_drawing, shapes_from
 
 if TYPE_CHECKING:

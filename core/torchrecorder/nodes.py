@@ -5,7 +5,22 @@ They hold live objects but know nothing of torch, so that renderers can be writt
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Set
+from typing import Any, Protocol
+
+
+class RecordedNodes(Protocol):
+    """What a renderer reads of a recording."""
+
+    @property
+    def nodes(self) -> Mapping[Any, BaseNode]:
+        """The node of each recorded thing; `nodes[None]` is the scope around the model."""
+        ...
+
+    @property
+    def edges(self) -> Set[tuple[Any, Any]]:
+        """Pairs of recorded things."""
+        ...
 
 
 class BaseNode:

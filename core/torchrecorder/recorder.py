@@ -8,22 +8,18 @@ known of a result, edges lead from the inputs of a module through it to that res
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from torchrecorder.classic.calls import CallLog
 from torchrecorder.classic.hooks import Before, backhook, posthook, prehook
-from torchrecorder.classic.known import Known
-from torchrecorder.classic.steps import Step, Steps
+from torchrecorder.classic.recording import ClassicRecording
 from torchrecorder.classic.to_graph import to_graph
 from torchrecorder.classic.walk import leaf_dummy, op_acc, param_acc, tensor_acc
-from torchrecorder.errors import NothingToConnect, NotRecordable, NotRecorded
 from torchrecorder.graph import Graph
-from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNode
+from torchrecorder.nodes import LayerNode
 from torchrecorder.running.handles import Handle
 
 __all__ = [
@@ -38,7 +34,7 @@ __all__ = [
 ]
 
 
-class Recorder:
+class Recorder(ClassicRecording):
     """Record and store execution graph information. Not thread-safe; one forward per recorder.
 
     Attributes:
@@ -49,13 +45,7 @@ class Recorder:
     """
 
     def __init__(self) -> None:
-        self.nodes: OrderedDict[Any, BaseNode] = OrderedDict({None: BaseNode("ContextDummy")})
-        self.fn_set: set[Any] = {None}
-        self.fn_types: dict[str, int] = {}
-        self.edges: set[tuple[Any, Any]] = set()
-        self.calls = CallLog()
-        self._known = Known(self.nodes)
-        self.steps = Steps(self._known)
+        super().__init__()
         self._hooked: dict[nn.Module, tuple[Handle, Handle]] = {}
 
     def add_node(self, net: Any, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
@@ -71,60 +61,14 @@ class Recorder:
             NotRecordable: It is none of these (a RuntimeError).
             NotRecorded: There is no node of `parent` (a KeyError).
         """
-        kind = _node_class(net)
-        scope = self.nodes.get(parent)
-        if scope is None:
-            raise NotRecorded(what=type(parent).__name__)
-        node = kind(self._name(net, depth, name), net, depth, parent)
+        super().add_node(net, depth, parent, name)
+        node = self.nodes[net]
         if isinstance(node, LayerNode):
-            self._hook(net, node)
-        self.nodes[net] = node
-        self.fn_set.add(net)
-        if kind is OpNode:
-            self.calls.note(node)
-        elif kind is not LayerNode:
-            self._known.see(net)
-        if isinstance(scope, LayerNode):
-            scope.subnets.add(net)
-
-    def _hook(self, net: nn.Module, node: LayerNode) -> None:
-        """Put the two hooks on a module, in place of those that this recorder has put there before."""
-        for handle in self._hooked.pop(net, ()):
-            handle.remove()
-        node.pre = net.register_forward_pre_hook(Before(prehook, rec=self, node=node), with_kwargs=True)
-        node.post = net.register_forward_hook(partial(posthook, rec=self, node=node))
-        self._hooked[net] = (node.pre, node.post)
-
-    def add_dummy(self, dummy: Any, fn: Any) -> None:
-        """Let `dummy` point to the node of `fn`, instead of creating a separate one.
-
-        Args:
-            dummy: A tensor or operation that should not be recorded itself.
-            fn: A recorded object that will be connected to further operations.
-
-        Raises:
-            NotRecorded: There is no node of `fn` (a KeyError).
-        """
-        if fn not in self.nodes:
-            raise NotRecorded(what=type(fn).__name__)
-        self.point(dummy, self.nodes[fn])
-
-    def point(self, dummy: Any, node: BaseNode) -> None:
-        """Let `dummy` point to a node; see `add_dummy`."""
-        self.nodes[dummy] = node
-        self.fn_set.add(dummy)
-        if isinstance(dummy, Tensor):
-            self._known.see(dummy)
-
-    def add_edge(self, _from: Any, _to: Any) -> None:
-        """Construct an edge between two `fn`s.
-
-        Raises:
-            NothingToConnect: One of them is None (an AssertionError).
-        """
-        if _from is None or _to is None:
-            raise NothingToConnect(tail=type(_from).__name__, head=type(_to).__name__)
-        self.edges.add((_from, _to))
+            for handle in self._hooked.pop(net, ()):  # those that this recorder has put on before
+                handle.remove()
+            node.pre = net.register_forward_pre_hook(Before(prehook, rec=self, node=node), with_kwargs=True)
+            node.post = net.register_forward_hook(partial(posthook, rec=self, node=node))
+            self._hooked[net] = (node.pre, node.post)
 
     def register_hooks(self, net: nn.Module, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
         """Register the hooks on a module and all modules in it: partial versions of `prehook` and `posthook`.
@@ -153,27 +97,3 @@ class Recorder:
     def to_graph(self) -> Graph:
         """The recording as plain data, for `Graph.from_recorder`."""
         return to_graph(self)
-
-    def node_of(self, tensor: Tensor) -> TensorNode | None:
-        """The node of a tensor, or of what it is a dummy of; None if it is new or was written to since."""
-        return self._known.node_of(tensor)
-
-    def _name(self, net: Any, depth: int, name: str | None) -> str:
-        kind = net.name if type(net) is Step else type(net).__name__
-        count = self.fn_types[kind] = self.fn_types.get(kind, 0) + 1
-        if name is None:
-            return kind if count == 1 else f"{kind}-{count}"
-        return f"{name}\n({kind})" if depth > 0 and isinstance(net, nn.Module) else name
-
-
-def _node_class(fn: Any) -> type[BaseNode]:
-    kind = type(fn)
-    if kind is Tensor:  # the most frequent by far, and asking whether it is a Parameter takes long
-        return TensorNode
-    if isinstance(fn, Tensor):
-        return ParamNode if kind is nn.Parameter or isinstance(fn, nn.Parameter) else TensorNode
-    if isinstance(fn, nn.Module):
-        return LayerNode
-    if kind is Step or (hasattr(fn, "next_functions") and not isinstance(fn, type)):
-        return OpNode
-    raise NotRecordable(what=str(fn)[:200])

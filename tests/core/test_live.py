@@ -112,9 +112,9 @@ def test_the_graph_is_plain_data() -> None:
 def test_wrong_options() -> None:
     with pytest.raises(OptionError, match="shape and inputs both"):
         torchrecorder.draw(Net(), shape=(1, 3), inputs=torch.ones(1, 3))
-    with pytest.raises(OptionError, match="shape: 'a' in '1,a' is no size"):
+    with pytest.raises(OptionError, match="shape: 'a' in '1,a' is not a valid size"):
         torchrecorder.draw(Net(), shape="1,a")
-    with pytest.raises(OptionError, match="depth: '-1' is no depth"):
+    with pytest.raises(OptionError, match="depth: '-1' is not a valid depth"):
         torchrecorder.draw(Net(), shape=(1, 3), depth=-1)
     with pytest.raises(OptionError, match="did you mean head"):
         torchrecorder.draw(Net(), shape=(1, 3), focus="heat")

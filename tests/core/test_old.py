@@ -1,4 +1,4 @@
-"""torchrecorder 1.0.3 installed over this package: whatever is started says so, and how it is mended."""
+"""torchrecorder 1.0.3 installed over this package: whatever is started says so, and how to repair it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_sphinx(packages: Path, tmp_path: Path) -> None:
     assert done.returncode
     assert "Configuration error" in done.stderr
     assert says_it(done.stderr)
-    assert "REVISION" not in done.stderr, "nobody is shown where the import failed"
+    assert "REVISION" not in done.stderr, "no traceback of the import is shown"
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ def test_files_that_went_with_the_old_one(packages: Path, tmp_path: Path) -> Non
     shutil.copytree(packages / "torchrecorder", tmp_path / "torchrecorder")
     for name in OLD:
         (tmp_path / name).unlink(missing_ok=True)
-    told = run_path(str(tmp_path / "torchrecorder" / "old.py"))["damage"]()
-    assert told.startswith("files of torchrecorder-docs are missing")
-    assert "renderer/gv.py" in told
-    assert told.endswith("python -m pip install --force-reinstall --no-deps torchrecorder-docs")
+    message = run_path(str(tmp_path / "torchrecorder" / "installation.py"))["broken_install_message"]()
+    assert message.startswith("files of torchrecorder-docs are missing")
+    assert "renderer/gv.py" in message
+    assert message.endswith("python -m pip install --force-reinstall --no-deps torchrecorder-docs")
 
 
 def test_nothing_is_said_where_nothing_is_wrong() -> None:
-    assert run_path(str(ROOT / "core" / "torchrecorder" / "old.py"))["damage"]() == ""
+    assert run_path(str(ROOT / "core" / "torchrecorder" / "installation.py"))["broken_install_message"]() == ""

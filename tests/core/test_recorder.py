@@ -88,6 +88,8 @@ CASES: dict[str, tuple[Callable[[], nn.Module], Any]] = {
     "same twice": (lambda: Net(lambda net, x: [x.relu()] * 2), X),
     "bool": (lambda: Net(lambda net, x: x > 0), X),
     "scalar": (lambda: Net(lambda net, x: net.a(x).sum(), **linears()), X),
+    "vmap": (lambda: Net(lambda net, x: torch.cos(torch.vmap(net.a)(x)), **linears()), X),
+    "jvp": (lambda: Net(lambda net, x: torch.func.jvp(net.a, (x,), (torch.ones_like(x),))[0] + 1, **linears()), X),
     "nested": (
         lambda: Net(lambda net, x: net.n([x, {"key": net.a(x)}], None, 3, pair=Pair(x)), n=Nested(), **linears()),
         X,
@@ -95,6 +97,7 @@ CASES: dict[str, tuple[Callable[[], nn.Module], Any]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script")  # torch.func.jvp uses it
 @pytest.mark.parametrize("case", CASES)
 def test_inputs_reach_outputs_and_every_depth_is_drawn(case: str) -> None:
     make, data = CASES[case]
@@ -110,6 +113,7 @@ def test_inputs_reach_outputs_and_every_depth_is_drawn(case: str) -> None:
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in net.modules())
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script")
 @pytest.mark.parametrize("case", CASES)
 def test_becomes_a_valid_graph(case: str) -> None:
     make, data = CASES[case]

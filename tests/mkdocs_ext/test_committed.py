@@ -93,7 +93,9 @@ def test_a_cache_among_the_pages(site: Site) -> None:
 
 def test_a_memory_that_is_none_is_an_error_of_the_configuration(site: Site) -> None:
     site.settings["memory"] = "much"
-    with pytest.raises(ConfigurationError, match="torchrecorder: memory: 'much' is no amount: write 16G"):
+    with pytest.raises(
+        ConfigurationError, match="torchrecorder: memory: 'much' is not a valid amount of memory: write 16G"
+    ):
         site.plugin.on_config(site.config())
 
 

@@ -531,7 +531,7 @@ def test_torchinfo_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("torchinfo", "torchinfo.torchinfo"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(
-        ImportError, match=r"needs torchinfo and numpy; python -m pip install 'torchrecorder-docs\[torch\]'"
+        ImportError, match=r"needs torchinfo and numpy; python -m pip install 'torchrecorder-docs\[scio\]'"
     ):
         Recorder(toy(), input_size=(1, 5))
 
@@ -552,40 +552,66 @@ def test_making_a_recorder_disturbs_nothing() -> None:
     assert all(torch.equal(value, state[name]) for name, value in net.state_dict().items())
 
 
-def test_shared_modules_stand_where_they_are_called() -> None:
+def test_the_network_goes_to_the_device_that_is_asked_for() -> None:
+    net = Sequential(Linear(4, 4), nn.BatchNorm1d(4))
+    Recorder(net, input_size=(3, 4), device="meta")
+    assert {tensor.device.type for tensor in (*net.parameters(), *net.buffers())} == {"meta"}
+
+
+class Skipping(nn.Module):
+    """Calls the layers of a list, one of which it has under another name too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = Linear(4, 4)
+        self.many = nn.ModuleList([self.a, Linear(4, 4)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in (self.a, *self.many):
+            x = layer(x)
+        return x
+
+
+def two_blocks() -> Sequential:
     shared = Linear(4, 4)
-    net = Sequential(Block(shared), Block(shared), Linear(4, 4))
+    return Sequential(Block(shared), Block(shared), Linear(4, 4))
+
+
+@pytest.mark.parametrize("make", [two_blocks, Skipping, lambda: Again(), lambda: Sequential(*[Linear(4, 4)] * 2)])
+def test_rows_are_torchinfos(make: Callable[[], nn.Module]) -> None:
+    net = make()
+    size = (3, 3) if isinstance(net, Again) else (1, 4)
+    torchinfo = pytest.importorskip("torchinfo")
+    columns = ("input_size", "output_size", "num_params", "params_percent")
+    options: dict[str, Any] = {"depth": float("inf"), "row_settings": ("var_names", "depth"), "verbose": 0}
+    table = torchinfo.summary(net, input_size=size, col_names=columns, **options)
+    mine = Recorder(net, input_size=size, force_static_flow=False).summary
+    assert str(mine) == str(table)
+    assert [vars(row)["executed"] for row in mine.summary_list] == [row.executed for row in table.summary_list]
+
+
+def test_a_row_without_shapes_shifts_no_label() -> None:
+    net = two_blocks()
     rnet = Recorder(net, input_size=(1, 4))
-    rows = [line.split()[:3] for line in repr(rnet).splitlines() if re.search(r": \d+-\d+", line)]
-    assert [row[-1] for row in rows if row[0] != "│"] == ["1-1", "1-2", "1-3"]
-    assert [row[-1] for row in rows if row[0] == "│"] == ["(inner):", "(inner):"]
-    assert "Total params: 40\n" in repr(rnet)
-    assert "-" not in "".join(re.findall(r"\S+%", repr(rnet)))
-    rnet.record((2, 1), (2, 2), (1, 2))
+    labels = re.findall(r"(\d-\d) +(\S+)", repr(rnet))
+    assert labels == [("1-1", "[1,"), ("1-2", "--"), ("2-1", "[1,"), ("1-3", "[1,"), ("2-2", "[1,"), ("1-4", "[1,")]
+    rnet.record((1, 1), (2, 1), (1, 3), (2, 2), (1, 4))
     x = torch.rand(1, 4)
-    rnet(x)
-    assert torch.equal(rnet.activations[(2, 1)], shared(x))
-    assert torch.equal(rnet.activations[(2, 2)], shared(shared(x)))
-    assert rnet.activations[(1, 2)] is rnet.activations[(2, 2)]
+    out = rnet(x)
+    once, twice = net[0](x), net[1](net[0](x))
+    expected = {(2, 1): once, (1, 1): once, (2, 2): twice, (1, 3): twice, (1, 4): out}
+    assert list(rnet.activations) == list(expected)
+    assert all(torch.equal(rnet.activations[label], value) for label, value in expected.items())
 
 
 def test_a_shared_module_in_containers_that_are_not_called() -> None:
-    class Net(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.a = Linear(4, 4)
-            self.many = nn.ModuleList([self.a, Linear(4, 4)])
-
-        def forward(self, x: Tensor) -> Tensor:
-            for layer in (self.a, *self.many):
-                x = layer(x)
-            return x
-
-    rnet = Recorder(Net(), input_size=(1, 4))
-    assert "Total params: 40\n" in repr(rnet)
-    rnet.record((0, 1), (1, 1), (2, 2))
+    net = Skipping()
+    rnet = Recorder(net, input_size=(1, 4))
+    labels = rnet.record_seqs[net.a]
+    rnet.record((0, 1), *(label for label, _ in labels))
     out = rnet(torch.rand(1, 4))
-    assert rnet.activations[(2, 2)] is out
+    assert len(labels) == 2
+    assert rnet.activations[(0, 1)] is out
 
 
 # ---- small functions -------------------------------------------------------------------------------------------------

@@ -370,6 +370,7 @@ class TestInputs:
                 validate_user_params(net, torch.ones(1), None, depth, None, None)
 
     @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+    @pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning")
     def test_warnings(self) -> None:
         net, half = nn.ReLU(), [torch.float16]
         with pytest.warns(UserWarning, match="Half precision is not supported on cpu"):

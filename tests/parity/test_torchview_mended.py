@@ -49,6 +49,15 @@ def test_outputs_in_dataclasses_and_namespaces() -> None:
         assert "output-tensor" in source
 
 
+def test_inputs_in_dataclasses_and_namespaces() -> None:
+    from types import SimpleNamespace
+
+    for wrap in (Output, lambda x: SimpleNamespace(value=x)):
+        net = Doing(lambda net, given: net.linear(given.value))
+        source = draw_graph(net, input_data=[wrap(torch.ones(1, 2))], device="cpu").visual_graph.source
+        assert source.count(" -> ") == 2
+
+
 def test_a_generator_output_stays_whole() -> None:
     kept: list[Iterator[Tensor]] = []
 
@@ -267,3 +276,18 @@ def test_each_deviation_has_its_reason() -> None:
     seed = ports["torchview"]
     assert (seed["version"], seed["licence"]) == ("0.2.7", "MIT")
     assert all(deviation["name"] and deviation["reason"] for deviation in seed["deviations"])
+
+
+def test_a_compiled_child() -> None:
+    class Empty(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList()
+
+        def forward(self, x: Tensor) -> Tensor:
+            return torch.cos(x)
+
+    compiled: Any = torch.compile(nn.Linear(2, 2), backend="eager")
+    graph = draw_graph(nn.Sequential(compiled, Empty()), input_size=(1, 2), device="cpu")
+    assert "Linear" in graph.visual_graph.source
+    assert "cos" not in graph.visual_graph.source  # a module whose only child is an empty container has functions only

@@ -136,5 +136,5 @@ def test_wrong_settings_are_told_together(bare: Project) -> None:
     bare.configure('torchrecorder_on_stale = "ignore"\ntorchrecorder_memory = "much"')
     built = bare.build("html")
     assert "WARNING: torchrecorder_on_stale: 'ignore' is none of warn, error, placeholder" in built.warnings
-    assert "WARNING: torchrecorder_memory: 'much' is no amount" in built.warnings
+    assert "WARNING: torchrecorder_memory: 'much' is not a valid amount of memory" in built.warnings
     assert len(built.svgs("index.html")) == 2

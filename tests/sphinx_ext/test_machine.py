@@ -71,7 +71,7 @@ def test_wrong_site_options_are_left_out(pages: Project) -> None:
     pages.configure('torchrecorder_options = {"depth": "deep", "dierction": "LR", "caption": "x", "fold": False}')
     built = pages.build("dummy")
     assert built.warnings.count("WARNING: torchrecorder_options: ") == built.warnings.count("WARNING") == 3
-    assert "depth: 'deep' is no depth" in built.warnings
+    assert "depth: 'deep' is not a valid depth" in built.warnings
     assert "unknown option 'dierction', did you mean direction?" in built.warnings
     assert "caption: cannot be set for a whole site" in built.warnings
 

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.graph import Graph, Info
+from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import Kernel, OpLog
 from torchrecorder.recording.run import Forward, prepared
 from torchrecorder.recording.session import Session
-from torchrecorder.recording.signatures import Signatures
 from torchrecorder.running.nested import named_tensors, tensors_in
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
+from inspect import Parameter
 from typing import Any
 
 from torch import nn
 from torch.fx import Tracer
+
+from torchrecorder.running.facts import forward_parameters
 
 _DYNAMIC = (
     "The control flow of the input network is not static (see traceback). Use `Recorder` at your own risk with "
@@ -15,10 +17,13 @@ _DYNAMIC = (
 )
 
 
+_ANY_NUMBER = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
+
+
 def check_static_flow(net: nn.Module, names: list[str], constants: Mapping[str, Any], *, named: bool) -> None:
     """Trace the network symbolically, without values.
 
-    A forward with `*args` or `**kwargs` cannot be traced as such, since nobody says how many there are. It is traced
+    A forward with `*args` or `**kwargs` cannot be traced as such, since their number is unknown. It is traced
     with as many as the example input has.
 
     Args:
@@ -33,7 +38,7 @@ def check_static_flow(net: nn.Module, names: list[str], constants: Mapping[str, 
     try:
         Tracer().trace(net)
     except Exception as error:  # whatever a forward does to a value that is not there
-        if not _takes_any_number(net):
+        if {parameter.kind for parameter in forward_parameters(net)}.isdisjoint(_ANY_NUMBER):
             raise RuntimeError(_DYNAMIC) from error
     else:
         return
@@ -41,11 +46,6 @@ def check_static_flow(net: nn.Module, names: list[str], constants: Mapping[str, 
         _CallTracer(names, constants, named).trace(net)
     except Exception as error:
         raise RuntimeError(_DYNAMIC) from error
-
-
-def _takes_any_number(net: nn.Module) -> bool:
-    kinds = {parameter.kind for parameter in inspect.signature(net.forward).parameters.values()}
-    return bool(kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD})
 
 
 class _CallTracer(Tracer):

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from torch import nn
 
 from torchrecorder.activations.flow import check_static_flow
-from torchrecorder.activations.labels import DepthIdx, calls_by_module, get_layer_info_depth_idx, not_found
 from torchrecorder.activations.passes import Beginning, Current, Orphan, Pass, Postprocessor
-from torchrecorder.activations.table import constants_of, inputs_of, summarized
+from torchrecorder.activations.table import (
+    DepthIdx,
+    constants_of,
+    get_layer_info_depth_idx,
+    inputs_of,
+    labels_by_module,
+    summarized,
+)
 from torchrecorder.running import Handles
 
 
@@ -42,7 +49,7 @@ class Recorder(nn.Module):
         record_seqs: For each module the labels of its calls in order, and whether each is recorded.
 
     Raises:
-        ImportError: torchinfo is not installed.
+        ImportError: torchinfo or numpy is not installed.
         RuntimeError: The control flow is not static, or the forward pass of the example failed.
         ValueError: There is neither `input_data` nor `input_size`.
     """
@@ -55,7 +62,9 @@ class Recorder(nn.Module):
         if force_static_flow:
             names, named = inputs_of(summary_kwargs)
             check_static_flow(net, names, constants_of(summary_kwargs), named=named)
-        self.summary, self._reentered = summarized(net, summary_kwargs)
+        self.summary, log = summarized(net, summary_kwargs)
+        self._labels = labels_by_module(self.summary.summary_list, log)
+        self._reentered = log.reentered() & self._labels.keys()
         self.record()
         self._put_hooks()
 
@@ -65,11 +74,13 @@ class Recorder(nn.Module):
         Raises:
             ValueError: Some label does not exist; what was recorded before stays so.
         """
-        asked = set(depth_idxs)
-        calls = calls_by_module(self.summary.summary_list)
+        asked, calls = set(depth_idxs), self._labels
         known = [get_layer_info_depth_idx(row) for row in self.summary.summary_list]
         if missing := asked.difference(known):
-            raise not_found(depth_idxs, missing)
+            hint = ""
+            if len(depth_idxs) == 2 and all(isinstance(item, int) for item in depth_idxs):
+                hint = f"Did you mean `rnet.record({depth_idxs})`? "
+            raise ValueError(f"Following layers not found: {missing}. {hint}Operation cancelled")
         self._recording = sorted(label for label in known if label in asked)
         self.record_seqs = {module: [(label, label in asked) for label in labels] for module, labels in calls.items()}
         self._targets = {
@@ -199,3 +210,17 @@ def _drop_dead_hooks(module: nn.Module) -> None:
     for hooks in (module._forward_hooks, module._forward_pre_hooks):
         for key in [key for key, hook in hooks.items() if isinstance(hook, Orphan)]:
             del hooks[key]
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def lazy_func(func_weak: weakref.ReferenceType[Callable[P, T]]) -> Callable[P, T | None]:
+    """A callable that calls what `func_weak` leads to, or gives `None` when that has been garbage collected."""
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> T | None:
+        func = func_weak()
+        return None if func is None else func(*args, **kwargs)
+
+    return call

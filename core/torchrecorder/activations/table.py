@@ -1,18 +1,19 @@
-"""torchinfo's table of a network: its layers in the order of their calls."""
+"""torchinfo's table of a network: its layers in the order of their calls, and the labels that its rows give them."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from torch import nn
 
-from torchrecorder.activations.calls import mark_calls, observed, reentered
-from torchrecorder.activations.rows import Table
-from torchrecorder.activations.shared import has_shared_modules, with_calls_in_place
-from torchrecorder.activations.undisturbed import undisturbed
+from torchrecorder.running.calls import CallLog, ModuleCall, logged_calls
+from torchrecorder.running.restore import restored
+
+DepthIdx = tuple[int, int]
+"""`(depth, idx)`: the depth in the network, and a count of the rows at that depth; `(0, 1)` is the network itself."""
 
 _DEFAULTS: dict[str, Any] = {
     "col_names": ("input_size", "output_size", "num_params", "params_percent"),
@@ -22,45 +23,56 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
-def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[Table, set[nn.Module]]:
-    """Torchinfo's summary of the network, made with one forward pass of the example input.
+class LayerRow(Protocol):
+    """What is used of torchinfo's `LayerInfo`: a call of a module, or a container that was not called."""
+
+    module: nn.Module
+    depth: int
+    depth_index: int | None
+    executed: bool
+
+
+class LayerTable(Protocol):
+    """What is used of torchinfo's `ModelStatistics`."""
+
+    summary_list: list[Any]
+
+
+def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[LayerTable, CallLog[ModuleCall]]:
+    """The summary that torchinfo makes of the network with one forward pass of the example input, and the calls in it.
 
     Args:
         net: The network; only its device may have changed afterwards, if `options` ask for another.
         options: For `torchinfo.summary`; the table shows all depths, attribute names, shapes and parameters by default.
 
-    Returns:
-        The table, and the modules that were called inside themselves.
-
     Raises:
-        ImportError: torchinfo is not installed.
+        ImportError: torchinfo or numpy is not installed.
         ValueError: There is neither `input_data` nor `input_size`.
         RuntimeError: The forward pass failed (from torchinfo).
     """
     if not {"input_size", "input_data"} & options.keys():
         raise ValueError("You must provide `input_data` or `input_size`")
     torchinfo = import_torchinfo()
+    if (device := options.get("device")) is not None:
+        net.to(device)  # torchinfo moves it, and the user goes on there
     try:
-        with undisturbed(net), observed(net) as calls:
-            table = cast("Table", torchinfo.summary(net, **{**_DEFAULTS, **options}))
+        with restored(net), logged_calls() as log:
+            return cast("LayerTable", torchinfo.summary(net, **{**_DEFAULTS, **options})), log
     finally:
         # It keeps the last pass of each class, and with it the network, for as long as the process lives.
         torchinfo.clear_cached_forward_pass()
-    if nested := reentered(calls):
-        mark_calls(table, calls)
-    return with_calls_in_place(table, calls) if has_shared_modules(net) else table, nested
 
 
 def import_torchinfo() -> Any:
     """The module `torchinfo.torchinfo`.
 
     Raises:
-        ImportError: It is not installed.
+        ImportError: It or numpy is not installed.
     """
     try:
         return import_module("torchinfo.torchinfo")
     except ModuleNotFoundError as error:
-        advice = "python -m pip install 'torchrecorder-docs[torch]' gives you both"
+        advice = "python -m pip install 'torchrecorder-docs[scio]' gives you both"
         raise ImportError(f"torchrecorder.activations.Recorder needs torchinfo and numpy; {advice}") from error
 
 
@@ -77,6 +89,51 @@ def inputs_of(options: Mapping[str, Any]) -> tuple[list[str], bool]:
 
 
 def constants_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What torchinfo hands on to forward: everything that is no option of its own."""
+    """What torchinfo hands on to forward: everything that is not an option of its own."""
     own = inspect.signature(import_torchinfo().summary).parameters
     return {name: value for name, value in options.items() if name not in own}
+
+
+def get_layer_info_depth_idx(layer_info: LayerRow) -> DepthIdx:
+    """The label of a row of torchinfo's table.
+
+    Raises:
+        ValueError: torchinfo has not counted it.
+    """
+    depth, index = layer_info.depth, layer_info.depth_index
+    if index is None:
+        raise ValueError(f"Unexpected `None` depth_index for {layer_info}")
+    return depth, index
+
+
+def labels_by_module(rows: Iterable[LayerRow], log: CallLog[ModuleCall]) -> dict[nn.Module, list[DepthIdx]]:
+    """The labels of each module's calls in the order in which the calls began; of one without calls, of its rows.
+
+    A module that is called, and also stands in the table as the container of a call that went past it, has a row that
+    is not a call. It is left out, or the labels of the calls would move.
+    """
+    by_module: dict[nn.Module, list[LayerRow]] = {}
+    for row in rows:
+        by_module.setdefault(row.module, []).append(row)
+    called = {id(row) for row in _rows_of_calls([*rows], by_module, log)}
+    return {
+        module: [get_layer_info_depth_idx(row) for row in ([row for row in mine if id(row) in called] or mine)]
+        for module, mine in by_module.items()
+    }
+
+
+def _rows_of_calls(
+    rows: list[LayerRow], known: Mapping[nn.Module, Any], log: CallLog[ModuleCall]
+) -> Iterable[LayerRow]:
+    if not log.reentered():
+        return [row for row in rows if row.executed]
+    # Of a module that calls itself, torchinfo marks the row of the call that began last, whichever has ended. Its rows
+    # stand in the order in which calls begin.
+    found: list[LayerRow] = []
+    calls = iter([call.module for call in log.entries if call.module in known])
+    module = next(calls, None)
+    for row in rows:
+        if row.module is module:
+            found.append(row)
+            module = next(calls, None)
+    return found

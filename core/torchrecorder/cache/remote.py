@@ -18,12 +18,13 @@ from typing import Any
 
 from torchrecorder.cache.store import Shelf, entry_name, entry_of, entry_text, object_name, object_of
 from torchrecorder.errors import FormatError
-from torchrecorder.line_process import LineProcess
+from torchrecorder.line_process import LineProcess, import_path
 
 _START_TIMEOUT_S = 30.0
 _SECRETS = re.compile(r"(?<=://)[^/@]*@|[?#].*")
 _PACKAGE = Path(__file__).resolve().parents[1]
-_OURS = "No module named 'fsspec'"
+_OURS = re.compile("No module named 'fsspec'|\"aiohttp\"")
+"""Which libraries are missing where the extra helps; fsspec alone comes with torch."""
 
 
 class Remote:
@@ -121,7 +122,7 @@ class Remote:
         if "cannot" not in greeting:
             return True
         cause = str(greeting["cannot"])
-        hint = 'install the extra "remote": pip install "torchrecorder-docs[remote]"' if _OURS in cause else ""
+        hint = 'install the extra "remote": pip install "torchrecorder-docs[remote]"' if _OURS.search(cause) else ""
         self.problem = f"cannot use the remote cache {self._shown()}: {cause}" + (f"; {hint}" if hint else "")
         self.close()
         return False
@@ -134,8 +135,7 @@ class Remote:
         handle, log = tempfile.mkstemp(prefix="torchrecorder-")
         os.close(handle)
         self._log = Path(log)
-        path = [str(_PACKAGE.parent), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+        environment = {**os.environ, "PYTHONPATH": import_path(str(_PACKAGE.parent))}
         self._process = LineProcess(
             [sys.executable, "-P", "-m", "torchrecorder.cache.remote_process", self._url], environment, self._log
         )

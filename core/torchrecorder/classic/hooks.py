@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.classic.calls import ClassicCall
-from torchrecorder.classic.known import version_of
+from torchrecorder.classic.recording import ClassicCall, ClassicRecording
 from torchrecorder.classic.walk import can_follow, dummy_of, leaf_acc, op_acc, own_parameters, tensor_acc
 from torchrecorder.nodes import BaseNode, LayerNode, ParamNode, TensorNode
-from torchrecorder.running import map_tensors
-
-if TYPE_CHECKING:
-    from torchrecorder.recorder import Recorder
+from torchrecorder.running import torch_private
+from torchrecorder.running.nested import map_tensors
 
 _Passed = tuple[Tensor, TensorNode | None]
 """The tensor that is passed on in the place of another, and its node."""
@@ -25,7 +21,7 @@ _Pairs = dict[int, tuple[Tensor, Tensor, TensorNode | None]]
 """By `id`: a tensor, the one that is passed on in its place, and its node."""
 
 
-def prehook(module: nn.Module, inputs: Any, rec: Recorder, node: LayerNode) -> Any:
+def prehook(module: nn.Module, inputs: Any, rec: ClassicRecording, node: LayerNode) -> Any:
     """Hook to record BEFORE the given module is run.
 
     Records the parameters of `module`, then the operations that made `inputs` since the end of the previous module,
@@ -40,7 +36,7 @@ def prehook(module: nn.Module, inputs: Any, rec: Recorder, node: LayerNode) -> A
     Returns:
         The leaf-equivalent of `inputs`.
     """
-    with torch._C.DisableTorchFunction():
+    with torch_private.without_torch_function():
         for name, param in own_parameters(module):
             known = rec.nodes.get(param)
             if known is None:
@@ -49,10 +45,11 @@ def prehook(module: nn.Module, inputs: Any, rec: Recorder, node: LayerNode) -> A
                 known.name = name  # that of the module that was called last, as in 1.0.3
         taken = _taken(inputs, rec, node)
         call = rec.calls.enter(module)
+        call.is_training = module.training
         return _replaced(inputs, taken, call, rec)
 
 
-def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: Recorder, node: LayerNode) -> Any:
+def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording, node: LayerNode) -> Any:
     """Hook to record AFTER the given module has run and returned.
 
     Records the operations that made `outputs` inside `module`. An output that a module inside it gave already moves
@@ -69,9 +66,10 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: Recorder, node: 
     Returns:
         The leaf-equivalent of `outputs`.
     """
-    with torch._C.DisableTorchFunction():
+    with torch_private.without_torch_function():
         call = rec.calls.running(module)
-        taken = call.inputs if call is not None else _known(_tensors(inputs), rec)
+        nodes = map(rec.node_of, _tensors(inputs)) if call is None else call.inputs
+        taken = [found for found in nodes if found is not None]
         given: _Pairs = {}
         for tensor in _tensors(outputs):
             if id(tensor) not in given:
@@ -79,11 +77,13 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: Recorder, node: 
         if call is not None:
             call.outputs += [found for _, _, found in given.values() if found is not None]
             _write_back(call, rec, node)
+            call.replaced.clear()
+            call.returned = True
             rec.calls.leave()
         return _in_place_of(outputs, given)
 
 
-def backhook(module: nn.Module, grad_inputs: Any, grad_outputs: Any, rec: Recorder, node: LayerNode) -> None:
+def backhook(module: nn.Module, grad_inputs: Any, grad_outputs: Any, rec: ClassicRecording, node: LayerNode) -> None:
     """Do nothing; 1.0.3 has a function of this name that does nothing."""
 
 
@@ -93,21 +93,13 @@ class Before(partial[Any]):
     def __call__(self, module: nn.Module, args: Any, kwargs: dict[str, Any] | None = None) -> Any:
         """The leaf-equivalents of both; of `args` only where there are no `kwargs`, as `prehook` gives them."""
         args = super().__call__(module, args)
-        if kwargs:
-            kwargs = _keywords(module, kwargs, **self.keywords)
+        rec: ClassicRecording = self.keywords["rec"]
+        if kwargs and (call := rec.calls.running(module)) is not None:
+            with torch_private.without_torch_function():
+                with rec.calls.suspended():
+                    taken = _taken(kwargs, rec, self.keywords["node"])
+                kwargs = _replaced(kwargs, taken, call, rec)
         return args if kwargs is None else (args, kwargs)
-
-
-def _keywords(module: nn.Module, kwargs: dict[str, Any], rec: Recorder, node: LayerNode) -> Any:
-    """What `prehook` does, for keyword arguments; it runs after it."""
-    call = rec.calls.running(module)
-    if call is None:
-        return kwargs
-    with torch._C.DisableTorchFunction():
-        rec.calls.suspend()
-        taken = _taken(kwargs, rec, node)
-        rec.calls.resume(call)
-        return _replaced(kwargs, taken, call, rec)
 
 
 def _tensors(value: Any) -> list[Tensor]:
@@ -132,11 +124,7 @@ def _in_place_of(value: Any, pairs: _Pairs) -> Any:
     return map_tensors(value, lambda tensor: pairs[id(tensor)][1])
 
 
-def _known(tensors: Iterable[Tensor], rec: Recorder) -> list[TensorNode]:
-    return [node for node in map(rec.node_of, tensors) if node is not None]
-
-
-def _scope(rec: Recorder, node: LayerNode) -> LayerNode | None:
+def _scope(rec: ClassicRecording, node: LayerNode) -> LayerNode | None:
     """The layer that operations before a call of `node.fn` belong to: its parent, or a second one that calls it."""
     parent = rec.nodes.get(node.parent)
     caller = rec.calls.current
@@ -146,7 +134,7 @@ def _scope(rec: Recorder, node: LayerNode) -> LayerNode | None:
     return parent if isinstance(parent, LayerNode) else None
 
 
-def _taken(inputs: Any, rec: Recorder, node: LayerNode) -> _Pairs:
+def _taken(inputs: Any, rec: ClassicRecording, node: LayerNode) -> _Pairs:
     """Each tensor among the inputs, with the one that the module gets in its place."""
     scope = _scope(rec, node)
     taken: _Pairs = {}
@@ -156,10 +144,13 @@ def _taken(inputs: Any, rec: Recorder, node: LayerNode) -> _Pairs:
     return taken
 
 
-def _take(tensor: Tensor, rec: Recorder, node: LayerNode, scope: LayerNode | None) -> _Passed:
+def _take(tensor: Tensor, rec: ClassicRecording, node: LayerNode, scope: LayerNode | None) -> _Passed:
     known = rec.node_of(tensor)
     if scope is None and not can_follow(tensor):
-        return _copied(tensor, rec, node)
+        tensor_acc(tensor, rec, node)
+        copy = tensor.clone()  # it is the user's own, and the forward may write to it
+        rec.add_dummy(copy, tensor)
+        return copy, rec.node_of(copy)
     if known is not None:
         is_dummy = tensor.grad_fn is not None and rec.nodes.get(tensor.grad_fn) is known
         return (tensor, known) if is_dummy or isinstance(known, ParamNode) else _followed(tensor, known, rec)
@@ -175,15 +166,7 @@ def _take(tensor: Tensor, rec: Recorder, node: LayerNode, scope: LayerNode | Non
     return _followed(tensor, rec.nodes[fn], rec)
 
 
-def _copied(tensor: Tensor, rec: Recorder, node: LayerNode) -> _Passed:
-    """A copy of the user's own tensor, which the forward may write to."""
-    tensor_acc(tensor, rec, node)
-    copy = tensor.clone()
-    rec.add_dummy(copy, tensor)
-    return copy, rec.node_of(copy)
-
-
-def _give(tensor: Tensor, rec: Recorder, node: LayerNode, taken: list[TensorNode]) -> _Passed:
+def _give(tensor: Tensor, rec: ClassicRecording, node: LayerNode, taken: list[TensorNode]) -> _Passed:
     is_new_leaf = tensor.is_leaf and tensor.requires_grad and tensor not in rec.nodes
     if is_new_leaf:
         leaf_acc(tensor, rec, node)
@@ -205,19 +188,19 @@ def _give(tensor: Tensor, rec: Recorder, node: LayerNode, taken: list[TensorNode
     return _followed(tensor, rec.nodes[fn], rec)
 
 
-def _origin(tensor: Tensor, rec: Recorder) -> Any:
+def _origin(tensor: Tensor, rec: ClassicRecording) -> Any:
     """The operation that made the tensor, or the leaf that it is; None if nothing is known of it."""
     if tensor.grad_fn is not None:
         return tensor.grad_fn
     return tensor if tensor.requires_grad and rec.calls.current is not None else rec.steps.of(tensor)
 
 
-def _new_fn(tensor: Tensor, rec: Recorder) -> Tensor:
+def _new_fn(tensor: Tensor, rec: ClassicRecording) -> Tensor:
     """The tensor, or another face of it if it stands for something else already: it was written to, or passed on."""
     return tensor.detach() if tensor in rec.nodes else tensor
 
 
-def _lift(known: TensorNode, rec: Recorder, node: LayerNode) -> None:
+def _lift(known: TensorNode, rec: ClassicRecording, node: LayerNode) -> None:
     """Move what a layer inside gave to the scope around this one, which gives it too."""
     if known.depth <= node.depth:
         return
@@ -229,7 +212,7 @@ def _lift(known: TensorNode, rec: Recorder, node: LayerNode) -> None:
         outer.subnets.add(known.fn)
 
 
-def _followed(tensor: Tensor, node: BaseNode, rec: Recorder) -> _Passed:
+def _followed(tensor: Tensor, node: BaseNode, rec: ClassicRecording) -> _Passed:
     """The dummy of a recorded tensor, which requires grad if it may."""
     found = node if isinstance(node, TensorNode) else None
     if torch.is_grad_enabled() and can_follow(tensor):
@@ -239,22 +222,22 @@ def _followed(tensor: Tensor, node: BaseNode, rec: Recorder) -> _Passed:
     return tensor, found
 
 
-def _replaced(value: Any, taken: _Pairs, call: ClassicCall, rec: Recorder) -> Any:
+def _replaced(value: Any, taken: _Pairs, call: ClassicCall, rec: ClassicRecording) -> Any:
     """The arguments with the dummies in place; the call remembers both."""
     for tensor, dummy, found in taken.values():
         if found is not None:
             call.inputs.append(found)
         if dummy is not tensor:
-            call.given = [*(call.given or ()), (tensor, dummy)]
+            call.replaced.append((tensor, dummy))
     return _in_place_of(value, taken)
 
 
-def _write_back(call: ClassicCall, rec: Recorder, node: LayerNode) -> None:
+def _write_back(call: ClassicCall, rec: ClassicRecording, node: LayerNode) -> None:
     """What the module wrote into a dummy is written into the argument, which the caller may go on using."""
-    if call.given is None or call.parent is None:  # the user's own tensors stay as they are
+    if call.parent is None:  # the user's own tensors stay as they are
         return
-    for tensor, dummy in call.given:
-        if version_of(dummy) == 0 or dummy.grad_fn is None:
+    for tensor, dummy in call.replaced:
+        if torch_private.version_of(dummy) == 0 or dummy.grad_fn is None:
             continue
         op_acc(dummy.grad_fn, rec, node)
         try:

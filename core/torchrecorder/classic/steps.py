@@ -13,11 +13,41 @@ from typing import Any
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from torchrecorder.classic.known import Known
-from torchrecorder.running import tensors_in
+from torchrecorder.nodes import TensorNode
+from torchrecorder.running.nested import tensors_in
+from torchrecorder.running.torch_private import version_of
 
 _NEED_NO_GRAD: set[Any] = {Tensor.numpy, Tensor.__array__, Tensor.__deepcopy__}
 """Functions that refuse a tensor which requires grad, as tensors of a recording do and those of the user may not."""
+
+
+class RecordedTensors:
+    """Looks tensors up among the nodes of a recording. It does not hold the recorder, which would make a cycle.
+
+    Args:
+        nodes: The recorder's nodes, by recorded thing.
+    """
+
+    def __init__(self, nodes: Mapping[Any, Any]) -> None:
+        self._nodes = nodes
+        self._versions: dict[int, int] = {}
+
+    def see(self, tensor: Tensor) -> None:
+        """The tensor is a key of the nodes, as it is now."""
+        self._versions[id(tensor)] = version_of(tensor)
+
+    def node_of(self, tensor: Tensor) -> TensorNode | None:
+        """The node of a tensor, or of what it is a dummy of; None if it is new or was written to since."""
+        nodes, grad_fn = self._nodes, tensor.grad_fn
+        if grad_fn is not None and isinstance(node := nodes.get(grad_fn), TensorNode):
+            return node
+        seen = self._versions.get(id(tensor))
+        node = nodes.get(tensor) if seen is not None and seen == version_of(tensor) else None
+        return node if isinstance(node, TensorNode) else None
+
+    def has(self, tensor: Tensor) -> bool:
+        """Whether the tensor is a key of the nodes, written to or not."""
+        return tensor in self._nodes
 
 
 class Step:
@@ -32,12 +62,12 @@ class Steps(TorchFunctionMode):
     """Watches the operations of one recording. Tensors are kept weakly, sources as long as the recording lives.
 
     Args:
-        known: What is recorded.
+        recorded: The tensors that are recorded.
     """
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, recorded: RecordedTensors) -> None:
         super().__init__()
-        self._known = known
+        self._recorded = recorded
         self._made: dict[int, tuple[weakref.ref[Tensor], Step]] = {}
         self.beside: dict[Any, list[Any]] = {}
         """By `grad_fn`: what the operation read besides that which autograd follows."""
@@ -80,7 +110,7 @@ class Steps(TorchFunctionMode):
 
     def _note_step(self, func: Callable[..., Any], read: Sequence[Tensor], out: Tensor) -> None:
         sources = self._sources(read, out)
-        if sources and not (len(sources) == 1 and sources[0] is out and self._known.node_of(out) is not None):
+        if sources and not (len(sources) == 1 and sources[0] is out and self._recorded.node_of(out) is not None):
             self._made[id(out)] = (weakref.ref(out), Step(_name(func), sources))
 
     def _sources(self, tensors: Sequence[Tensor], out: Tensor) -> list[Any]:
@@ -98,7 +128,7 @@ class Steps(TorchFunctionMode):
         """
         if tensor.grad_fn is not None:
             return tensor.grad_fn
-        if (is_written and self._known.has(tensor)) or self._known.node_of(tensor) is not None:
+        if (is_written and self._recorded.has(tensor)) or self._recorded.node_of(tensor) is not None:
             return tensor
         step = self.of(tensor)
         if step is not None:

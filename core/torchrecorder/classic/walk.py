@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from torchrecorder.classic.recording import ClassicRecording
 from torchrecorder.classic.steps import Step
 from torchrecorder.errors import NotRecorded
 from torchrecorder.nodes import BaseNode, LayerNode
-
-if TYPE_CHECKING:
-    from torchrecorder.recorder import Recorder
+from torchrecorder.running import torch_private
 
 
-def op_acc(gf: Any, rec: Recorder, node: BaseNode) -> None:
+def op_acc(gf: Any, rec: ClassicRecording, node: BaseNode) -> None:
     """Operator accumulator: an `OpNode` for `gf` and for each operation it is connected to, if not yet recorded.
 
     An accumulation of gradients points to its tensor instead. There is no recursion: chains may be long.
@@ -46,7 +45,7 @@ def op_acc(gf: Any, rec: Recorder, node: BaseNode) -> None:
             path.pop()
 
 
-def _sources(fn: Any, rec: Recorder) -> Iterator[Any]:
+def _sources(fn: Any, rec: ClassicRecording) -> Iterator[Any]:
     """What an operation read, in the order of its arguments."""
     if type(fn) is Step:
         return iter(fn.sources)
@@ -55,11 +54,11 @@ def _sources(fn: Any, rec: Recorder) -> Iterator[Any]:
     return iter(followed + beside if beside else followed)
 
 
-def _is_end(fn: Any, rec: Recorder, node: BaseNode) -> bool:
+def _is_end(fn: Any, rec: ClassicRecording, node: BaseNode) -> bool:
     """Whether the walk stops at `fn`: it is recorded, or a leaf, which is recorded now."""
     if fn in rec.nodes:
         return True
-    if _is_accumulation(fn):
+    if hasattr(fn, "variable") and not fn.next_functions:  # an accumulation of gradients
         leaf_acc(fn.variable, rec, node)
         rec.add_dummy(fn, fn.variable)
         return True
@@ -69,7 +68,7 @@ def _is_end(fn: Any, rec: Recorder, node: BaseNode) -> bool:
     return False
 
 
-def leaf_acc(leaf: Tensor, rec: Recorder, node: BaseNode) -> None:
+def leaf_acc(leaf: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
     """A leaf met inside a layer: a parameter of a module that was not called, or a tensor from somewhere else."""
     if leaf in rec.nodes:
         return
@@ -82,7 +81,7 @@ def leaf_acc(leaf: Tensor, rec: Recorder, node: BaseNode) -> None:
     param_acc(leaf, rec, node)
 
 
-def tensor_acc(tensor: Tensor, rec: Recorder, node: BaseNode) -> None:
+def tensor_acc(tensor: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
     """Tensor accumulator: a `TensorNode` for `tensor`, if not yet recorded, in the same scope as `node`.
 
     Args:
@@ -94,7 +93,7 @@ def tensor_acc(tensor: Tensor, rec: Recorder, node: BaseNode) -> None:
         rec.add_node(tensor, depth=node.depth, parent=node.parent)
 
 
-def param_acc(param: Tensor, rec: Recorder, node: BaseNode) -> None:
+def param_acc(param: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
     """Parameter accumulator: a `ParamNode` for `param`, if not yet recorded, inside `node.fn`.
 
     Args:
@@ -106,8 +105,8 @@ def param_acc(param: Tensor, rec: Recorder, node: BaseNode) -> None:
         rec.add_node(param, depth=node.depth + 1, parent=node.fn)
 
 
-def leaf_dummy(tensor: Tensor, rec: Recorder) -> Tensor:
-    """Perform a dummy operation (adding 0) on a recorded tensor, so that what happens to it is told from what was.
+def leaf_dummy(tensor: Tensor, rec: ClassicRecording) -> Tensor:
+    """Perform a dummy operation (adding 0) on a recorded tensor, to tell what happens to it from what has.
 
     The dummy and its operation are not recorded, they point to the node of the tensor. Tensors that autograd cannot
     follow (integers, sparse ones) are their own dummy.
@@ -127,7 +126,7 @@ def leaf_dummy(tensor: Tensor, rec: Recorder) -> Tensor:
     return put_dummy(tensor + 0, rec.nodes[tensor], rec) if can_follow(tensor) else tensor
 
 
-def dummy_of(tensor: Tensor, node: BaseNode, rec: Recorder) -> Tensor:
+def dummy_of(tensor: Tensor, node: BaseNode, rec: ClassicRecording) -> Tensor:
     """A copy of the tensor; it and the operation point to the node. A clone takes half as long as adding 0."""
     if torch.is_grad_enabled() or not tensor.requires_grad:
         return put_dummy(tensor.clone(), node, rec)
@@ -135,7 +134,7 @@ def dummy_of(tensor: Tensor, node: BaseNode, rec: Recorder) -> Tensor:
         return put_dummy(tensor.clone(), node, rec)
 
 
-def put_dummy(dummy: Tensor, node: BaseNode, rec: Recorder) -> Tensor:
+def put_dummy(dummy: Tensor, node: BaseNode, rec: ClassicRecording) -> Tensor:
     """Let a tensor and the operation that made it point to a node; gives the tensor."""
     rec.point(dummy, node)
     if dummy.grad_fn is not None:
@@ -154,8 +153,7 @@ def own_parameters(module: nn.Module) -> Iterable[tuple[str, Tensor]]:
 def can_follow(tensor: Tensor) -> bool:
     """Whether autograd can follow the tensor, and adding 0 gives one of the same kind."""
     is_number = tensor.is_floating_point() or tensor.is_complex()
-    return is_number and tensor.layout is torch.strided and tensor.element_size() > 1 and not tensor.is_inference()
-
-
-def _is_accumulation(fn: Any) -> bool:
-    return hasattr(fn, "variable") and not fn.next_functions
+    if not is_number or tensor.layout is not torch.strided or tensor.element_size() <= 1 or tensor.is_inference():
+        return False
+    # Inside of vmap, jvp and grad, `requires_grad_` raises; the steps are followed by `classic.steps`.
+    return tensor.requires_grad or not torch_private.is_functorch_wrapped(tensor)

@@ -1,4 +1,4 @@
-"""The command `torchrecorder`; each of its commands has a file here."""
+"""The command `torchrecorder`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 
 from torchrecorder import __version__
-from torchrecorder.cli import check, doctor, draw, gc, update
-from torchrecorder.cli.shared import FAILED, USAGE, Commands
+from torchrecorder.cli import doctor, draw, gc, projects
+from torchrecorder.cli.shared import FAILED, USAGE
 from torchrecorder.errors import OptionError, TorchRecorderError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and give its exit status: 0 done, 1 something failed or is out of date, 2 the call was wrong."""
-    parser, commands = _parser()
+    parser = argparse.ArgumentParser(prog="torchrecorder", description="Architecture diagrams of PyTorch models.")
+    parser.add_argument("--version", action="version", version=f"torchrecorder {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for add in (draw.add_to, projects.add_update, projects.add_check, gc.add_to, doctor.add_to):
+        add(commands)
     arguments, unknown = parser.parse_known_args(argv)
     execute: Callable[[argparse.Namespace], int] = arguments.execute  # `--run` is an option of `draw`
     try:
-        if unknown:
-            raise OptionError(tuple(_unknown(unknown, commands.choices[arguments.command])))
+        problems = [*_unknown_words(unknown, commands.choices[arguments.command]), *arguments.check(arguments)]
+        if problems:
+            raise OptionError(tuple(problems))
         return execute(arguments)
     except TorchRecorderError as error:
         print(f"torchrecorder: error: {error}", file=sys.stderr)
@@ -30,22 +35,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _unknown(words: Sequence[str], command: argparse.ArgumentParser) -> Iterator[str]:
-    """What is wrong with words that no command takes; a value behind an unknown flag is not told of by itself."""
-    known = [flag for action in command._actions for flag in action.option_strings]
+def _unknown_words(words: Sequence[str], command: argparse.ArgumentParser) -> Iterator[str]:
+    actions = {flag: action for action in command._actions for flag in action.option_strings}
     flags = [word.partition("=")[0] for word in words if word.startswith("-")]
     for flag in flags:
-        near = get_close_matches(flag, known, 1)
-        advice = f"did you mean {near[0]}?" if near else f"`{command.prog} --help` lists what there is"
+        near = next(iter(get_close_matches(flag, actions, 1)), "")
+        advice = f"did you mean {near}?" if near else f"`{command.prog} --help` lists what there is"
+        if near and actions[near].help == argparse.SUPPRESS:
+            advice += " That is an option of pages"
         yield f"unknown option {flag}, {advice}"
-    if not flags:
+    if words and not flags:  # else they may be the value of an unknown flag
         yield f"{command.prog} does not take {' '.join(words)!r}"
-
-
-def _parser() -> tuple[argparse.ArgumentParser, Commands]:
-    parser = argparse.ArgumentParser(prog="torchrecorder", description="Architecture diagrams of PyTorch models.")
-    parser.add_argument("--version", action="version", version=f"torchrecorder {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (draw, update, check, gc, doctor):
-        command.add_to(commands)
-    return parser, commands

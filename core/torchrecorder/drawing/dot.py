@@ -22,7 +22,7 @@ from torchrecorder.drawing.styles.answer import EdgeStyle, NodeStyle, Styles
 from torchrecorder.drawing.svg.metrics import BOLD, width
 from torchrecorder.drawing.svg.titles import PARTS
 from torchrecorder.garbage import no_garbage_collection
-from torchrecorder.request.shown import USUAL
+from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Edge, Node, View
 
 _FONT_SIZE, _SMALL_SIZE = 10.5, 9.0

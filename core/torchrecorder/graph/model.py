@@ -154,7 +154,7 @@ class Info:
     """How a Graph was recorded."""
 
     executed: Executed
-    """Whether the forward ran on numbers, on fake tensors or on the meta device."""
+    """Whether the forward ran on real tensors, on fake tensors or on the meta device."""
     torch: str
     """Version of torch."""
     mode: Mode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -10,12 +10,11 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from torchrecorder.hooks.described import Described
-from torchrecorder.hooks.select import Types, Walk, selected
+from torchrecorder.hooks.layers import OnLayers
 from torchrecorder.hooks.subrecorder import DataMethod, Subrecorder, checked
 
 
-class ValueRecorder(Described):
+class ValueRecorder(OnLayers):
     """Records something of each call of the modules that it is put on.
 
     Args:
@@ -51,37 +50,6 @@ class ValueRecorder(Described):
         self.data: list[Any] = []
         self.subrecorders: list[Subrecorder] = []
         self.handles: list[RemovableHandle] = []
-
-    def children(
-        self,
-        network: nn.Module,
-        types: Types | None = None,
-        indices: Iterable[int] | None = None,
-    ) -> Self:
-        """Record children of `network`: those of the types and at the indices, all of them by default.
-
-        Args:
-            network: Whose direct children to record.
-            types: A class or several.
-            indices: Positions among the children, from 0.
-
-        Raises:
-            TypeError: `network` is no module, or `types` and `indices` are not what they should be.
-        """
-        return self._register(network, "children", types, indices)
-
-    def modules(
-        self,
-        module: nn.Module,
-        types: Types | None = None,
-        indices: Iterable[int] | None = None,
-    ) -> Self:
-        """Record `module` and what is below it, at any depth: as `children`, with positions in `module.modules()`.
-
-        Raises:
-            TypeError: `module` is none, or `types` and `indices` are not what they should be.
-        """
-        return self._register(module, "modules", types, indices)
 
     def remove(self, index: int) -> Any:
         """Take a subrecorder off its module; those after it move up by one.
@@ -167,14 +135,8 @@ class ValueRecorder(Described):
     def __setitem__(self, index: int, item: Any) -> None:
         self.data[index] = item
 
-    def _register(
-        self,
-        network: nn.Module,
-        walk: Walk,
-        types: Types | None,
-        indices: Iterable[int] | None,
-    ) -> Self:
-        for module in selected(network, walk, types, indices):
+    def _register(self, modules: Sequence[nn.Module]) -> Self:
+        for module in modules:
             one = self._subrecorder(len(self), self)
             self.handles.append(one.put_on(module))
             self.subrecorders.append(one)

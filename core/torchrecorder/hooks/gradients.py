@@ -1,18 +1,21 @@
 """The gradient of a value that a forward pass has shown, also if the value is overwritten afterwards.
 
-Module-level backward hooks of torch are no use here: the old ones give the gradients of a module's last operation (a
+Module-level backward hooks of torch do not serve here: the old ones give the gradients of a module's last operation (a
 linear layer's bias), and the full ones make views that an in-place activation then refuses to write to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.autograd.graph import Node
+
+from torchrecorder.running.nested import map_tensors, named_tensors
+from torchrecorder.running.torch_private import AT_END_OF_PASS, BACKWARD_PASS, base_of, version_of
 
 Report = Callable[[Tensor], Tensor | None]
 """Gets a gradient; a tensor that it returns takes the gradient's place further up."""
@@ -46,7 +49,7 @@ def watch(tensor: Tensor, report: Report) -> None:
         tensor: No leaf: hooks on a leaf would outlive the forward pass that it took part in.
         report: What to call; it keeps the shape of the tensor.
     """
-    found, view = Watch(cast("Node", tensor.grad_fn), tensor.output_nr, report), View.of(tensor)
+    found, view = Watch(cast("Node", tensor.grad_fn), tensor.output_nr, report), ViewOfBase.of(tensor)
     if view is not None:
         found.fall_back(view)
 
@@ -60,7 +63,7 @@ class Watch:
         self._place, self._report, self._seen = place, report, -1
         node.register_prehook(self._enter)
 
-    def fall_back(self, view: View) -> None:
+    def fall_back(self, view: ViewOfBase) -> None:
         """Report it also if the view has been written to when the backward pass comes."""
 
         def enter(grads: Gradients) -> None:
@@ -79,7 +82,7 @@ class Watch:
         return None if new is None else (*grads[:place], new, *grads[place + 1 :])
 
 
-class View:
+class ViewOfBase:
     """Where the gradient of a view enters its base.
 
     Writing into a view gives it a new history through its base, without the node that the view was made by. Then the
@@ -96,16 +99,16 @@ class View:
         self._probe.data = _nothing(tensor.dtype, tensor.device)
 
     @classmethod
-    def of(cls, tensor: Tensor) -> View | None:
-        """That of a tensor as it is; `None` if it is no view, or its base has no history."""
-        base = tensor._base
+    def of(cls, tensor: Tensor) -> ViewOfBase | None:
+        """That of a tensor as it is; `None` if it is not a view, or its base has no history."""
+        base = base_of(tensor)
         if base is None or base.grad_fn is None or base.dtype != tensor.dtype or not has_strides(base):
             return None
-        return cls(tensor, base, (base.grad_fn, base.output_nr), tensor._version)
+        return cls(tensor, base, (base.grad_fn, base.output_nr), version_of(tensor))
 
     def is_written_to(self) -> bool:
         """Whether it has been, since it was looked at."""
-        return self._probe._version != self._version
+        return version_of(self._probe) != self._version
 
     def part_of(self, grad: Tensor) -> Tensor:
         """What the gradient of the base says about the view."""
@@ -165,9 +168,12 @@ class Gathered:
     def _add(self, place: int, grad: Tensor) -> None:
         if self._pass != (current := _current_pass()):
             self._pass, self._grads = current, {}
-            # Nobody can tell before the end of the pass which of the others will come.
-            torch.autograd.Variable._execution_engine.queue_callback(lambda: self._end(current))
+            # Which of the others will come is known at the end of the pass.
+            if (at_end := AT_END_OF_PASS.get()) is not None:
+                at_end(lambda: self._end(current))
         self._grads[place] = grad
+        if len(self._grads) == self._count and AT_END_OF_PASS.get() is None:
+            self._end(current)
 
     def _end(self, finished: int) -> None:
         if self._pass == finished:
@@ -177,4 +183,56 @@ class Gathered:
 
 
 def _current_pass() -> int:
-    return torch._C._current_graph_task_id()
+    current = BACKWARD_PASS.get()
+    return 0 if current is None else current()
+
+
+Choose = Callable[[Tensor], bool]
+
+
+def every_tensor(tensor: Tensor) -> bool:
+    """Chooses all inputs to be followed on an alias: the tensor itself may have other uses, with gradients too."""
+    return True
+
+
+def given_or_leaf(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Choose:
+    """Chooses the outputs to be followed on an alias: those that are inputs too, and parameters."""
+
+    def choose(tensor: Tensor) -> bool:
+        if tensor.is_leaf:
+            return True
+        if not kwargs and all(isinstance(one, Tensor) for one in args):  # most calls, and no walk is needed
+            return any(one is tensor for one in args)
+        return any(one is tensor for _, one in named_tensors((args, kwargs)))
+
+    return choose
+
+
+def follow_first(value: Any, to_alias: Choose, report: Report) -> Any:
+    """Report the gradient of the first tensor in `value` that can have one; gives `value`, perhaps with an alias."""
+    done: list[Tensor] = []
+
+    def change(tensor: Tensor) -> Tensor:
+        if done or not watched(tensor):
+            return tensor
+        done.append(tensor)
+        return followed(tensor, to_alias, report)
+
+    return map_tensors(value, change)
+
+
+def follow_all(value: Any, to_alias: Choose, gathered: Gathered) -> Any:
+    """Gather the gradients of all tensors in `value`; gives `value`, perhaps with aliases."""
+
+    def change(tensor: Tensor) -> Tensor:
+        report = gathered.place()
+        return followed(tensor, to_alias, report) if watched(tensor) else tensor
+
+    return map_tensors(value, change)
+
+
+def followed(tensor: Tensor, to_alias: Choose, report: Report) -> Tensor:
+    """Report the gradient of a tensor; gives it, or the alias that was followed in its stead."""
+    shown = alias(tensor) if to_alias(tensor) else tensor
+    watch(shown, report)
+    return shown

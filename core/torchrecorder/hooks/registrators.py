@@ -10,20 +10,19 @@ A port of `torchfunc.hooks.registrators`, torchfunc 0.2.0; what differs, and why
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 from torch import nn
 
-from torchrecorder.hooks.described import Described
-from torchrecorder.hooks.full_backward import BackwardHook
-from torchrecorder.hooks.select import Types, Walk, selected
+from torchrecorder.hooks.backward import BackwardHook
+from torchrecorder.hooks.layers import OnLayers
 from torchrecorder.running.handles import Handle
 
 __all__ = ["Backward", "Forward", "ForwardPre"]
 
 
-class _Registrator(Described):
+class _Registrator(OnLayers):
     """Puts one hook on many modules.
 
     Args:
@@ -37,22 +36,6 @@ class _Registrator(Described):
     def __init__(self, hook: Callable[..., Any]) -> None:
         self.hook = hook
         self.handles: list[Handle] = []
-
-    def children(self, network: nn.Module, types: Types | None = None, indices: Iterable[int] | None = None) -> Self:
-        """Put it on children of `network`: those of the types and at the indices, all of them by default.
-
-        Raises:
-            TypeError: `network` is no module, or `types` and `indices` are not what they should be.
-        """
-        return self._register(network, "children", types, indices)
-
-    def modules(self, module: nn.Module, types: Types | None = None, indices: Iterable[int] | None = None) -> Self:
-        """Put it on `module` and on what is below it: as `children`, with positions in `module.modules()`.
-
-        Raises:
-            TypeError: `module` is none, or `types` and `indices` are not what they should be.
-        """
-        return self._register(module, "modules", types, indices)
 
     def remove(self, index: int) -> None:
         """Take one of the hooks off; those after it move up by one.
@@ -72,8 +55,8 @@ class _Registrator(Described):
     def __iter__(self) -> Iterator[Handle]:
         return iter(self.handles)
 
-    def _register(self, network: nn.Module, walk: Walk, types: Types | None, indices: Iterable[int] | None) -> Self:
-        self.handles += [self._put_on(module) for module in selected(network, walk, types, indices)]
+    def _register(self, modules: Sequence[nn.Module]) -> Self:
+        self.handles += [self._put_on(module) for module in modules]
         return self
 
     def _put_on(self, module: nn.Module) -> Handle:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, get_args
 
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from torchrecorder.hooks.arguments import arguments, first
+from torchrecorder.running.facts import forward_parameters
+from torchrecorder.running.nested import items_of
 
 DataMethod = Literal["sample", "batch"]
 """How much of each call is recorded."""
@@ -83,7 +84,7 @@ class Subrecorder:
             self._recorder = recorder
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copied or pickled network is not recorded: its data would go to a list that nobody has."""
+        """A copied or pickled network is not recorded: its data would go to a list that has no owner."""
         return {**vars(self), "_active": False, "_recorder": None}
 
     def _wanted(self) -> bool:
@@ -91,7 +92,7 @@ class Subrecorder:
 
     def _record(self, value: Any) -> None:
         data, reduction = self._recorder.data, self._recorder.reduction
-        while len(data) <= self.index:  # somebody has emptied the list to free memory
+        while len(data) <= self.index:  # the list was emptied to free memory
             data.append(self.empty())
         old = data[self.index]
         if reduction is not None:
@@ -118,7 +119,8 @@ class OfInputs(Subrecorder):
 
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         if self._wanted():
-            passed = arguments(module, args, kwargs) if kwargs else args
+            # By the order of forward's parameters, so that `net(x)` and `net(x=x)` give the same.
+            passed = (*args, *in_order(module, kwargs).values()) if kwargs else args
             self._record(passed if self.data_method == "batch" else passed[0] if passed else None)
 
 
@@ -143,3 +145,24 @@ class OfOutputs(Subrecorder):
     def _after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         if self._wanted():
             self._record(output if self.data_method == "batch" else first(output))
+
+
+def in_order(module: nn.Module, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments in the order of forward's parameters; what it takes as `**kwargs` comes last."""
+    if len(kwargs) < 2:
+        return dict(kwargs)
+    known = (one.name for one in forward_parameters(module) if one.name in kwargs)
+    return {name: kwargs[name] for name in dict.fromkeys((*known, *kwargs))}
+
+
+def first(value: Any) -> Any:
+    """The first item of an output: a tensor's first sample, a container's first value, a dataclass's first field.
+
+    What has no items (a scalar, an empty batch, `None`, any other object) is its own first item.
+    """
+    if not isinstance(value, Tensor):
+        return next((item for _, item in items_of(value)), value)
+    try:
+        return value[0]
+    except IndexError:  # asking first would take longer, and nearly all tensors have one
+        return value

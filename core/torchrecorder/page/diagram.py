@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from torchrecorder.drawing.model import Drawing, KeptDrawing
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.page.switch import join_depths
-from torchrecorder.request.values import DiagramRequest
+from torchrecorder.request.requests import DiagramRequest
 
 if TYPE_CHECKING:
     from torchrecorder.drawing.table import Row

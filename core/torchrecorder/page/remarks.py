@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchrecorder.errors import EngineNotFound, OutOfDate, TorchMissing, TorchRecorderError, WorkerError
+from torchrecorder.errors import (
+    EngineNotFound,
+    FailedInside,
+    OutOfDate,
+    TorchMissing,
+    TorchRecorderError,
+    WorkerError,
+    WorkerNotStarted,
+)
 from torchrecorder.page.diagram import Outcome
 
 _LOG_LINES = 5
@@ -12,7 +20,8 @@ _LOG_LINES = 5
 
 def concerns_build(error: TorchRecorderError) -> bool:
     """Whether no page can be blamed for it; then it is said once, however many diagrams it costs."""
-    return isinstance(error, EngineNotFound | TorchMissing)
+    is_inside = isinstance(error, FailedInside) and error.at_start
+    return is_inside or isinstance(error, EngineNotFound | TorchMissing | WorkerNotStarted)
 
 
 def message(error: TorchRecorderError, missing: int = 0) -> str:

@@ -21,7 +21,7 @@ from torchrecorder.cache.store import Store
 from torchrecorder.drawing.model import Drawing, KeptDrawing
 from torchrecorder.drawing.styling import source_of
 from torchrecorder.errors import FormatError, NotDrawn, TorchRecorderError
-from torchrecorder.old import old_distribution
+from torchrecorder.installation import legacy_install
 from torchrecorder.page.diagram import Diagram, Outcome
 from torchrecorder.pipeline import collecting
 from torchrecorder.pipeline.drawings import Drawings, RenderKey
@@ -78,7 +78,7 @@ class Pipeline:
         The old distribution is looked for only where there was something to do: a build without changes is not told
         again, and does not wait for it.
         """
-        found = {"cache": self.layers.problem, "install": old_distribution() if self.has_worked else ""}
+        found = {"cache": self.layers.problem, "install": legacy_install() if self.has_worked else ""}
         return {kind: text for kind, text in found.items() if text}
 
     def recordings(self) -> Recordings:

@@ -4,28 +4,24 @@ A tensor that records the modules and functions it goes through, and the drawing
 text of DOT. Code written for torchview changes its import: `from torchrecorder.recorder_tensor import draw_graph`.
 """
 
-from torchrecorder.recorder_tensor.attaching import (
-    attach_node,
-    insert_empty_pass_node,
-    pop_after_forward,
-    process_output_node,
-)
-from torchrecorder.recorder_tensor.attributes import stringify_attributes
-from torchrecorder.recorder_tensor.checks import assert_input_type, is_generator_empty, updated_dict
-from torchrecorder.recorder_tensor.collecting import (
-    collect_shape,
-    collect_tensor,
-    collect_tensor_node,
-    collect_tensor_node_id_dict,
-)
 from torchrecorder.recorder_tensor.computation_graph import (
     COMPUTATION_NODES,
     ComputationGraph,
+    assert_input_type,
     compact_list_repr,
     get_output_id,
     node2color,
+    updated_dict,
 )
-from torchrecorder.recorder_tensor.computation_node import FunctionNode, ModuleNode, Node, NodeContainer, TensorNode
+from torchrecorder.recorder_tensor.computation_node import (
+    FunctionNode,
+    ModuleNode,
+    Node,
+    NodeContainer,
+    OrderedSet,
+    TensorNode,
+    is_generator_empty,
+)
 from torchrecorder.recorder_tensor.drawing import draw_graph, forward_prop
 from torchrecorder.recorder_tensor.inputs import (
     COMPILED_MODULES,
@@ -41,10 +37,26 @@ from torchrecorder.recorder_tensor.inputs import (
     set_device,
     validate_user_params,
 )
-from torchrecorder.recorder_tensor.ordered_set import OrderedSet
-from torchrecorder.recorder_tensor.recorder import Recorder, creation_ops_wrapper, module_forward_wrapper
-from torchrecorder.recorder_tensor.tensor import RecorderTensor, reduce_data_info, traverse_data_inplace
-from torchrecorder.recorder_tensor.walking import traverse_data
+from torchrecorder.recorder_tensor.labels import stringify_attributes
+from torchrecorder.recorder_tensor.recorder import (
+    Recorder,
+    creation_ops_wrapper,
+    insert_empty_pass_node,
+    module_forward_wrapper,
+    pop_after_forward,
+    process_output_node,
+)
+from torchrecorder.recorder_tensor.tensor import (
+    RecorderTensor,
+    attach_node,
+    collect_shape,
+    collect_tensor,
+    collect_tensor_node,
+    collect_tensor_node_id_dict,
+    reduce_data_info,
+    traverse_data,
+    traverse_data_inplace,
+)
 
 __all__ = [
     "COMPILED_MODULES",

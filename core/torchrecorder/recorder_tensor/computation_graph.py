@@ -10,7 +10,6 @@ from typing import Any
 from graphviz import Digraph
 from torch import nn
 
-from torchrecorder.recorder_tensor.checks import assert_input_type, updated_dict
 from torchrecorder.recorder_tensor.computation_node import FunctionNode, ModuleNode, Node, NodeContainer, TensorNode
 from torchrecorder.recorder_tensor.labels import compact_list_repr, html_label, node2color
 
@@ -74,6 +73,7 @@ class ComputationGraph:
 
     def reset_graph_history(self) -> None:
         """Forget what was recorded and drawn, down to the inputs; numbers begin at 0 again."""
+        # Not the log of `running.calls`: torchview's users read this, and may fill it by a wrapper of their own.
         self.context_tracker: dict[str, Any] = {
             "current_context": [],
             "current_depth": 0,
@@ -308,3 +308,24 @@ class ComputationGraph:
 def get_output_id(head_node: COMPUTATION_NODES) -> str:
     """What follows a call, for telling whether calls are alike: the module itself, else the id of the node."""
     return f"{head_node.compute_unit_id}" if isinstance(head_node, ModuleNode) else head_node.node_id
+
+
+def updated_dict(arg_dict: dict[str, Any], update_key: str, update_value: Any) -> dict[str, Any]:
+    """A copy of the dict in which one key has another value.
+
+    As in torchview, a key that is not there is not added.
+    """
+    return {key: update_value if key == update_key else value for key, value in arg_dict.items()}
+
+
+def assert_input_type(func_name: str, valid_input_types: tuple[type, ...], in_var: Any) -> None:
+    """Check the type of an argument.
+
+    Raises:
+        AssertionError: It is none of `valid_input_types`.
+    """
+    if not isinstance(in_var, valid_input_types):
+        raise AssertionError(
+            f"For an unknown reason, {func_name} function was given input with wrong type. "
+            f"The input is of type: {type(in_var)}. But, it should be {valid_input_types}"
+        )

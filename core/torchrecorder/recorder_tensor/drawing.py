@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-import graphviz
 import torch
 from torch import nn
 
@@ -17,9 +16,9 @@ from torchrecorder.recorder_tensor.inputs import (
     process_input,
     validate_user_params,
 )
-from torchrecorder.recorder_tensor.keeping import model_kept
 from torchrecorder.recorder_tensor.recorder import Recorder, module_forward_wrapper, one_at_a_time
-from torchrecorder.recorder_tensor.saving import save
+from torchrecorder.renderer.digraph import Digraph
+from torchrecorder.running.restore import restored
 
 
 def draw_graph(
@@ -74,7 +73,7 @@ def draw_graph(
         ValueError: `depth` is negative or broken, or a size is not positive.
         RuntimeError: Both or none of `input_data` and `input_size` are given; or the forward failed, and its exception
             is in the text and the cause.
-        TypeError: `input_size` is no list or tuple.
+        TypeError: `input_size` is not a list or tuple.
     """
     place = device if device is not None else "cuda" if torch.cuda.is_available() else "cpu"
     validate_user_params(model, input_data, input_size, depth, place, dtypes)
@@ -90,13 +89,13 @@ def draw_graph(
     graph = _with_grad_if_needed(recorded)
     graph.fill_visual_graph()
     if save_graph:
-        save(canvas)
+        canvas.render(format="png", quiet=True)
     return graph
 
 
-def _canvas(name: str, strict: bool, direction: str | None, directory: str, filename: str | None) -> graphviz.Digraph:
+def _canvas(name: str, strict: bool, direction: str | None, directory: str, filename: str | None) -> Digraph:
     """An empty drawing with torchview's attributes."""
-    canvas: graphviz.Digraph = graphviz.Digraph(
+    canvas: Digraph = Digraph(
         name=name,
         engine="dot",
         strict=strict,
@@ -157,6 +156,9 @@ def forward_prop(
     _run(model, x, kwargs, device, model_graph, mode, grad=False)
 
 
+_MODES: dict[str, Literal["train", "eval"]] = {"train": "train", "eval": "eval"}
+
+
 def _run(
     model: nn.Module,
     x: Any,
@@ -166,25 +168,23 @@ def _run(
     mode: str,
     grad: bool,
 ) -> None:
-    _ = model.training  # What is no module is told so, rather than that its forward failed.
+    _ = model.training  # the error of what is not a module says so, rather than that its forward failed
     wrapper = module_forward_wrapper(model_graph)
     try:
+        if mode not in _MODES:
+            raise RuntimeError(f"Specified model mode not recognized: {mode}")
         with (
             one_at_a_time,
-            model_kept(model, device, mode),
+            restored(model, mode=_MODES[mode], device=device),
             Recorder(nn.Module.__call__, wrapper, model_graph),
             torch.set_grad_enabled(grad),
         ):
-            _call(model, x, named)
+            if isinstance(x, Mapping):
+                model(**x, **named)
+            elif isinstance(x, Sequence) and not isinstance(x, (str, bytes)):
+                model(*x, **named)
+            else:
+                raise ValueError("Unknown input type")
     except Exception as error:
         text = f"Failed to run torchgraph see error message: {type(error).__name__}: {error}"
         raise RuntimeError(text) from error
-
-
-def _call(model: nn.Module, x: Any, named: Mapping[str, Any]) -> None:
-    if isinstance(x, Mapping):
-        model(**x, **named)
-    elif isinstance(x, Sequence) and not isinstance(x, (str, bytes)):
-        model(*x, **named)
-    else:
-        raise ValueError("Unknown input type")

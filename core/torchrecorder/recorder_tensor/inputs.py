@@ -11,10 +11,13 @@ import torch
 from torch import nn
 from torch.jit import ScriptModule
 
-from torchrecorder.recorder_tensor.collecting import collect_tensor_node
 from torchrecorder.recorder_tensor.computation_node import NodeContainer, TensorNode
-from torchrecorder.recorder_tensor.tensor import RecorderTensor, reduce_data_info
-from torchrecorder.recorder_tensor.walking import traverse_data
+from torchrecorder.recorder_tensor.tensor import (
+    RecorderTensor,
+    collect_tensor_node,
+    reduce_data_info,
+    traverse_data,
+)
 
 INPUT_DATA_TYPE = Union[torch.Tensor, Sequence[Any], Mapping[str, Any]]  # noqa: UP007
 CORRECTED_INPUT_DATA_TYPE = Optional[Union[Iterable[Any], Mapping[Any, Any]]]  # noqa: UP007, UP045
@@ -129,6 +132,7 @@ def get_input_tensor(
     collect_attributes: bool = False,
 ) -> list[RecorderTensor]:
     """Random inputs: for each shape and its dtype, numbers from [0, 1) cast to the dtype."""
+    # Not the random inputs of others: torchview's are uniform, from the generator that the user may have seeded.
     drawn = [torch.rand(*size).to(device=device, dtype=dtype) for size, dtype in zip(input_size, dtypes, strict=False)]
     return [get_recorder_tensor(tensor, collect_attributes) for tensor in drawn]
 
@@ -137,7 +141,7 @@ def get_correct_input_sizes(input_size: INPUT_SIZE_TYPE) -> CORRECTED_INPUT_SIZE
     """The list of shapes that is meant by one shape or by several.
 
     Raises:
-        TypeError: It is no list or tuple.
+        TypeError: It is not a list or tuple.
         ValueError: It is empty, or a size is not positive.
     """
     if not isinstance(input_size, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The HTML-like label of a node, and what its parts are made of.
+"""The HTML-like label of a node, and the text of a module or of arguments that nodes keep on request.
 
 The white space is torchview's: people keep its text of DOT in their repositories and compare it byte by byte.
 """
@@ -6,9 +6,13 @@ The white space is torchview's: people keep its text of DOT in their repositorie
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from torchrecorder.recorder_tensor.computation_node import FunctionNode, ModuleNode, TensorNode
+from torch import Tensor
+from torch.nn.parameter import is_lazy
+
+from torchrecorder.recorder_tensor.computation_node import FunctionNode, ModuleNode, TensorNode, shape_of
 
 ComputeNode = TensorNode | ModuleNode | FunctionNode
 node2color: dict[type[Any], str] = {
@@ -61,3 +65,35 @@ def _tall_rows(node: ModuleNode | FunctionNode, html_config: dict[str, Any]) -> 
         f'{_ROW}<TD COLSPAN="{span}">{compact_list_repr(node.output_shape)} </TD>',
         _TABLE + "</TR>",
     ]
+
+
+_CUT = "..."
+_MOST_OUTSIDE, _MOST_INSIDE = 20, 5
+"""How many attributes of an object are shown: of the one that is asked for, and of one that another holds."""
+
+
+def stringify_attributes(obj: Any, max_depth: int = 3, current_depth: int = 0) -> str:
+    """Text of a value and, for containers and objects, of what they hold.
+
+    Args:
+        obj: Any value. Of a tensor, shape and dtype are shown; of an object, its first public attributes.
+        max_depth: Levels to go down; what lies deeper is `...`.
+        current_depth: The level that `obj` is on.
+    """
+    if current_depth > max_depth:
+        return _CUT
+    if isinstance(obj, Tensor):
+        return "Tensor(<uninitialized>)" if is_lazy(obj) else f"Tensor(shape={shape_of(obj)}, dtype={obj.dtype})"
+    if isinstance(obj, Mapping):
+        pairs = obj.items()
+        inner = ", ".join(f"{name}: {stringify_attributes(v, max_depth, current_depth + 1)}" for name, v in pairs)
+        return "{" + inner + "}"
+    if isinstance(obj, (list, tuple)):
+        return "[" + ", ".join(stringify_attributes(item, max_depth, current_depth + 1) for item in obj) + "]"
+    held = getattr(obj, "__dict__", None)
+    if held is None:
+        return repr(obj)
+    public = [(name, value) for name, value in held.items() if not name.startswith("_")]
+    shown = public[: _MOST_INSIDE if current_depth else _MOST_OUTSIDE]
+    inner = ", ".join(f"{name}={stringify_attributes(value, max_depth, current_depth + 1)}" for name, value in shown)
+    return f"{type(obj).__name__}({inner}{_CUT if len(shown) < len(public) else ''})"

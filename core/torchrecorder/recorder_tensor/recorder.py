@@ -10,17 +10,25 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.recorder_tensor.attaching import attach_node, pop_after_forward, process_output_node, tensor_name
-from torchrecorder.recorder_tensor.attributes import stringify_attributes
-from torchrecorder.recorder_tensor.collecting import (
+from torchrecorder.recorder_tensor.computation_node import (
+    FunctionNode,
+    ModuleNode,
+    NodeContainer,
+    OrderedSet,
+    TensorNode,
+)
+from torchrecorder.recorder_tensor.labels import stringify_attributes
+from torchrecorder.recorder_tensor.tensor import (
+    RecorderTensor,
+    attach_node,
     collect_shape,
     collect_tensor,
     collect_tensor_node,
     collect_tensor_node_id_dict,
+    reduce_data_info,
+    tensor_name,
+    traverse_data_inplace,
 )
-from torchrecorder.recorder_tensor.computation_node import ModuleNode, NodeContainer, TensorNode
-from torchrecorder.recorder_tensor.ordered_set import OrderedSet
-from torchrecorder.recorder_tensor.tensor import RecorderTensor, reduce_data_info, traverse_data_inplace
 
 if TYPE_CHECKING:
     from torchrecorder.recorder_tensor.computation_graph import ComputationGraph
@@ -44,8 +52,8 @@ _replaced: dict[Callable[..., Any], Callable[..., Any]] = {}
 class Recorder:
     """Context manager that replaces the call of modules and torch's creation functions, to record what runs.
 
-    Leaving it restores what was found on entry, whoever had put that there, also after an exception. A second
-    recording in another thread waits for the first; tensors that other threads create meanwhile are not recorded.
+    Leaving it restores what was found on entry, patches of others included, also after an exception. A second recording
+    in another thread waits for the first; tensors that other threads create are not recorded.
 
     Args:
         orig_mod_forward: The call of modules as it was; kept for the reader, and not what is restored.
@@ -193,3 +201,63 @@ def _left(call: ModuleNode, context: list[Any], given: Iterable[RecorderTensor],
         node.context = context
         call.add_output_nodes(node)
     call.set_output_shape(reduce_data_info(out, collect_shape, []))
+
+
+def pop_after_forward(r_in: RecorderTensor, recorded_output: OrderedSet[RecorderTensor]) -> None:
+    """Take the node of a module that has been left from a tensor it was called with.
+
+    If the module returned the tensor (it worked in place), the last node is the output's, and the one below it goes.
+    Otherwise the last goes.
+
+    Raises:
+        AssertionError: The tensor is an output, but its last two nodes are not of one tensor.
+    """
+    nodes = r_in.tensor_nodes
+    # Not `in`: of a list, it would compare the numbers of tensors.
+    if any(r_in is tensor for tensor in recorded_output):
+        if not id(r_in) == nodes[-1].tensor_id == nodes[-2].tensor_id:
+            raise AssertionError("Tensor before and after inplace operation must have the same memory address")
+        del nodes[-2]
+    elif nodes:
+        nodes.pop()
+
+
+def process_output_node(cur_node: ModuleNode) -> Callable[..., Any]:
+    """The function that makes the last node of a tensor an output of the module.
+
+    The node rises to the module's depth. If the module returned its argument untouched, or used the output further
+    inside, a hidden `empty-pass` and a node of its own come in between.
+    """
+
+    def _func(recorded_data: RecorderTensor) -> None:
+        last = recorded_data.tensor_nodes[-1]
+        if last.is_aux or not last.is_leaf():
+            insert_empty_pass_node(recorded_data, last)
+        node = recorded_data.tensor_nodes[-1]
+        node.depth = cur_node.depth
+        node.name = tensor_name(cur_node.depth)
+        node.parent_hierarchy[cur_node.depth] = cur_node
+
+    return _func
+
+
+def _empty_pass() -> None:
+    """The function that an `empty-pass` node is a call of."""
+
+
+def insert_empty_pass_node(recorded_tensor: RecorderTensor, out_node: TensorNode) -> None:
+    """Put `empty-pass` and then a new node of the tensor after `out_node`; the new node becomes the tensor's last."""
+    empty = FunctionNode(_empty_pass, out_node.depth, out_node, name="empty-pass")
+    out_node.add_child(empty)
+    out_node.context.append(empty)
+    passed = TensorNode(
+        recorded_tensor,
+        out_node.depth,
+        parents=empty,
+        context=out_node.context,
+        parent_hierarchy={recorded_tensor.tensor_nodes[-1].depth: empty},
+        collect_attributes=out_node.collect_attributes,
+    )
+    empty.add_child(passed)
+    out_node.context.append(passed)
+    recorded_tensor.tensor_nodes.append(passed)

@@ -1,20 +1,32 @@
-"""The tensor that records what is done with it, and the two functions that find such tensors in nested values."""
+"""The tensor that records what is done with it, and the functions that find such tensors and keep their nodes.
+
+A tensor holds a stack of nodes: its own, and one auxiliary node for each module, from the outermost, that is being run
+with it. The last is the one that an operation on the tensor follows.
+"""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import inspect
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
-import torch
-from torch import ScriptMethod, Tensor
+from torch import ScriptMethod, Tensor, nn
 
-from torchrecorder.recorder_tensor.attaching import attach_node, tensor_name
-from torchrecorder.recorder_tensor.attributes import stringify_attributes
-from torchrecorder.recorder_tensor.collecting import collect_shape, collect_tensor_node
-from torchrecorder.recorder_tensor.computation_node import FunctionNode, NodeContainer, TensorNode
-from torchrecorder.recorder_tensor.walking import tensors_within
+from torchrecorder.recorder_tensor.computation_node import (
+    FunctionNode,
+    ModuleNode,
+    NodeContainer,
+    OrderedSet,
+    TensorNode,
+    shape_of,
+)
+from torchrecorder.recorder_tensor.labels import stringify_attributes
+from torchrecorder.running import torch_private
+from torchrecorder.running.nested import Items, items_of, rebuilt, walk
 
 L = TypeVar("L")
 _MISSING: Any = object()
@@ -93,6 +105,49 @@ RecorderTensor.__new__.__signature__ = inspect.signature(_documented_new)  # typ
 RecorderTensor.__init__.__signature__ = inspect.signature(_documented_init)  # type: ignore[attr-defined]
 
 
+_CLOSED = (str, bytes, type, nn.Module, Iterator, range)
+"""What holds no tensors, or cannot be iterated over without changing it: a generator belongs to the model."""
+
+
+def _is_open(data: Any) -> bool:
+    return isinstance(data, Iterable) and not isinstance(data, _CLOSED) and not hasattr(data, "__array__")
+
+
+def _opened(data: Any) -> Items:
+    """What torchview opens besides containers: namespaces, and whatever can be iterated over."""
+    if isinstance(data, SimpleNamespace):
+        return vars(data).items()
+    try:
+        return list(enumerate(data)) if _is_open(data) else ()
+    except Exception:  # transformers' caches, while a layer is unset
+        return ()
+
+
+def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callable[..., Any]) -> Any:
+    """The same nested values with `action_fn(tensor)` in place of each tensor.
+
+    Args:
+        data: A tensor, or tensors in mappings, sequences, sets, dataclasses and namespaces. Anything else, such as a
+            generator or an array, is given back as it is.
+        action_fn: Makes the new value.
+        aggregate_fn: Called with a container, gives what builds the new one; usually `type`.
+    """
+    if isinstance(data, Tensor):
+        return action_fn(data)
+    # Not `map_tensors`, which builds containers by itself, and those only in which something has changed.
+    changed = {key: traverse_data(item, action_fn, aggregate_fn) for key, item in items_of(data, _opened)}
+    if isinstance(data, SimpleNamespace) or (dataclasses.is_dataclass(data) and not isinstance(data, type)):
+        return rebuilt(data, changed)
+    try:
+        if isinstance(data, Mapping):
+            return aggregate_fn(data)(changed)
+        if isinstance(data, tuple) and hasattr(data, "_fields"):
+            return aggregate_fn(data)(*changed.values())
+        return aggregate_fn(data)([*changed.values()]) if _is_open(data) else data
+    except TypeError:  # a view of a dict, or a class with a constructor of its own: nothing can be built of its items
+        return data
+
+
 def reduce_data_info(recorded_data: Any, action_fn: Callable[..., Any], collected: L, **kwargs: Any) -> L:
     """Call `action_fn(tensor, collected, **kwargs)` for each RecorderTensor inside nested values.
 
@@ -106,9 +161,8 @@ def reduce_data_info(recorded_data: Any, action_fn: Callable[..., Any], collecte
     Returns:
         `collected` itself.
     """
-    for tensor in tensors_within(recorded_data):
-        if isinstance(tensor, RecorderTensor):
-            action_fn(tensor, collected, **kwargs)
+    for tensor in _recorders(recorded_data):
+        action_fn(tensor, collected, **kwargs)
     return collected
 
 
@@ -122,7 +176,82 @@ def traverse_data_inplace(recorded_data: Any, action_fn: Callable[..., Any], **k
 
 
 def _recorders(data: Any) -> list[RecorderTensor]:
-    return [tensor for tensor in tensors_within(data) if isinstance(tensor, RecorderTensor)]
+    found = walk(data, Tensor, _opened, depth=sys.maxsize)
+    return [tensor for _, tensor in found if isinstance(tensor, RecorderTensor)]
+
+
+def collect_tensor_node(
+    recorded_data: RecorderTensor, collected: NodeContainer[TensorNode], is_pop: bool = False
+) -> None:
+    """Add the newest node of a tensor; with `is_pop`, also take it from the tensor.
+
+    A tensor without nodes, which did not come from an input, adds nothing.
+    """
+    nodes = getattr(recorded_data, "tensor_nodes", None)
+    if nodes:
+        collected.add(nodes.pop() if is_pop else nodes[-1])
+
+
+def collect_tensor(recorded_data: RecorderTensor, collected: OrderedSet[RecorderTensor]) -> None:
+    """Add the tensor itself."""
+    collected.add(recorded_data)
+
+
+def collect_shape(recorded_data: RecorderTensor, collected: list[tuple[int, ...]]) -> None:
+    """Append the shape of the tensor, the batch included."""
+    collected.append(shape_of(recorded_data))
+
+
+def collect_tensor_node_id_dict(recorded_data: RecorderTensor, collected: dict[RecorderTensor, TensorNode]) -> None:
+    """Map the tensor to the node that its newest node stands for."""
+    nodes = getattr(recorded_data, "tensor_nodes", None)
+    if nodes:
+        collected[recorded_data] = nodes[-1].main_node
+
+
+def tensor_name(depth: int, shallow: str = "output-tensor") -> str:
+    """What the node of a tensor is called: on level 0, `shallow`; below, a hidden tensor."""
+    return shallow if depth == 0 else "hidden-tensor"
+
+
+def attach_node(
+    kwargs: dict[str, Any], tensor_to_node: dict[RecorderTensor, TensorNode] | None = None
+) -> Callable[..., Any]:
+    """The function that gives a tensor a new node, which is a child of `kwargs["parents"]`.
+
+    Under a ModuleNode the tensor, an input, gets one node more. Under a FunctionNode the tensor is an output: the new
+    node is its first or, if the function worked in place, replaces its last.
+
+    Args:
+        kwargs: Arguments of `TensorNode`; `is_aux`, `parents`, `depth` and `context` must be there. The list
+            `kwargs["context"]` gets the new node, as does `kwargs` itself a `main_node`.
+        tensor_to_node: For auxiliary nodes, the node that each tensor's stands for.
+
+    Raises:
+        KeyError: (the function) An argument that must be there is not.
+        AssertionError: (the function) The parent is neither of the two, or a tensor that enters a module has no nodes.
+    """
+
+    def _func(recorded_tensor: RecorderTensor) -> None:
+        if kwargs["is_aux"] and tensor_to_node is not None:
+            kwargs["main_node"] = tensor_to_node.get(recorded_tensor)
+        node = TensorNode(recorded_tensor, **{key: value for key, value in kwargs.items() if key != "tensor_to_node"})
+        parent = kwargs["parents"]
+        if not isinstance(parent, (FunctionNode, ModuleNode)):
+            raise AssertionError(f"Node {parent} to which to attach must be eitherFunctionNode or ModuleNode")
+        nodes = getattr(recorded_tensor, "tensor_nodes", None)
+        if isinstance(parent, ModuleNode):
+            if nodes is None:
+                raise AssertionError(f"RecorderTensor to be attached to the Node{parent} must have tensor node")
+            nodes.append(node)
+        elif nodes:
+            nodes[-1] = node
+        else:
+            recorded_tensor.tensor_nodes = [node]
+        kwargs["context"].append(node)
+        parent.add_child(node)
+
+    return _func
 
 
 def _record(
@@ -148,13 +277,7 @@ def _record(
     first.context.append(call)
     # After the call, hence after what a function in place does to shapes, as in torchview.
     call.set_input_shape(reduce_data_info(arguments, collect_shape, []))
-    _attach_outputs(call, outputs, first, collects)
-    call.set_output_shape(reduce_data_info(out, collect_shape, []))
-
-
-def _attach_outputs(call: FunctionNode, outputs: list[RecorderTensor], first: TensorNode, collects: bool) -> None:
-    """A node for each output; for one that is there twice, as broadcast_tensors gives it, two, as in torchview."""
-    for tensor in outputs:
+    for tensor in outputs:  # one that is there twice, as broadcast_tensors gives it, has two nodes, as in torchview
         kwargs = {
             "depth": first.depth,
             "name": tensor_name(first.depth),
@@ -165,11 +288,12 @@ def _attach_outputs(call: FunctionNode, outputs: list[RecorderTensor], first: Te
             "collect_attributes": collects,
         }
         attach_node(kwargs)(tensor)
+    call.set_output_shape(reduce_data_info(out, collect_shape, []))
 
 
 def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:
     """What `Tensor.__deepcopy__` gives, as one of ours: torch cannot make a new tensor of this class by itself."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with torch_private.without_subclass_function():
         plain = tensor.as_subclass(Tensor)
         copied = copy.deepcopy(plain, memo).as_subclass(type(tensor))
     memo[id(tensor)] = copied
@@ -178,7 +302,7 @@ def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:
 
 def _formatted(tensor: Tensor, how: str) -> str:
     """What `Tensor.__format__` gives: of a subclass with one number, torch formats the object, not the number."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with torch_private.without_subclass_function():
         return format(tensor.as_subclass(Tensor), how)
 
 

@@ -10,17 +10,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import (
-    _global_forward_hooks_with_kwargs,
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-)
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from torchrecorder.graph.model import Failure
+from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import Running, Scopes
-from torchrecorder.recording.signatures import Signatures
 from torchrecorder.recording.values import Values
+from torchrecorder.running import torch_private
 from torchrecorder.running.facts import is_native
 from torchrecorder.running.nested import map_tensors, named_tensors
 
@@ -49,7 +46,7 @@ class Calls:
             finally:
                 after.remove()
                 # torch forgets to, and then warns whoever compiles a module in this process
-                _global_forward_hooks_with_kwargs.pop(after.id, None)
+                (torch_private.HOOKS_WITH_KWARGS.get() or {}).pop(after.id, None)
         finally:
             before.remove()
 
@@ -83,7 +80,7 @@ class Calls:
             return None
         if running is self._root:
             self._scopes.stack.append(running)
-        with torch._C.DisableTorchFunction():
+        with torch_private.without_torch_function():
             return self._end(running, module, args, *rest)
 
     def _end(self, running: Running, module: nn.Module, args: Any, *rest: Any) -> Any:

@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from torchrecorder.graph import Failure, Graph, Info
 from torchrecorder.helpers import run_recorded
 from torchrecorder.recorder import Recorder
 from torchrecorder.recording.modes import KernelMode
 from torchrecorder.recording.session import Session
+from torchrecorder.running import torch_private
 
 
 class ClassicSession(Session):
@@ -40,7 +41,7 @@ class ClassicSession(Session):
     def graph(self, info: Info) -> Graph:
         """What was recorded; `info` says how."""
         graph = self._recorder.to_graph()
-        notes = info.notes
+        notes = (*torch_private.notes(), *info.notes)
         if not graph.outputs and self._failure is None:
             notes = (*notes, "the forward returned no tensor")
         info = replace(info, torch=torch.__version__, notes=notes, failure=self._failure, recorder="classic")
@@ -49,6 +50,6 @@ class ClassicSession(Session):
     def _call_that_raised(self, error: BaseException) -> int:
         """The innermost call that the exception went through, by the frames of torch that call modules."""
         frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-        calls = [frame for frame in frames if frame.f_code is nn.Module._call_impl.__code__]
+        calls = [frame for frame in frames if frame.f_code is torch_private.MODULE_CALL.get()]
         found = self._recorder.calls.innermost([frame.f_locals["self"] for frame in calls])
         return 0 if found is None else found.id

@@ -1,4 +1,4 @@
-"""How containers, bound methods and random generators are copied for a stand-in; what is in them is copied in turn."""
+"""Copying containers, bound methods and random generators, with their contents."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from torchrecorder.running.objects import dictionary
 
 
 class Copies(Protocol):
-    """Who copies: gives stand-ins, and remembers them."""
+    """Copies objects and memoises the copies."""
 
     def of(self, obj: Any) -> Any:
-        """The stand-in of an object."""
+        """The copy of an object."""
         ...
 
     def keep(self, obj: Any, new: Any) -> None:
-        """Let an object have this stand-in."""
+        """Register the copy of an object."""
         ...
 
     def known(self, obj: Any) -> Any:
-        """The stand-in that an object has already, or None."""
+        """The copy of an object that has been copied already, else None."""
         ...
 
     def attributes(self, obj: Any, new: Any) -> None:
-        """Give the stand-in what the object holds besides its items."""
+        """Copy what the object holds besides its items."""
         ...
 
 
 Copier = Callable[[Any, Any], Any]
-"""Makes the stand-in of an object, given who copies."""
+"""Makes the copy of an object, with the help of a `Copies`."""
 
 SHARED = {
     *(type(None), str, int, float, complex, bool, bytes, type, range, BuiltinFunctionType),
     *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, type(Ellipsis)),
 }
-"""What cannot change, or is nobody's own."""
+"""Types whose objects are immutable or global."""
 
 
 def container_copier(kind: type) -> Copier | None:
-    """How objects of a class that somebody derived from a container are copied: their items, and their attributes."""
+    """How objects of a class derived from a container are copied: their items, and their attributes."""
     for base, copier in _DERIVED:
         if issubclass(kind, base):
             return copier
@@ -77,7 +77,7 @@ def _items(copies: Copies, obj: Any) -> Any:
 
 
 def _function(copies: Copies, obj: FunctionType) -> FunctionType:
-    """The function itself; if it closes over a part of a model, one that closes over the stand-in."""
+    """The function itself; if it closes over a part of a model, one that closes over the copy."""
     cells = obj.__closure__
     if not cells or not any(_leads_to_model(cell) for cell in cells):
         return obj
@@ -109,13 +109,13 @@ def _partial(copies: Copies, obj: functools.partial[Any]) -> Any:
 
 
 def _reference(copies: Copies, obj: weakref.ref[Any]) -> Any:
-    """A weak reference to what has a stand-in by now (a parent, a parameter); others stay as they are."""
+    """A weak reference to what has been copied by now (a parent, a parameter); others stay as they are."""
     known = copies.known(obj())
     return obj if known is None else weakref.ref(known)
 
 
 def _handle(copies: Copies, obj: RemovableHandle) -> RemovableHandle:
-    """The handle of a hook removes it from the copy; with the original's it would undress the user's model."""
+    """The handle of a hook removes it from the copy; that of the original would remove the user's hook."""
     new = object.__new__(RemovableHandle)
     new.__setstate__(tuple(map(copies.of, obj.__getstate__())))  # type: ignore[no-untyped-call]
     return new
@@ -129,7 +129,7 @@ def _generator(copies: Copies, obj: torch.Generator) -> torch.Generator:
 def _cloned(copies: Copies, obj: Any) -> Any:
     try:
         return copy.deepcopy(obj)
-    except Exception:  # an array of objects that refuse
+    except Exception:  # an array of objects that cannot be copied
         return obj
 
 
@@ -157,7 +157,7 @@ def _derived_dict(copies: Copies, obj: Any) -> Any:
         base.__setitem__(new, key, item)
         pairs[id(value)] = (value, item)
     copies.attributes(obj, new)
-    for name, value in dictionary(obj).items():  # an item that is an attribute as well has one stand-in
+    for name, value in dictionary(obj).items():  # an item that is an attribute as well has one copy
         if id(value) in pairs:
             dictionary(new)[name] = pairs[id(value)][1]
     return new

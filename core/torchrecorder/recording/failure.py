@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Call, Graph
-from torchrecorder.recording.origin import innermost_origin, users_traceback
+from torchrecorder.recording.code_info import innermost_origin, user_traceback
 
 _BY_SHAPE = "it was followed by shapes only, without numbers; `run: real` computes it"
 _TABLES = ("torch.nn.modules.sparse.Embedding", "torch.nn.modules.sparse.EmbeddingBag")
@@ -22,7 +22,7 @@ def forward_error(error: Exception, graph: Graph) -> ForwardError:
         shapes=_shapes(graph, call),
         origin=innermost_origin(error),
         advice=_advice(graph, call),
-        traceback=users_traceback(error),
+        traceback=user_traceback(error),
     )
     found.graph = graph
     return found
@@ -34,7 +34,7 @@ def unseen_error(model: str, error: Exception) -> ForwardError:
         model=model,
         cause=f"before it began, looking for its modules and tensors raised {type(error).__name__}: {error}",
         origin=innermost_origin(error),
-        traceback=users_traceback(error),
+        traceback=user_traceback(error),
     )
 
 

@@ -13,15 +13,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import flop_registry, sdpa_flop_count
+
+from torchrecorder.running import torch_private
 
 Rule = Callable[..., int]
 
 
 def rule_for(kernel: Any) -> Rule | None:
     """How to count the operations of a kernel from its arguments and (as `out_val`) its result."""
-    packet = getattr(kernel, "_overloadpacket", None)
-    return _own_rules().get(kernel) or flop_registry.get(packet)
+    packet = getattr(kernel, "overloadpacket", None)
+    return _own_rules().get(kernel) or (torch_private.FLOP_RULES.get() or {}).get(packet)
 
 
 def count(rule: Rule, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> int | None:
@@ -70,7 +71,7 @@ def _convolution(
 
 
 def _attention(query: Tensor, key: Tensor, value: Tensor, *_: Any, out_val: Any, **__: Any) -> int:
-    return int(sdpa_flop_count(query.shape, key.shape, value.shape))  # type: ignore[no-untyped-call]
+    return int(torch_private.ATTENTION_FLOPS.get()(query.shape, key.shape, value.shape))
 
 
 def _recurrent(x: Tensor, w_input: Tensor, w_hidden: Tensor, *_: Any, out_val: Any, **__: Any) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,14 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.errors import InputError
-from torchrecorder.graph.model import Mode
+from torchrecorder.graph.model import Executed, Mode
+from torchrecorder.recording.guess import guesses
 from torchrecorder.recording.guess.guess import Guess
-from torchrecorder.recording.guess.guesses import guesses
-from torchrecorder.recording.guess.proof import refusal
+from torchrecorder.recording.run import Forward, is_small, prepared
 from torchrecorder.request import InputSpec
 
-_SHOWN = 12
+_LISTED = 12
 """Guesses that an error lists."""
+_REASON_CHARS = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,14 @@ def make_inputs(model: nn.Module, specs: Sequence[InputSpec] | None, *, seed: in
     tried: list[str] = []
     for guess in guesses(model, batch=2 if mode == "train" else 1):
         inputs = _inputs(guess, seed)
-        reason = refusal(model, inputs.args, inputs.kwargs, mode=mode, seed=seed)
+        reason = _rejection(model, inputs.args, inputs.kwargs, mode=mode, seed=seed)
         if not reason:
             return inputs
         tried.append(f"{inputs.guessed}: {reason}")
     raise InputError(
         f"{type(model).__name__} is called with inputs of unknown shape",
         "say it: `shape: 1,3,224,224`, or name a function that makes them with `inputs`",
-        tuple(tried[:_SHOWN]),
+        tuple(tried[:_LISTED]),
     )
 
 
@@ -85,3 +86,25 @@ def _inputs(guess: Guess, seed: int) -> Inputs:
         return Inputs(*guess.arguments, str(guess))
     made = _made(guess.specs, seed, str(guess))
     return replace(made, kwargs={**made.kwargs, **guess.fixed})
+
+
+def _rejection(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, mode: Mode, seed: int) -> str:
+    """Why the forward does not accept the inputs; empty, if it does.
+
+    It runs on fake tensors first; if that fails and the model is small enough, on real ones, which some models need.
+    """
+    forward = Forward(model, args, kwargs, mode, seed)
+    reason = _failure("fake", forward)
+    if reason and is_small(model):
+        reason = _failure("real", forward)
+    return reason
+
+
+def _failure(executed: Executed, forward: Forward) -> str:
+    try:
+        with torch.no_grad(), prepared(executed, forward) as (session, args, kwargs):
+            session.model(*args, **kwargs)
+    except Exception as error:  # it is the user's forward, given a guess
+        text = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
+        return text if len(text) <= _REASON_CHARS else f"{text[:_REASON_CHARS]}…"
+    return ""

@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchrecorder.recording.ops import OpLog
+from torchrecorder.running import torch_private
+
+_DispatchMode: Any = torch_private.DISPATCH_MODE.get() or contextlib.nullcontext
+"""Without it, the mode below is entered and sees nothing."""
 
 
 class ApiMode(TorchFunctionMode):
@@ -32,7 +35,7 @@ class ApiMode(TorchFunctionMode):
         return self._log.run(func, args, kwargs or {})
 
 
-class KernelMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class KernelMode(_DispatchMode):  # type: ignore[misc]
     """Shows the log each kernel: floating-point operations, writes in place, and what no public function covers.
 
     It leaves `ignore_compile_internals` at False, so that code that is compiled inside the forward
@@ -47,7 +50,7 @@ class KernelMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False
 
     def __init__(self, log: OpLog) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._log = log
 
     def __torch_dispatch__(
@@ -67,13 +70,6 @@ class KernelMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return out
 
 
-def _hide_from_compiler(function: Callable[..., Any]) -> None:
-    """Keep a compiler that the forward itself loads from compiling the recorder; one loaded before is switched off."""
-    with contextlib.suppress(ImportError, AttributeError):  # as good as nothing is promised of these names
-        from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
-
-        skip = _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP)
-        set_code_exec_strategy(function.__code__, skip)
-
-
-_hide_from_compiler(KernelMode.__torch_dispatch__)
+# A compiler that the forward itself loads must not compile the recorder; one loaded before is switched off.
+if (skip := torch_private.SKIPPED_CODE.get()) is not None:
+    skip(KernelMode.__torch_dispatch__.__code__)

@@ -1,20 +1,17 @@
-"""What an operation is called.
-
-torch hands out its functions under many names: `torch.relu`, `torch._C._nn.gelu`, `Tensor.add`, `_sparse_mm`. The
-name a user would write is found by looking for the same function object in the public namespaces.
-"""
+"""What an operation is called, and its arguments that are not tensors, as a reader would write them."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import MethodDescriptorType, WrapperDescriptorType
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - everyone's name for it
 from torch import Tensor
-from torch._ops import OpOverload, OpOverloadPacket
+
+_KERNELS = (type(torch.ops.aten.add.Tensor), type(torch.ops.aten.add))
 
 
 class OpName(NamedTuple):
@@ -92,7 +89,7 @@ _OPERATORS = {"add", "sub", "mul", "matmul", "pow", "mod", "floordiv", "and", "o
 
 def op_name(func: Callable[..., Any]) -> OpName | None:
     """The name of a function of torch's API; None if it is a question and no operation."""
-    if isinstance(func, (OpOverload, OpOverloadPacket)):
+    if isinstance(func, _KERNELS):
         return kernel_name(func)
     name = getattr(func, "__name__", "")
     owner = getattr(func, "__self__", None)
@@ -110,9 +107,8 @@ def op_name(func: Callable[..., Any]) -> OpName | None:
 
 def kernel_name(func: Any) -> OpName:
     """The name of a kernel, `aten.add_.Tensor`."""
-    name = getattr(func, "_schema", None)
-    qualified = name.name if name is not None else getattr(func, "_qualified_op_name", str(func))
-    return OpName(qualified.rpartition("::")[2], f"torch.ops.{func}")
+    text = str(func)
+    return OpName(text.split(".")[1] if "." in text else text, f"torch.ops.{text}")
 
 
 def _property(accessor: str, name: str) -> OpName | None:
@@ -150,3 +146,59 @@ def _plain(name: str) -> str:
     if name[1:] in _OPERATORS and name[0] in "ir":
         return name[1:] + ("_" if name[0] == "i" else "")
     return name
+
+
+_ITEMS = 12
+_CHARACTERS = 120
+_SIMPLE = frozenset((bool, int, float, complex, str, bytes, type(None)))
+_NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def attributes(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, str]:
+    """The arguments that are not tensors, by position or name; never with an id of an object."""
+    found: dict[str, str] = {}
+    for position, arg in enumerate(args):
+        if type(arg) is not Tensor:  # most are, and this runs for every operation
+            _add(found, str(position), arg)
+    for name, arg in kwargs.items():
+        _add(found, name, arg)
+    return found
+
+
+def _add(found: dict[str, str], name: str, arg: Any) -> None:
+    if type(arg) in _SIMPLE:
+        found[name] = repr(arg)[:_CHARACTERS]
+    elif not (isinstance(arg, Tensor) or _only_tensors(arg)):
+        found[name] = _text(arg)[:_CHARACTERS]
+
+
+def _only_tensors(arg: Any) -> bool:
+    return isinstance(arg, (list, tuple)) and bool(arg) and all(isinstance(item, Tensor) for item in arg)
+
+
+def _text(arg: Any) -> str:
+    if type(arg) in _SIMPLE:
+        return repr(arg)
+    if isinstance(arg, (list, tuple)):
+        return _sequence(arg)
+    if isinstance(arg, slice):
+        return _slice(arg)
+    if isinstance(arg, _NAMED):
+        return str(arg)
+    if arg is Ellipsis:
+        return "..."
+    return "tensor" if isinstance(arg, Tensor) else type(arg).__name__
+
+
+def _sequence(arg: Sequence[Any]) -> str:
+    items = [_text(item) for item in arg[:_ITEMS]]
+    if len(arg) > _ITEMS:
+        items.append("…")
+    if isinstance(arg, list):
+        return f"[{', '.join(items)}]"
+    return f"({', '.join(items)}{',' if len(arg) == 1 else ''})"
+
+
+def _slice(arg: slice) -> str:
+    start, stop = ("" if end is None else _text(end) for end in (arg.start, arg.stop))
+    return f"{start}:{stop}" + (f":{_text(arg.step)}" if arg.step is not None else "")

@@ -14,10 +14,10 @@ from torch import Tensor
 from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.recording import flops
-from torchrecorder.recording.attributes import attributes
-from torchrecorder.recording.names import EXITS, OpName, kernel_name, op_name
+from torchrecorder.recording.names import EXITS, OpName, attributes, kernel_name, op_name
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values, innermost, storage_address
+from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
 
 _SAVING: Any = torch.ops.aten.detach.default
@@ -144,12 +144,14 @@ class OpLog:
         fresh = self._fresh(given, out)
         if not fresh and not overwritten:
             return
+        call, source = self._scopes.locate(reads=bool(given))
+        if call is None:
+            return
         values = self._values
         inputs = values.read_all(given)
         op = len(self.rows)
         mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)])
         outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
-        call, source = self._scopes.locate()
         self._adopt(running.results, outputs[0])
         facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind)
         self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *facts))
@@ -185,7 +187,7 @@ class OpLog:
 
 
 def _describe(func: Any) -> Kernel:
-    schema = getattr(func, "_schema", None)
+    schema = None if torch_private.SCHEMA.get() is None else getattr(func, "_schema", None)
     arguments = enumerate(schema.arguments) if schema is not None and schema.is_mutable else ()
     writes = tuple((i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write)
     return Kernel(func, kernel_name(func), str(func), writes, flops.rule_for(func))

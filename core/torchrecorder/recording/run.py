@@ -1,7 +1,8 @@
-"""On what a model runs while it is recorded: on numbers, on fake tensors or on the meta device."""
+"""`capture`: one forward of a model, recorded in one of the execution modes real, fake or meta."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,32 +12,95 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from torchrecorder.errors import ForwardError
+from torchrecorder.errors import ForwardError, TorchRecorderError
+from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode
 from torchrecorder.recording.failure import forward_error, unseen_error
-from torchrecorder.recording.given import Given
+from torchrecorder.recording.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.session import Session
-from torchrecorder.recording.skeleton import Skeleton
 from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
+from torchrecorder.running import torch_private
 from torchrecorder.running.nested import named_tensors
-from torchrecorder.running.preserve import undisturbed
+from torchrecorder.running.restore import preserved_process_state
+
+_ONE_AT_A_TIME = threading.RLock()
+"""torch keeps some of what a recording switches on for the whole process, so two at once would leave it switched on."""
+
+_recording = threading.local()
+
+
+def capture(
+    model: nn.Module,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    mode: Mode = "eval",
+    run: Run = "auto",
+    seed: int = 0,
+    guessed: str = "",
+) -> Graph:
+    """The Graph of one forward of `model`. The model, the arguments and the random numbers stay as they are.
+
+    It runs in the grad mode of the caller. Recordings of other threads wait for one another.
+
+    Args:
+        model: Any `nn.Module`.
+        args: Positional arguments of its forward.
+        kwargs: Keyword arguments of its forward.
+        mode: Whether layers such as dropout behave as in training.
+        run: `real` computes; `fake` only follows shapes, as `meta` does, which fewer models survive. `auto` computes
+            small models and falls back; what ran is in `info.executed`, with a note if it is not the first choice.
+        seed: For the random numbers that the forward draws.
+        guessed: How the arguments were chosen, if they were not given; goes into the Graph as it is.
+
+    Raises:
+        TypeError: `model` is not an `nn.Module`, or `args` is not a tuple or list: a tensor would be unpacked silently.
+        ForwardError: The forward raised. Its `graph` is what had been recorded.
+        FailedInside: torchrecorder's own code raised.
+        RuntimeError: It was called from inside a forward that is being recorded.
+    """
+    if not isinstance(model, nn.Module):
+        what = f"the class {model.__name__}, not an instance" if isinstance(model, type) else type(model).__name__
+        raise TypeError(f"only an nn.Module can be recorded; this is {what}")
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"args holds the arguments of the forward, so one {type(args).__name__} is written (x,)")
+    with _alone():
+        try:
+            return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed))
+        except TorchRecorderError:
+            raise
+        except Exception as error:
+            raise failed_inside(type(model).__name__, error) from error
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    with _ONE_AT_A_TIME:
+        if getattr(_recording, "on", False):
+            raise RuntimeError("a forward that is being recorded cannot record another one")
+        _recording.on = True
+        try:
+            yield
+        finally:
+            _recording.on = False
+
 
 Run = Literal["auto", "real", "fake", "meta"]
 
 LARGE = 300_000_000
-"""Parameters from which on a model is not computed unless it is asked for: seconds and gigabytes for one picture."""
+"""Parameters above which a model is not computed unless asked: it takes seconds and gigabytes for one picture."""
 
 _OF_THE_MACHINE = (
     *("can't allocate memory", "out of memory", "not enough memory"),
     *("not implemented for", "Torch not compiled with", "NVIDIA driver", "No CUDA", "CUDA error"),
 )
-"""What exceptions say when the machine is at fault, not the model."""
+"""Texts of exceptions that are caused by the machine, not by the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """What is to be recorded."""
+    """The forward to record."""
 
     model: nn.Module
     args: Sequence[Any]
@@ -47,15 +111,15 @@ class Forward:
 
 
 def run_as(run: Run, forward: Forward, session: type[Session] = Session) -> Graph:
-    """Record a forward in the way that was asked for; `auto` falls back to the next one, and a note says why.
+    """Record a forward in one execution mode; `auto` falls back to the next one, and a note says why.
 
     Args:
-        run: How it runs.
-        forward: What to record.
-        session: What records it.
+        run: The execution mode, or `auto`.
+        forward: The forward to record.
+        session: The class that records it.
 
     Raises:
-        ForwardError: The forward raised, in the way that comes first.
+        ForwardError: The forward raised in the first mode that was tried.
     """
     with _looking_at(forward.model):
         ways: list[Executed] = _ways(forward) if run == "auto" else [run]
@@ -75,7 +139,9 @@ def run_as(run: Run, forward: Forward, session: type[Session] = Session) -> Grap
 def record(
     executed: Executed, forward: Forward, notes: tuple[str, ...] = (), session: type[Session] = Session
 ) -> Graph:
-    """Record a forward in one way. The model and the arguments stay as they are."""
+    """Record a forward in one execution mode. The model and the arguments stay as they are."""
+    if executed == "fake" and torch_private.FAKE_MODE.get() is None:
+        executed = "meta"
     info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes)
     with prepared(executed, forward, session) as (running, args, kwargs):
         try:
@@ -90,27 +156,27 @@ def record(
 def prepared(
     executed: Executed, forward: Forward, session: type[Session] = Session
 ) -> Iterator[tuple[Session, tuple[Any, ...], dict[str, Any]]]:
-    """A session on a stand-in of the model, and the arguments for it."""
+    """A session on a copy of the model, and the arguments for it."""
     with ExitStack() as stack:
         with _looking_at(forward.model):
             tensors = _TENSORS[executed](forward.model)
             with torch.inference_mode(False):
-                skeleton = Skeleton(tensors.of)
-                stand_in: nn.Module = skeleton.of(forward.model)
-                given = Given(skeleton, tensors.of_arguments(forward.args, forward.kwargs))
+                copies = ModelCopy(tensors.of)
+                model: nn.Module = copies.of(forward.model)
+                given = CopiedArguments(copies, tensors.of_arguments(forward.args, forward.kwargs))
                 args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
-            _set_mode(stand_in, forward.mode == "train")
-            paths = {id(module): path for path, module in stand_in.named_modules()}
-            originals = [(old, paths[id(new)]) for old, new in skeleton.modules if id(new) in paths and old is not new]
-            ready = session(stand_in, originals, tensors.before_write, given.unseen)
-        stack.enter_context(undisturbed(forward.seed))
+            _set_mode(model, forward.mode == "train")
+            paths = {id(module): path for path, module in model.named_modules()}
+            originals = [(old, paths[id(new)]) for old, new in copies.modules if id(new) in paths and old is not new]
+            ready = session(model, originals, tensors.before_write, given.unseen)
+        stack.enter_context(preserved_process_state(forward.seed))
         stack.enter_context(tensors.running())
         yield ready, args, kwargs
 
 
 @contextmanager
 def _looking_at(model: nn.Module) -> Iterator[None]:
-    """What a model does when it is asked for its parts is the user's code, and its error the user's."""
+    """Looking at the parts of a model may run code of the user, whose errors are his."""
     try:
         yield
     except Exception as error:
@@ -118,7 +184,7 @@ def _looking_at(model: nn.Module) -> Iterator[None]:
 
 
 def _set_mode(model: nn.Module, is_training: bool) -> None:
-    """As `train` does it; where that is overridden and raises, as `train` would have done it."""
+    """Call `train`; where it is overridden and raises, set `training` as it would have done."""
     try:
         model.train(is_training)
     except Exception:  # `train` of an exported program, of a frozen class, of modules that hold one another
@@ -126,15 +192,19 @@ def _set_mode(model: nn.Module, is_training: bool) -> None:
             vars(module)["training"] = is_training
 
 
+def _fake_tensors(model: nn.Module) -> Substitutes:
+    return MetaTensors(model) if torch_private.FAKE_MODE.get() is None else FakeTensors(model)
+
+
 _TENSORS: dict[Executed, Callable[[nn.Module], Substitutes]] = {
     "real": SharedTensors,
-    "fake": FakeTensors,
+    "fake": _fake_tensors,
     "meta": MetaTensors,
 }
 
 
 def is_small(model: nn.Module) -> bool:
-    """Whether the model has numbers, and few enough of them to compute a forward for one picture."""
+    """Whether the model has real parameters, few enough to compute a forward for one picture."""
     parameters = list(model.parameters())
     if any(tensor.is_meta for tensor in (*parameters, *model.buffers())):
         return False
@@ -142,7 +212,7 @@ def is_small(model: nn.Module) -> bool:
 
 
 def _ways(forward: Forward) -> list[Executed]:
-    """How a model is run, best first: nothing tells more than numbers, and almost all runs on fake tensors."""
+    """The execution modes to try, best first: real shows most, and almost every model runs on fake tensors."""
     given = named_tensors((forward.args, forward.kwargs), objects=True)
     if any(tensor.is_meta for _, tensor in given):
         return ["fake", "meta"]
@@ -152,13 +222,13 @@ def _ways(forward: Forward) -> list[Executed]:
 
 
 def _is_of_the_machine(error: ForwardError) -> bool:
-    """Whether another machine could have run it. One that raises for its own reasons is not drawn."""
+    """Whether another machine could have run it; a model that raises for its own reasons is not tried again."""
     return error.cause.startswith(("MemoryError", "NotImplementedError", "OutOfMemoryError")) or any(
         said in error.cause for said in _OF_THE_MACHINE
     )
 
 
-_NAMES = {"real": "on numbers", "fake": "on fake tensors", "meta": "on the meta device"}
+_NAMES = {"real": "on real tensors", "fake": "on fake tensors", "meta": "on the meta device"}
 
 
 def _note(executed: Executed, first: Executed, error: ForwardError) -> str:

@@ -1,23 +1,28 @@
 """Which call is running, and which line called the operation.
 
-Module calls are announced by hooks. Two kinds of scope announce themselves to nobody: a custom autograd function, and a
-module whose `.forward()` is called directly. Both are found by walking the Python frames between an operation and the
-machinery of the innermost module call, a few frames as a rule.
+Module calls are announced by hooks. Two kinds of scope are found by walking the Python frames between an operation and
+the machinery of the innermost module call, a few frames as a rule: a module whose `.forward()` is called directly, and
+a custom autograd function. Where torch applies that from C, no frame is its own; but each time it makes a `ctx` first,
+which tells the function and the frame that applies it.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
 
+import torch.utils.checkpoint
 from torch import nn
-from torch.utils.checkpoint import CheckpointFunction
 
 from torchrecorder.graph.model import CallKind
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfos
 from torchrecorder.recording.modules import ModuleNames
-from torchrecorder.recording.places import APPLY, CALL, HOOKED_CALL, Places
+from torchrecorder.running import torch_private
 
 
 @dataclass(slots=True)
@@ -34,6 +39,35 @@ class CallRow:
     outputs: dict[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Applied:
+    """A custom autograd function that torch applies from C."""
+
+    function: Any
+    frame: FrameType
+    """What applies it, and stands at `instruction` as long as it runs."""
+    instruction: int
+
+    def is_at(self, frame: FrameType) -> bool:
+        """Whether the frame still stands where it applied the function."""
+        return self.frame is frame and frame.f_lasti == self.instruction
+
+    def runs(self, above: FrameType | None) -> bool:
+        """Whether an operation is its own, of which `above` is the frame that the applying one called.
+
+        That is its `forward` or `setup_context`, or one of the modes where torch makes a view of an argument that is a
+        result too. The applying frame may be at the same instruction for another function, in a loop.
+        """
+        if above is None:
+            return False
+        code = above.f_code
+        if code.co_name == "__torch_function__":
+            return above.f_locals.get("func") is torch.Tensor.view_as
+        return code.co_name == "__torch_dispatch__" or any(
+            getattr(getattr(self.function, name), "__code__", None) is code for name in ("forward", "setup_context")
+        )
+
+
 @dataclass(slots=True)
 class Running:
     """A module call that has begun and not ended."""
@@ -45,9 +79,11 @@ class Running:
     first_op: int
     """Id of the next op when it began."""
     children: int = 0
-    frames: list[tuple[FrameType, int]] = field(default_factory=list)
+    frames: list[tuple[FrameType | Applied, int]] = field(default_factory=list)
     """Frames inside it that are scopes of their own, outermost first, with the ids of their calls. A frame is let go
     when the next walk no longer meets it: kept longer, it would keep the tensors among its local variables."""
+    applied: list[Applied] = field(default_factory=list)
+    """Functions that are applied from C, outermost first; let go like the frames."""
 
 
 class Scopes:
@@ -57,8 +93,9 @@ class Scopes:
         self.rows: list[CallRow] = []
         self.stack: list[Running] = []
         self._names = names
-        self._places = Places()
+        self._places = CodeInfos()
         self._counts: dict[str, int] = {}
+        self._thread = threading.get_ident()
 
     def knows(self, module: nn.Module) -> bool:
         """Whether the module is one of the model's."""
@@ -84,31 +121,84 @@ class Scopes:
             self.stack.pop().row.ok = False
         return self.stack.pop()
 
-    def locate(self) -> tuple[int, str | None]:
-        """Id of the innermost call, and `file:line` of the statement outside torch that runs in it."""
-        return self._locate(sys._getframe(2))
+    @contextmanager
+    def functions_announced(self) -> Iterator[None]:
+        """Be told of each custom autograd function that is applied, by the `ctx` that torch makes for it."""
+        context = torch_private.FUNCTION_CONTEXT.get()
+        if context is None:
+            yield
+            return
 
-    def _locate(self, frame: FrameType | None) -> tuple[int, str | None]:
+        def begins(ctx: Any, *args: Any, **kwargs: Any) -> None:
+            made(ctx, *args, **kwargs)
+            frame = sys._getframe(1)
+            if frame.f_code is not APPLY and threading.get_ident() == self._thread:
+                self._begins(getattr(type(ctx), "_forward_cls", None), frame)
+
+        made, was = context.__init__, vars(context).get("__init__")
+        context.__init__ = begins
+        try:
+            yield
+        finally:
+            if was is None:
+                del context.__init__
+            else:
+                context.__init__ = was
+
+    def _begins(self, function: Any, frame: FrameType) -> None:
+        # What the transforms of torch.func make of a function derives from another class, and is not the model's.
+        if isinstance(function, type) and issubclass(function, torch.autograd.Function) and not _is_means(function):
+            top = self.stack[-1]
+            others = [one for one in top.applied if one.frame is not frame]
+            top.applied = [*others, Applied(function, frame, frame.f_lasti)]
+
+    def locate(self, reads: bool = True) -> tuple[int | None, str | None]:
+        """Id of the innermost call, and `file:line` of the statement outside torch that runs in it.
+
+        There is no call where torch works for itself: it imports a part of itself, or keeps the books of a checkpoint.
+
+        Args:
+            reads: Whether the operation reads tensors, which the books of a checkpoint do not.
+        """
+        return self._locate(sys._getframe(2), reads)
+
+    def _locate(self, frame: FrameType | None, reads: bool | None = None) -> tuple[int | None, str | None]:
         top = self.stack[-1]
         source: str | None = None
-        inner: list[tuple[FrameType, Any]] = []
+        inner: list[tuple[FrameType | Applied, Any]] = []
         known, of_code = self._places.known, self._places.of_code
+        applied, met = top.applied, []
+        above: FrameType | None = None
         while frame is not None:
             place = known.get(id(frame.f_code)) or of_code(frame)  # asked here, for some frames of every operation
             if place.is_module_call:
                 break
             if source is None and place.file is not None:
                 source = f"{place.file}:{frame.f_lineno}"
-            if place.may_be_scope:
-                scope = _scope_of(frame, top)
+            if applied:
+                met += [one for one in applied if one.is_at(frame)]
+                inner += [(one, one.function) for one in applied if one.is_at(frame) and one.runs(above)]
+            if place.is_looked_at:
+                if reads is not None and source is None and (place.is_import or (place.is_checkpoint and not reads)):
+                    return None, None
+                if CALL is None and self._is_running(frame):
+                    break
+                scope = _scope_of(frame, top) if place.may_be_scope else None
                 if scope is not None:
                     inner.append((frame, scope))
-            frame = frame.f_back
+            above, frame = frame, frame.f_back
+        if applied:
+            top.applied = met
         if not inner and not top.frames:
             return top.row.id, source
         return self._innermost(top, inner), source
 
-    def _innermost(self, top: Running, inner: list[tuple[FrameType, Any]]) -> int:
+    def _is_running(self, frame: FrameType) -> bool:
+        """Whether it is the forward of a module that a hook has announced."""
+        owner = _first_argument(frame, frame.f_code)
+        return any(running.module is owner for running in self.stack)
+
+    def _innermost(self, top: Running, inner: list[tuple[FrameType | Applied, Any]]) -> int:
         frames = top.frames
         for depth, (frame, scope) in enumerate(reversed(inner)):
             if depth < len(frames) and frames[depth][0] is frame:
@@ -134,6 +224,8 @@ class Scopes:
 
 def _caller_of_module(frame: FrameType | None) -> FrameType | None:
     """The frame that called the module whose hooks are running."""
+    if CALL is None:
+        return frame
     while frame is not None and frame.f_code is not CALL:
         frame = frame.f_back
     return None if frame is None else frame.f_back
@@ -144,12 +236,17 @@ def _scope_of(frame: FrameType, top: Running) -> Any:
     code = frame.f_code
     if code is APPLY:
         function = frame.f_locals["cls"]
-        return None if function is CheckpointFunction else function  # a means of torch's, nothing of the model's
+        return None if _is_means(function) else function
     back = frame.f_back
     if back is not None and back.f_code is HOOKED_CALL:
         return None
     owner = _first_argument(frame, code)
     return owner if isinstance(owner, nn.Module) and owner is not top.module else None
+
+
+def _is_means(function: type) -> bool:
+    """Whether the function is a means of torch's, and nothing of the model's."""
+    return function.__module__ == torch.utils.checkpoint.__name__
 
 
 def _first_argument(frame: FrameType, code: CodeType) -> Any:

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import islice
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import _disable_current_modes
 
 from torchrecorder.graph import Call, Failure, Graph, Info
 from torchrecorder.recording.calls import Calls
-from torchrecorder.recording.given import ITERATORS, Stream
+from torchrecorder.recording.model_copy import ITERATORS, RecordedIterator
 from torchrecorder.recording.modes import ApiMode, KernelMode
-from torchrecorder.recording.modules import ModuleNames, describe
+from torchrecorder.recording.modules import ModuleNames, Signatures, describe
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import CallRow, Scopes
-from torchrecorder.recording.signatures import Signatures
 from torchrecorder.recording.values import Values
+from torchrecorder.running import torch_private
 from torchrecorder.running.facts import tied
 from torchrecorder.running.nested import named, named_tensors
 
-_DRAWN = 256
-"""Items that are drawn from an iterator that a forward gives; it need not end."""
+_MAX_ITEMS = 256
+"""Items that are taken from an iterator that a forward returns; it may be endless."""
 
 
 class Session:
-    """Runs a model once and keeps what it did. `model` may be changed by it; see `skeleton`."""
+    """Runs a model once and keeps what it did. `model` may be changed by it; see `model_copy`."""
 
     log_type: ClassVar[type[OpLog]] = OpLog
     """Tests that execute a recording again put one here that keeps what it was given."""
@@ -62,7 +61,7 @@ class Session:
             self._take(path, arg)
         try:
             with self._recording():
-                result = self._drawn_out(self.model(*args, **kwargs))
+                result = self._exhausted(self.model(*args, **kwargs))
         except Exception as error:
             self._failure = self._calls.failure(error)
             raise
@@ -71,12 +70,12 @@ class Session:
         return result
 
     def _take(self, path: str, arg: Any) -> None:
-        """The tensors in an argument are inputs, also those that will be drawn from an iterator."""
+        """The tensors in an argument are inputs, also those that an iterator yields later."""
         for inner, tensor in named_tensors(arg, path, objects=True):
             self._inputs[inner] = self._values.start(tensor, "input", inner)
-        for inner, stream in named(arg, Stream, path, objects=True):
-            stream.draw = self._aside
-            stream.announce = functools.partial(self._announced, inner)
+        for inner, iterator in named(arg, RecordedIterator, path, objects=True):
+            iterator.next_item = self._aside
+            iterator.on_item = functools.partial(self._announced, inner)
 
     def _announced(self, path: str, position: int, item: Any) -> None:
         self._take(f"{path}.{position}", item)
@@ -85,18 +84,18 @@ class Session:
         """Run code that is no part of the model."""
         was, self._ops.paused = self._ops.paused, True
         try:
-            with torch._C.DisableTorchFunction(), _disable_current_modes():
+            with torch_private.without_torch_function(), (torch_private.NO_MODES.get() or nullcontext)():
                 return take()
         finally:
             self._ops.paused = was
 
-    def _drawn_out(self, result: Any) -> Any:
-        """The result; if it is computed only when it is asked for, all of it that is sensible to ask for."""
+    def _exhausted(self, result: Any) -> Any:
+        """The result; a generator is run to its end, or to a limit."""
         if not isinstance(result, ITERATORS):
             return result
-        found = list(islice(result, _DRAWN))
-        if len(found) == _DRAWN:
-            self._notes.append(f"the forward gives an iterator, of which {_DRAWN} items were drawn")
+        found = list(islice(result, _MAX_ITEMS))
+        if len(found) == _MAX_ITEMS:
+            self._notes.append(f"the forward gives an iterator, of which {_MAX_ITEMS} items were taken")
         return found
 
     def graph(self, info: Info) -> Graph:
@@ -117,12 +116,13 @@ class Session:
     def _recording(self) -> Iterator[None]:
         with ExitStack() as stack:
             stack.enter_context(self._calls.hooked())
+            stack.enter_context(self._scopes.functions_announced())
             stack.enter_context(KernelMode(self._ops))
             stack.enter_context(ApiMode(self._ops))
             yield
 
     def _complete(self, info: Info) -> Info:
-        notes = (*info.notes, *self._ops.notes, *self._notes)
+        notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._notes)
         if self._unseen and any(value.kind == "const" for value in self._values.rows):
             names = ", ".join(self._unseen)
             notes = (*notes, f"not looked into: arguments of class {names}; tensors in them are drawn as constants")

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 from torchrecorder.recording.values import storage_address
+from torchrecorder.running import torch_private
 from torchrecorder.running.nested import named_tensors
 
 Substitute = Callable[[Tensor], Tensor]
@@ -52,7 +53,7 @@ class SharedTensors:
         for parameter in model.parameters():
             if not is_lazy(parameter) and (address := storage_address(parameter)) is not None:
                 self._shared[address] = parameter.untyped_storage()
-        self._memories = dict(self._shared)
+        self._memories = dict(self._shared) if torch_private.sees_writes() else {}
         self._saved: dict[int, torch.UntypedStorage] = {}
 
     def of(self, tensor: Tensor) -> Tensor:
@@ -61,7 +62,8 @@ class SharedTensors:
             return _lazy(tensor)
         address = storage_address(tensor)
         if address is None or not _is_plain(tensor):
-            return tensor if isinstance(tensor, nn.Parameter) else _copied(tensor)
+            is_kept = isinstance(tensor, nn.Parameter) and torch_private.sees_writes()
+            return tensor if is_kept else _like(tensor, _copied(tensor))
         if address not in self._memories:
             self._memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
         return _like(tensor, _placed(tensor, self._memories[address]))
@@ -106,9 +108,7 @@ class FakeTensors:
     """
 
     def __init__(self, model: nn.Module) -> None:
-        from torch._subclasses.fake_tensor import FakeTensorMode  # importing it takes as long as a small recording
-
-        self._mode = FakeTensorMode(allow_non_fake_inputs=True)
+        self._mode: Any = torch_private.FAKE_MODE.get()(allow_non_fake_inputs=True)
         self._given_out: dict[int, Tensor] = {}
 
     def of(self, tensor: Tensor) -> Tensor:
@@ -119,7 +119,7 @@ class FakeTensors:
             with self._mode:
                 return _empty_like(tensor, "cpu")
         # A tensor that autograd made would be asked for its gradient, of which torch warns.
-        new = self._mode.from_tensor(tensor if tensor.is_leaf else _cut(tensor))
+        new: Tensor = self._mode.from_tensor(tensor if tensor.is_leaf else _cut(tensor))
         self._given_out[id(new)] = new
         return new
 

@@ -1,4 +1,4 @@
-"""From the name of a model to a live `nn.Module`, with an error for each way in which that can fail."""
+"""From dotted names to live objects: the model of a target, and the arguments that the option `inputs` names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+from collections.abc import Mapping
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
@@ -13,8 +14,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from torchrecorder.errors import TargetBuildFailed, TargetImportFailed, TargetNotFound
-from torchrecorder.recording.origin import innermost_origin, users_traceback
+from torchrecorder.errors import InputError, TargetBuildFailed, TargetError, TargetImportFailed, TargetNotFound
+from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.request import Target, parse_target
 
 _OPERATOR_MISSING = "does not exist"
@@ -99,7 +100,7 @@ def _import(text: str, name: str) -> ModuleType | None:
 
 def _import_failed(text: str, name: str, error: BaseException) -> TargetImportFailed:
     cause = f"{type(error).__name__}: {error}"
-    return TargetImportFailed(text, name, cause, innermost_origin(error), _advice(error), users_traceback(error))
+    return TargetImportFailed(text, name, cause, innermost_origin(error), _advice(error), user_traceback(error))
 
 
 def _advice(error: BaseException) -> str:
@@ -124,7 +125,7 @@ def _as_module(text: str, target: Target, found: Any) -> nn.Module:
     except Exception as error:
         advice = f"give the arguments in the target, as in {target.dotted}(width=64)" if _wants_arguments(error) else ""
         cause = f"{type(error).__name__}: {error}"
-        raise TargetBuildFailed(text, cause, innermost_origin(error), advice, users_traceback(error)) from error
+        raise TargetBuildFailed(text, cause, innermost_origin(error), advice, user_traceback(error)) from error
     if not isinstance(built, nn.Module):
         raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
     return built
@@ -152,3 +153,45 @@ def _near(parent: str, holder: object, name: str) -> tuple[str, ...]:
 def _near_modules(name: str) -> tuple[str, ...]:
     names = {entry.name for entry in pkgutil.iter_modules()} | set(sys.stdlib_module_names)
     return tuple(get_close_matches(name, sorted(names), 2, cutoff=0.75))
+
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and keyword arguments of a forward."""
+
+
+def as_arguments(inputs: Any) -> Arguments:
+    """The arguments that a user means by `inputs`.
+
+    `(args, kwargs)` if it is a pair of a tuple or list and a dict with names for keys; else a tuple holds the
+    positional arguments, a dict of names the keyword arguments, and anything else is the one argument.
+    """
+    if isinstance(inputs, tuple) and len(inputs) == 2 and isinstance(inputs[0], (tuple, list)) and _is_named(inputs[1]):
+        return tuple(inputs[0]), dict(inputs[1])
+    if isinstance(inputs, tuple):
+        return inputs, {}
+    return ((), dict(inputs)) if _is_named(inputs) else ((inputs,), {})
+
+
+def load_arguments(dotted: str) -> Arguments:
+    """The arguments that a dotted name stands for; if it is a function or class, what calling it gives.
+
+    Raises:
+        InputError: The name does not exist, or calling it raised.
+    """
+    try:
+        target = parse_target(dotted)
+        found = load_object(dotted, target)
+    except (TargetError, ValueError) as error:
+        raise InputError(f"cannot load the inputs {dotted}: {error}") from error
+    if not callable(found):
+        return as_arguments(found)
+    try:
+        return as_arguments(found(*target.args, **target.kwargs))
+    except Exception as error:
+        where = innermost_origin(error)
+        cause = f"{type(error).__name__}: {error}" + (f" ({where})" if where else "")
+        raise InputError(f"calling {dotted} for the inputs failed: {cause}") from error
+
+
+def _is_named(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)

@@ -9,19 +9,34 @@ from __future__ import annotations
 
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from torchrecorder.graph import TensorMeta, Value
 from torchrecorder.graph.model import ValueKind
+from torchrecorder.running import torch_private
 from torchrecorder.running.facts import describe_tensor
 
-_functorch: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue] (its stubs leave it out)
+_transform: tuple[Any, Any, Any] = torch_private.FUNCTORCH.get() or (None, None, None)
+_in_transform, _is_wrapped, _get_unwrapped = _transform
+_HAS_ADDRESSES = torch_private.STORAGE_ADDRESS.get() is not None
+
+
+class _Held:
+    """A reference that keeps the memory."""
+
+    def __init__(self, storage: torch.UntypedStorage) -> None:
+        self._storage = storage
+
+    def expired(self) -> bool:
+        return False
+
+
+_reference: Callable[[torch.UntypedStorage], Any] = torch_private.STORAGE_REFERENCE.get() or _Held
 
 _NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 """What torch raises for the storage of a sparse tensor, of a wrapper, of a lazy parameter."""
@@ -218,6 +233,8 @@ class Values:
 
     def _storage(self, tensor: Tensor) -> tuple[Storage | None, bool]:
         """The memory of a tensor (None for sparse, nested, …), and whether it was known before."""
+        if not _HAS_ADDRESSES:
+            return None, False
         try:
             raw = tensor.untyped_storage()
         except _NO_STORAGE:
@@ -226,7 +243,7 @@ class Values:
         storage = self._storages.get(address)
         if storage is not None:
             return storage, True
-        storage = self._storages[address] = Storage(self._groups, address, StorageWeakRef(raw))  # type: ignore[no-untyped-call]
+        storage = self._storages[address] = Storage(self._groups, address, _reference(raw))
         self._groups += 1
         return storage, False
 
@@ -263,6 +280,8 @@ def _when(event: tuple[Moment, int]) -> Moment:
 
 def storage_address(tensor: Tensor) -> int | None:
     """What tells the memory of one live tensor from that of another; None where there is none to speak of."""
+    if not _HAS_ADDRESSES:
+        return None
     try:
         return int(tensor.untyped_storage()._cdata)
     except _NO_STORAGE:
@@ -271,12 +290,12 @@ def storage_address(tensor: Tensor) -> int | None:
 
 def innermost(tensors: list[Tensor]) -> list[Tensor]:
     """The tensors inside the wrappers that `torch.func` transforms (vmap, grad) put around them."""
-    if _functorch.peek_interpreter_stack() is None:
+    if _in_transform is None or _in_transform() is None:
         return tensors
     return [_unwrapped(tensor) for tensor in tensors]
 
 
 def _unwrapped(tensor: Tensor) -> Tensor:
-    while _functorch.is_functorch_wrapped_tensor(tensor):
-        tensor = _functorch.get_unwrapped(tensor)
+    while _is_wrapped(tensor):
+        tensor = _get_unwrapped(tensor)
     return tensor

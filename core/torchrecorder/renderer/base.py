@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from torchrecorder.nodes import BaseNode
-
-if TYPE_CHECKING:
-    from torchrecorder.recorder import Recorder
+from torchrecorder.nodes import BaseNode, RecordedNodes
 
 
 class BaseRenderer:
@@ -29,7 +26,7 @@ class BaseRenderer:
         processed: The nodes that are shown, each with the nodes that its edges lead to.
     """
 
-    def __init__(self, rec: Recorder, render_depth: int = 256) -> None:
+    def __init__(self, rec: RecordedNodes, render_depth: int = 256) -> None:
         self.rec = rec
         self.render_depth = render_depth
         self.processed: OrderedDict[BaseNode, list[BaseNode]] = OrderedDict()

@@ -37,26 +37,22 @@ def to_classic_dot(graph: Graph, *, depth: int, direction: str = "TB") -> graphv
     dot.attr("graph", rankdir=direction, **_GRAPH)
     dot.attr("node", **_FONT, height="0.3", margin="0.1,0.05")
     dot.attr("edge", arrowsize="0.6")
-    recording: Any = _recording(graph)
-    return _Renderer(recording, depth, partial(_Styler, graph))(dot)
+    assert graph.classic is not None
+    rows = enumerate(graph.classic.nodes)
+    nodes = {place: _CLASSES[row.kind](row.name, row, row.depth, row.parent) for place, row in rows}
+    recording = _PlainNodes(nodes, frozenset(graph.classic.edges))
+    return _ClassicRenderer(recording, depth, partial(_ClassicStyler, graph))(dot)
 
 
 @dataclass(frozen=True, slots=True)
-class _Recording:
-    """What a renderer wants of a `Recorder`: positions in the place of live objects."""
+class _PlainNodes:
+    """Nodes and edges with positions in the place of live objects."""
 
     nodes: dict[int, BaseNode]
     edges: Set[tuple[int, int]]
 
 
-def _recording(graph: Graph) -> _Recording:
-    assert graph.classic is not None
-    rows = enumerate(graph.classic.nodes)
-    nodes = {place: _CLASSES[row.kind](row.name, row, row.depth, row.parent) for place, row in rows}
-    return _Recording(nodes, frozenset(graph.classic.edges))
-
-
-class _Styler:
+class _ClassicStyler:
     """Labels as 1.0.3 writes them, and the class of each node in the place of its colours."""
 
     def __init__(self, graph: Graph) -> None:
@@ -88,7 +84,7 @@ class _Styler:
         return {"class": flags, **({} if module is None else {"comment": _literal(module.cls)})}
 
 
-class _Renderer(GraphvizRenderer):
+class _ClassicRenderer(GraphvizRenderer):
     def _cluster_style(self, node: BaseNode) -> dict[str, Any]:
         styler: Any = self.styler
         return dict(styler.style_box(node))

@@ -6,15 +6,12 @@ called n0, n1, … in the order of recording, so that two recordings of one mode
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphviz import Digraph, nohtml
 
-from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNode
+from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, RecordedNodes, TensorNode
 from torchrecorder.renderer.base import BaseRenderer
-
-if TYPE_CHECKING:
-    from torchrecorder.recorder import Recorder
 
 _DEFAULTS = {"style": "filled", "align": "left", "color": "black"}
 _COLOURS: dict[type[BaseNode], dict[str, str]] = {
@@ -71,7 +68,7 @@ class GraphvizRenderer(BaseRenderer):
         styler: The styler.
     """
 
-    def __init__(self, rec: Recorder, render_depth: int = 256, styler_cls: Any = None, **styler_args: Any) -> None:
+    def __init__(self, rec: RecordedNodes, render_depth: int = 256, styler_cls: Any = None, **styler_args: Any) -> None:
         super().__init__(rec, render_depth)
         self.styler = (GraphvizStyler if styler_cls is None else styler_cls)(**styler_args)
 

@@ -1,16 +1,23 @@
 """What is asked: targets, shapes, options and settings, read from text. Needs no torch."""
 
-from torchrecorder.request.body import Body, read_body
 from torchrecorder.request.options import OPTIONS, Option
-from torchrecorder.request.reading import one_depth, read_drawing, read_options, read_request, site_options
-from torchrecorder.request.recording import RecordingRequest
-from torchrecorder.request.settings import Settings, place
+from torchrecorder.request.reading import (
+    Body,
+    one_depth,
+    read_body,
+    read_drawing,
+    read_options,
+    read_request,
+    site_options,
+)
+from torchrecorder.request.requests import DiagramRequest, DrawingOptions, FigureOptions, RecordingRequest
+from torchrecorder.request.settings import SITE_SETTINGS, Settings, SiteSetting, place, site_settings
 from torchrecorder.request.shapes import InputSpec, format_shapes, parse_shapes, shapes_from
 from torchrecorder.request.target import Target, parse_target
-from torchrecorder.request.values import DiagramRequest, DrawingOptions, FigureOptions
 
 __all__ = [
     "OPTIONS",
+    "SITE_SETTINGS",
     "Body",
     "DiagramRequest",
     "DrawingOptions",
@@ -19,6 +26,7 @@ __all__ = [
     "Option",
     "RecordingRequest",
     "Settings",
+    "SiteSetting",
     "Target",
     "format_shapes",
     "one_depth",
@@ -31,4 +39,5 @@ __all__ = [
     "read_request",
     "shapes_from",
     "site_options",
+    "site_settings",
 ]

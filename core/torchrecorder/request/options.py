@@ -1,19 +1,138 @@
-"""Every option, declared once: directive options, fence options, site settings and command-line flags come from here.
+"""Every option, declared once: directive options, fence options, site options and command-line flags come from here.
 
 A value is always written as text and read by the option's own reader, so that `:depth: 2`, `depth: 2` and `--depth 2`
-mean the same and fail with the same words.
+mean the same and fail with the same words. A reader raises a ValueError that says what is wrong and what may be meant.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Literal
 
-from torchrecorder.request import readers
-from torchrecorder.request.values import TIMEOUT_S
+from torchrecorder.request.requests import FACTS, TIMEOUT_S, Depth
+from torchrecorder.request.shapes import format_shapes, parse_shapes
+from torchrecorder.request.target import parse_target
+
+MAX_DEPTHS = 5
+"""How many depths a reader may switch between."""
 
 Stage = Literal["recording", "drawing", "figure"]
+Value = str | int | float | bool | tuple[str, ...] | tuple[int, ...]
+
+_DEPTH = re.compile(r"(?P<first>[0-9]{1,9})(?: ?- ?(?P<last>[0-9]{1,9}))?")
+
+
+@lru_cache(maxsize=256)
+def read_shape(text: str) -> str:
+    """Shapes of inputs, in one spelling."""
+    return format_shapes(parse_shapes(text))
+
+
+def read_dotted_name(text: str) -> str:
+    """A dotted name, perhaps with literal arguments."""
+    return str(parse_target(text))
+
+
+def read_depth(text: str) -> Depth | tuple[int, ...]:
+    """One depth, or those of a range such as `1-3`."""
+    if text in ("auto", "all"):
+        return "auto" if text == "auto" else "all"
+    match = _DEPTH.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            f"{text!r} is not a valid depth{_near_depth(text)}: write 0 for the model as one box, 1 for its children,"
+            " …, auto or all, or 1-3 to let readers switch"
+        )
+    first, last = int(match["first"]), int(match["last"] or match["first"])
+    if first > last:
+        raise ValueError(f"{text!r} counts down: did you mean {last}-{first}?")
+    if last - first >= MAX_DEPTHS:
+        n, near = last - first + 1, f"{first}-{first + MAX_DEPTHS - 1}"
+        raise ValueError(f"{text!r} is {n} depths, and readers switch between at most {MAX_DEPTHS}: write {near}")
+    return first if first == last else tuple(range(first, last + 1))
+
+
+def _near_depth(text: str) -> str:
+    numbers = re.findall("[0-9]+", text)
+    if len(numbers) == 2 and re.fullmatch(r"[0-9]+[^0-9.]+[0-9]+|[0-9]+\.\.+[0-9]+", text):
+        return f", did you mean {numbers[0]}-{numbers[1]}?"
+    if len(numbers) == 1 and re.fullmatch("[0-9]{1,9} ?[-–]", text):
+        return f", did you mean {numbers[0]}-{int(numbers[0]) + 2}?"
+    near = get_close_matches(text.lower(), ("auto", "all"), 1)
+    return f", did you mean {near[0]}?" if near else ""
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """A reader that takes these words only."""
+
+    def read(text: str) -> str:
+        if text in words:
+            return text
+        near = get_close_matches(text.lower(), words, 1)
+        raise ValueError(f"{text!r} is none of {', '.join(words)}" + (f"; did you mean {near[0]}?" if near else ""))
+
+    return read
+
+
+def read_yes_no(text: str) -> bool:
+    """Whether it is so; an option without a value means yes."""
+    if text.lower() in ("", "true", "yes", "on", "1"):
+        return True
+    if text.lower() in ("false", "no", "off", "0"):
+        return False
+    raise ValueError(f"{text!r} is neither yes nor no")
+
+
+def read_whole_number(text: str) -> int:
+    """A number of digits only."""
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise ValueError(f"{text!r} is not a whole number")
+
+
+def read_seconds(text: str) -> float:
+    """A positive number of seconds, up to a day."""
+    try:
+        seconds = float(text.removesuffix("s").strip())
+    except ValueError:
+        seconds = 0.0
+    if 0 < seconds <= 86400:
+        return seconds
+    raise ValueError(f"{text!r} is not a valid number of seconds")
+
+
+def read_direction(text: str) -> str:
+    """Where the data flows; lower case is understood."""
+    return one_of("TB", "LR")(text.upper())
+
+
+def read_words(text: str) -> tuple[str, ...]:
+    """Words, with spaces or commas between them."""
+    return tuple(text.replace(",", " ").split())
+
+
+def read_facts(text: str) -> tuple[str, ...]:
+    """What can be shown or hidden."""
+    read = one_of(*FACTS)
+    return tuple(read(word) for word in read_words(text))
+
+
+def read_width(text: str) -> str:
+    """A width as in CSS; a bare number is of pixels."""
+    if re.fullmatch(r"\d+(\.\d+)?(px|em|rem|ex|ch|pt|cm|mm|in|vw|%)?", text, re.ASCII):
+        return text if not text[-1].isdigit() else f"{text}px"
+    raise ValueError(f"{text!r} is not a valid width: write 400px or 80%")
+
+
+def read_text(text: str) -> str:
+    """Any text that is not empty."""
+    if not text:
+        raise ValueError("a text is expected")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +142,9 @@ class Option:
     name: str
     stage: Stage
     """What it changes: the recording, its drawing, or only the figure around it."""
-    read: Callable[[str], Any]
+    read: Callable[[str], Value]
     """From text to value; raises ValueError with what is wrong."""
-    default: Any
+    default: Value
     help: str
     site: bool = True
     """Whether it can be set for a whole site."""
@@ -33,120 +152,71 @@ class Option:
 
 OPTIONS: tuple[Option, ...] = (
     Option(
-        "shape",
-        "recording",
-        readers.shape,
-        "",
-        "What the model is called with: `1,3`, `1,3; 1,8`, `ids=int64[1,16]<100`.",
+        "shape", "recording", read_shape, "", "What the model is called with: `1,3`, `1,3; 1,8`, `ids=int64[1,16]<100`."
     ),
-    Option(
-        "inputs",
-        "recording",
-        readers.dotted,
-        "",
-        "Dotted name of its inputs, or of a function that makes them.",
-    ),
-    Option(
-        "mode",
-        "recording",
-        readers.one_of("eval", "train"),
-        "eval",
-        "Whether the model runs in `eval` or `train` mode.",
-    ),
+    Option("inputs", "recording", read_dotted_name, "", "Dotted name of its inputs, or of a function that makes them."),
+    Option("mode", "recording", one_of("eval", "train"), "eval", "Whether the model runs in `eval` or `train` mode."),
     Option(
         "run",
         "recording",
-        readers.one_of("auto", "real", "fake", "meta"),
+        one_of("auto", "real", "fake", "meta"),
         "auto",
         "How it runs: `real` numbers, `fake` tensors, the `meta` device, or what suits its size.",
     ),
-    Option("seed", "recording", readers.whole, 0, "Where random weights and inputs start."),
+    Option("seed", "recording", read_whole_number, 0, "Seed of the random weights and inputs."),
     Option(
         "recorder",
         "recording",
-        readers.one_of("modern", "classic"),
+        one_of("modern", "classic"),
         "modern",
         "`modern` shows operations as the code names them, `classic` as autograd does, with weights as nodes.",
     ),
     Option(
         "depends",
         "recording",
-        readers.paths,
+        read_words,
         (),
         "Files and folders it depends on that cannot be traced, from the project's folder, and variables as `$NAME`.",
     ),
-    Option("timeout", "recording", readers.seconds, TIMEOUT_S, "Seconds a recording may take."),
+    Option("timeout", "recording", read_seconds, TIMEOUT_S, "Seconds a recording may take."),
     Option(
         "depth",
         "drawing",
-        readers.depth,
+        read_depth,
         "auto",
         "0 the model as one box, 1 its children, …, `all`, `1-3` for a switch, or `auto`: what stays readable.",
     ),
-    Option(
-        "fold",
-        "drawing",
-        readers.yes_no,
-        True,
-        "Whether equal neighbours are drawn once, with their number.",
-    ),
-    Option(
-        "focus",
-        "drawing",
-        str,
-        "",
-        "Path of the module to draw instead of the whole model.",
-        site=False,
-    ),
-    Option(
-        "expand",
-        "drawing",
-        readers.paths,
-        (),
-        "Paths of modules to open beyond the depth; `*` stands for any part.",
-    ),
-    Option(
-        "collapse",
-        "drawing",
-        readers.paths,
-        (),
-        "Paths of modules to keep closed; `*` stands for any part.",
-    ),
-    Option("direction", "drawing", readers.direction, "TB", "`TB` draws downwards, `LR` to the right."),
-    Option(
-        "theme", "drawing", readers.one_of("modern", "classic"), "modern", "The look; `classic` is that of version 1."
-    ),
+    Option("fold", "drawing", read_yes_no, True, "Whether equal neighbours are drawn once, with their number."),
+    Option("focus", "drawing", str, "", "Path of the module to draw instead of the whole model.", site=False),
+    Option("expand", "drawing", read_words, (), "Paths of modules to open beyond the depth; `*` stands for any part."),
+    Option("collapse", "drawing", read_words, (), "Paths of modules to keep closed; `*` stands for any part."),
+    Option("direction", "drawing", read_direction, "TB", "`TB` draws downwards, `LR` to the right."),
+    Option("theme", "drawing", one_of("modern", "classic"), "modern", "The look; `classic` is that of version 1."),
     Option(
         "show",
         "drawing",
-        readers.facts,
+        read_facts,
         (),
         "What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.",
     ),
-    Option("styler", "drawing", readers.dotted, "", "Dotted name of a class that chooses colours, lines and labels."),
-    Option("hide", "drawing", readers.facts, (), "What not to say: `shapes`, `params`."),
-    Option("table", "drawing", readers.yes_no, False, "Whether a table of the layers stands under the picture."),
-    Option("caption", "figure", readers.required, "", "Text under the diagram.", site=False),
+    Option("styler", "drawing", read_dotted_name, "", "Dotted name of a class that chooses colours, lines and labels."),
+    Option("hide", "drawing", read_facts, (), "What not to say: `shapes`, `params`."),
+    Option("table", "drawing", read_yes_no, False, "Whether a table of the layers stands under the picture."),
+    Option("caption", "figure", read_text, "", "Text under the diagram.", site=False),
     Option(
         "alt",
         "figure",
-        readers.required,
+        read_text,
         "",
         "Text for readers who cannot see it; made from the model if not given.",
         site=False,
     ),
-    Option("name", "figure", readers.required, "", "A name to refer to the diagram by.", site=False),
-    Option(
-        "align",
-        "figure",
-        readers.one_of("left", "center", "right"),
-        "",
-        "Where it stands: `left`, `center` or `right`.",
-    ),
-    Option("width", "figure", readers.length, "", "Its width, as in CSS: `400px`, `80%`."),
-    Option("class", "figure", readers.paths, (), "Further CSS classes of the figure."),
-    Option("links", "figure", readers.yes_no, True, "Whether layers and boxes link to the pages of their classes."),
-    Option("zoom", "figure", readers.yes_no, True, "Whether readers can zoom, and open layers that are closed."),
+    Option("name", "figure", read_text, "", "A name to refer to the diagram by.", site=False),
+    Option("align", "figure", one_of("left", "center", "right"), "", "Where it stands: `left`, `center` or `right`."),
+    Option("width", "figure", read_width, "", "Its width, as in CSS: `400px`, `80%`."),
+    Option("class", "figure", read_words, (), "Further CSS classes of the figure."),
+    Option("links", "figure", read_yes_no, True, "Whether layers and boxes link to the pages of their classes."),
+    Option("zoom", "figure", read_yes_no, True, "Whether readers can zoom, and open layers that are closed."),
 )
 
 BY_NAME = {option.name: option for option in OPTIONS}

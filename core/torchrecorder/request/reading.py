@@ -1,27 +1,46 @@
-"""From what is written in a page, a configuration or a command to a request, with every problem there is."""
+"""From what is written in a page, a configuration or a command to a request, with every problem there is.
+
+The body of a fence is read here too; it is the same for every tool that reads Markdown:
+
+    ```torchrecorder
+    pkg.Net
+    :shape: 1,3
+    :caption: A long text
+      goes on in an indented line.
+    ```
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
 from torchrecorder.errors import OptionError
-from torchrecorder.request.options import BY_NAME, OPTIONS
-from torchrecorder.request.recording import RecordingRequest
-from torchrecorder.request.shown import shown
+from torchrecorder.request.options import OPTIONS
+from torchrecorder.request.requests import (
+    Depth,
+    DiagramRequest,
+    DrawingOptions,
+    FigureOptions,
+    RecordingRequest,
+    shown,
+)
 from torchrecorder.request.target import parse_target
-from torchrecorder.request.values import Depth, DiagramRequest, DrawingOptions, FigureOptions
 
+_BY_NAME = {option.name: option for option in OPTIONS}
 _DEFAULTS = {option.name: option.default for option in OPTIONS}
 _RECORDING = tuple(field.name for field in fields(RecordingRequest))[1:]
-_SAID = ("show", "hide")
-_DRAWING = (*_SAID, *(o.name for o in OPTIONS if o.stage == "drawing" and o.name not in ("depth", *_SAID)))
+_DRAWING = tuple(o.name for o in OPTIONS if o.stage == "drawing" and o.name not in ("depth", "show", "hide"))
 _FIGURE = tuple(option.name for option in OPTIONS if option.stage == "figure")
-_recording_values, _drawing_values, _figure_values = (itemgetter(*names) for names in (_RECORDING, _DRAWING, _FIGURE))
+_recording_values, _figure_values = itemgetter(*_RECORDING), itemgetter(*_FIGURE)
+_drawing_values = itemgetter("show", "hide", *_DRAWING)
+
+_OPTION_LINE = re.compile(r"(?::(?P<field>[\w-]+):|(?P<key>[\w-]+):)(?:\s+(?P<value>.*))?", re.ASCII)
 
 
 def read_request(
@@ -38,7 +57,14 @@ def read_request(
         OptionError: With every problem there is.
     """
     problems: list[str] = []
-    name = _read_target(target, problems)
+    name = ""
+    if target and target.strip():
+        try:
+            name = str(parse_target(target))
+        except ValueError as error:
+            problems.append(str(error))
+    else:
+        problems.append("no model is named: write its dotted name, as in pkg.Net")
     values = read_options({**(site or {}), **written}, problems)
     if values.get("shape") and values.get("inputs"):
         problems.append("shape and inputs both say what the model is called with; give one of them")
@@ -75,14 +101,15 @@ def one_depth(depths: tuple[int, ...]) -> str:
 
 def read_options(written: Mapping[str, str | None], problems: list[str]) -> dict[str, Any]:
     """The value of every option, its default where nothing usable was written; problems are added to the list."""
-    values = {**_DEFAULTS}
+    values: dict[str, Any] = {**_DEFAULTS}
     for name, text in written.items():
-        option = BY_NAME.get(name)
-        if option is None:
-            problems.append(_unknown(name))
+        if name not in _BY_NAME:
+            near = get_close_matches(name, _BY_NAME, 1)
+            advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(_BY_NAME))}"
+            problems.append(f"unknown option {name!r}, {advice}")
             continue
         try:
-            values[name] = option.read("" if text is None else text.strip())
+            values[name] = _BY_NAME[name].read("" if text is None else text.strip())
         except ValueError as error:
             problems.append(f"{name}: {error}")
     return values
@@ -97,8 +124,11 @@ def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[st
     wrong: list[str] = []
     for name, value in written.items():
         problems: list[str] = []
-        text = _as_text(value)
-        if name in BY_NAME and not BY_NAME[name].site:
+        # A value of Python or YAML as it would be written in a directive.
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+            text = " ".join(value)
+        if name in _BY_NAME and not _BY_NAME[name].site:
             problems.append(f"{name}: cannot be set for a whole site")
         else:
             read_options({name: text}, problems)
@@ -108,23 +138,68 @@ def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[st
     return good, wrong
 
 
-def _as_text(value: object) -> str:
-    """A value of Python or YAML as it would be written in a directive."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
-        return " ".join(value)
-    return str(value)
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What the body of a directive or a fence says."""
+
+    target: str
+    options: dict[str, str | None]
+    """As written, by name; None where no value was."""
+    problems: tuple[str, ...] = ()
+    """Options that are given twice, and lines that cannot be read."""
+
+    def request(self, site: Mapping[str, str] | None = None) -> DiagramRequest:
+        """The diagram it asks for.
+
+        Args:
+            site: Options that hold where the body says nothing.
+
+        Raises:
+            OptionError: With every problem there is.
+        """
+        try:
+            request = read_request(self.target, self.options, site)
+        except OptionError as error:
+            raise OptionError((*self.problems, *error.problems)) from error
+        if self.problems:
+            raise OptionError(self.problems)
+        return request
+
+
+def read_body(lines: Iterable[str], target: str = "", options: Mapping[str, str | None] | None = None) -> Body:
+    """What the lines say, together with what stands above them.
+
+    Args:
+        lines: The body; empty lines mean nothing.
+        target: Given if the target is not to be looked for.
+        options: Those that are given already.
+    """
+    written, problems = dict(options or {}), []
+    last, last_indent = "", 0  # the option that an indented line continues
+    for line in (line.expandtabs() for line in lines if line.strip()):
+        text, indent = line.strip(), len(line) - len(line.lstrip())
+        if option := _OPTION_LINE.fullmatch(text):
+            last, last_indent = (option["field"] or option["key"]).lower(), indent
+            if last in written:
+                problems.append(f"{last} is given twice")
+            written[last] = option["value"]
+        elif last and indent > last_indent:
+            written[last] = f"{written[last] or ''} {text}".strip()
+        elif target:
+            last = ""
+            problems.append(f"cannot read {text!r}: the model is {target}, and an option is written `:depth: 2`")
+        else:
+            last, target = "", text
+    return Body(target, written, tuple(problems))
 
 
 def _drawing(values: Mapping[str, Any]) -> DrawingOptions:
     return _drawing_of(next(iter(_depths(values)), values["depth"]), *_drawing_values(values))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # the diagrams of a site mostly share them
 def _drawing_of(depth: Depth, show: tuple[str, ...], hide: tuple[str, ...], *others: Any) -> DrawingOptions:
-    """The diagrams of a site mostly share them."""
-    return DrawingOptions(depth, **dict(zip(_DRAWING[len(_SAID) :], others, strict=True)), show=shown(show, hide))
+    return DrawingOptions(depth, **dict(zip(_DRAWING, others, strict=True)), show=shown(show, hide))
 
 
 @lru_cache(maxsize=256)
@@ -135,20 +210,3 @@ def _figure(*values: Any) -> FigureOptions:
 
 def _depths(values: Mapping[str, Any]) -> tuple[int, ...]:
     return values["depth"] if isinstance(values["depth"], tuple) else ()
-
-
-def _read_target(target: str | None, problems: list[str]) -> str:
-    if not target or not target.strip():
-        problems.append("no model is named: write its dotted name, as in pkg.Net")
-        return ""
-    try:
-        return str(parse_target(target))
-    except ValueError as error:
-        problems.append(str(error))
-        return ""
-
-
-def _unknown(name: str) -> str:
-    near = get_close_matches(name, BY_NAME, 1)
-    advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(BY_NAME))}"
-    return f"unknown option {name!r}, {advice}"

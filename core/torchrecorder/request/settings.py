@@ -1,47 +1,114 @@
-"""What holds for a whole build: where the cache lies, where models are imported from, which engine draws."""
+"""What holds for a whole build: where the cache lies, where models are imported from, which engine draws.
+
+What a site can set is declared once, in `SITE_SETTINGS`: the values of `conf.py`, the keys of `mkdocs.yml` and of the
+Markdown extension are made from it, and a test compares the tables of the guides with it.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, cast, get_args
 
 from torchrecorder.errors import OptionError
+from torchrecorder.request.options import one_of
+from torchrecorder.request.reading import site_options
 
 CACHE_FOLDER = ".torchrecorder"
 MEMORY_BYTES = 16 << 30
 """Torch takes a few GiB of addresses without using them; 64 GiB asked for by mistake must not reach the machine."""
 
 OnStale = Literal["warn", "error", "placeholder"]
+SettingValue = str | list[str] | dict[str, str]
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.ASCII)
 
 
+def read_memory(text: str) -> int | None:
+    """The bytes that a text such as `16G` or `800M` means; None, for no limit, if it is 0.
+
+    Raises:
+        ValueError: It means nothing.
+    """
+    match = _MEMORY.fullmatch(text.strip().upper())
+    if match is None:
+        raise ValueError(f"{text!r} is not a valid amount of memory: write 16G, 800M, or 0 for no limit")
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " ")) or None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSetting:
+    """One setting of a documentation project: how it is written, checked and explained."""
+
+    name: str
+    help: str
+    default: SettingValue = ""
+    """Its type is that of the values."""
+    choices: tuple[str, ...] = ()
+    read: Callable[[str], object] = str
+    """Raises ValueError with what is wrong with a text; not asked if there are choices."""
+
+    def problem(self, text: str) -> str:
+        """What is wrong with a text; empty if nothing is."""
+        try:
+            (one_of(*self.choices) if self.choices else self.read)(text)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+
+SITE_SETTINGS: tuple[SiteSetting, ...] = (
+    SiteSetting("path", "Folders to import models from; `sys.path` comes after them.", []),
+    SiteSetting(
+        "cache",
+        "Folder of recordings to commit with the project, outside of its pages."
+        " Builds read it; `torchrecorder update` writes it.",
+    ),
+    SiteSetting(
+        "on_stale",
+        "What a builder without torch does with a diagram that is out of date: `warn`, `placeholder`, or `error`.",
+        "warn",
+        get_args(OnStale),
+    ),
+    SiteSetting(
+        "python", "The Python that records models: a path, or a name such as `python3.12`. Empty: that of the build."
+    ),
+    SiteSetting(
+        "memory",
+        'Address space that a recording may take, as in `"32G"`; `"0"` for no limit.',
+        "16G",
+        read=read_memory,
+    ),
+    SiteSetting("remote", "A cache that a team shares: a folder, or a URL for fsspec."),
+    SiteSetting(
+        "engine", "`auto`, `pure` (graphviz-pure), `dot` (the system's), or the path of a Graphviz program.", "auto"
+    ),
+    SiteSetting("options", "Options for every diagram that does not set them itself, by name.", {}),
+)
+"""Paths are relative to the project's folder, which is that of `conf.py` or `mkdocs.yml`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of one build."""
+    """The settings of one build, read."""
 
     cache: Path
+    """Where this machine keeps what it records."""
     path: tuple[str, ...] = ()
     """Folders to import models from, before those of the worker's own Python."""
     engine: str = "auto"
-    """`auto`, `pure`, `dot`, or the path of a Graphviz program."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options for every diagram that does not set them itself, as text."""
     python: str = ""
-    """The Python that models are recorded with; that of the build, if empty."""
     memory_bytes: int | None = MEMORY_BYTES
-    """Address space that a recording may take; None for no limit."""
+    """None for no limit."""
     committed: Path | None = None
-    """A cache that is part of the project; it is read where `cache` has nothing, and never written by a build."""
+    """The cache that is part of the project; it is read where `cache` has nothing, and never written by a build."""
     on_stale: OnStale = "warn"
-    """What is done where a picture is out of date and cannot be made again."""
     remote: str = ""
-    """A cache that a team shares: a URL that fsspec understands, or a folder; empty for none."""
     project: Path | None = None
     """The folder that files are named from in the cache; where the cache lies, if it is not given."""
 
@@ -66,23 +133,14 @@ class Settings:
     ) -> Settings:
         """Settings with paths relative to the project's folder; this process's own import path comes behind `path`.
 
-        Args:
-            root: The project's folder.
-            cache: Where recordings are kept on this machine.
-            path: Folders to import models from.
-            engine: `auto`, `pure`, `dot`, or the path of a Graphviz program.
-            options: Options for every diagram that does not set them itself.
-            python: The Python that models are recorded with.
-            memory: Address space that a recording may take, as in `32G`; `0` for no limit.
-            committed: A cache that is part of the project.
-            on_stale: What is done where a picture is out of date and cannot be made again.
-            remote: A cache that a team shares: a URL that fsspec understands, or a folder.
+        The arguments are the settings of `SITE_SETTINGS`, but for two: `cache` is where recordings are kept on this
+        machine, and `committed` the cache that is part of the project, which a site calls `cache`.
 
         Raises:
             OptionError: `memory` or `on_stale` cannot be read, or both.
         """
-        if problems := [*_problems(on_stale, memory)]:
-            raise OptionError(tuple(problems))
+        if wrong := _problems({"on_stale": on_stale, "memory": memory or "0"}):
+            raise OptionError(tuple(f"{name}: {problem}" for name, problems in wrong.items() for problem in problems))
         folders = [os.path.abspath(root / entry) for entry in path]
         own = [os.path.abspath(entry or os.curdir) for entry in sys.path]
         return Settings(
@@ -90,7 +148,8 @@ class Settings:
             tuple(dict.fromkeys([*folders, *own])),
             engine,
             options or {},
-            python=_program(root, python),
+            # A path is relative to the project; a bare name is looked for where programs are.
+            python=os.path.abspath(root / os.path.expanduser(python)) if os.path.dirname(python) else python,
             memory_bytes=read_memory(memory) if memory else MEMORY_BYTES,
             committed=root / committed if committed else None,
             on_stale=on_stale,
@@ -99,32 +158,45 @@ class Settings:
         )
 
 
-def _problems(on_stale: Any, memory: str) -> Iterator[str]:
-    if on_stale not in get_args(OnStale):
-        yield f"on_stale: {on_stale!r} is none of {', '.join(get_args(OnStale))}"
-    try:
-        read_memory(memory or "0")
-    except ValueError as error:
-        yield str(error)
+def site_settings(
+    root: Path, written: Mapping[str, object], *, cache: str = ""
+) -> tuple[Settings, dict[str, tuple[str, ...]]]:
+    """The settings that a site's configuration says, and what is wrong with it, by name of the setting.
 
+    A wrong value is left out, and the default holds.
 
-def read_memory(text: str) -> int | None:
-    """The bytes that a text such as `16G` or `800M` means; None, for no limit, if it is 0.
-
-    Raises:
-        ValueError: It means nothing.
+    Args:
+        root: The project's folder.
+        written: A value for each of `SITE_SETTINGS`, by name.
+        cache: Where recordings are kept on this machine.
     """
-    found = _MEMORY.fullmatch(text.strip().upper())
-    if found is None:
-        raise ValueError(f"memory: {text!r} is no amount: write 16G, 800M, or 0 for no limit")
-    return int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " ")) or None
+    defaults = {setting.name: setting.default for setting in SITE_SETTINGS if isinstance(setting.default, str)}
+    text = {name: default if written[name] in (None, "") else str(written[name]) for name, default in defaults.items()}
+    wrong = _problems(text)
+    text |= {name: defaults[name] for name in wrong}
+    path, options = written["path"], written["options"]
+    folders = [path] if isinstance(path, str) else path if isinstance(path, Sequence) else []
+    good, problems = site_options(options if isinstance(options, Mapping) else {})
+    settings = Settings.for_project(
+        root,
+        cache=cache,
+        path=[str(folder) for folder in folders],
+        engine=text["engine"],
+        options=good,
+        python=text["python"],
+        memory=text["memory"],
+        committed=text["cache"],
+        on_stale=cast("OnStale", text["on_stale"]),
+        remote=text["remote"],
+    )
+    return settings, wrong | ({"options": tuple(problems)} if problems else {})
+
+
+def _problems(written: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    problems = {s.name: s.problem(written[s.name]) for s in SITE_SETTINGS if s.name in written}
+    return {name: (problem,) for name, problem in problems.items() if problem}
 
 
 def place(root: Path, url: str) -> str:
     """A URL as it is; a folder, relative to another one, as its whole path."""
     return os.path.abspath(root / url) if url and "://" not in url else url
-
-
-def _program(root: Path, python: str) -> str:
-    """A path is relative to the project; a bare name is looked for where programs are."""
-    return os.path.abspath(root / os.path.expanduser(python)) if os.path.dirname(python) else python

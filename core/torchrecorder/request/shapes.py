@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -64,12 +65,21 @@ def parse_shapes(text: str) -> tuple[InputSpec, ...]:
     text = text.strip()
     if not text:
         raise ValueError("no shape is given")
-    found = _python_literal(text)
-    if found is None:
-        parts = text.removesuffix(";").split(";")
-        found = tuple(_parse_input(part.strip()) for part in parts)
-    _check_names(found)
-    return found
+    specs = None
+    if text[0] in "([":
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            specs = _from_python(ast.literal_eval(text))
+    if specs is None:
+        specs = tuple(_parse_input(part.strip()) for part in text.removesuffix(";").split(";"))
+    names: set[str] = set()
+    for spec in specs:
+        if spec.name is None and names:
+            raise ValueError(f"the input {spec} without a name follows a named one")
+        if spec.name in names:
+            raise ValueError(f"the input {spec.name} is given twice")
+        if spec.name:
+            names.add(spec.name)
+    return specs
 
 
 def shapes_from(value: str | Sequence[int] | Sequence[Sequence[int]]) -> tuple[InputSpec, ...]:
@@ -80,24 +90,15 @@ def shapes_from(value: str | Sequence[int] | Sequence[Sequence[int]]) -> tuple[I
     """
     if isinstance(value, str):
         return parse_shapes(value)
-    found = _from_python(value)
-    if found is None:
-        raise ValueError(f"{value!r} is no shape: write (1, 3), or [(1, 3), (1, 8)] for two inputs")
-    return found
+    specs = _from_python(value)
+    if specs is None:
+        raise ValueError(f"{value!r} is not a valid shape: write (1, 3), or [(1, 3), (1, 8)] for two inputs")
+    return specs
 
 
 def format_shapes(specs: Sequence[InputSpec]) -> str:
     """The one spelling of these inputs that `parse_shapes` gives back."""
     return "; ".join(map(str, specs))
-
-
-def _python_literal(text: str) -> tuple[InputSpec, ...] | None:
-    if text[0] not in "([":
-        return None
-    try:
-        return _from_python(ast.literal_eval(text))
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return None
 
 
 def _from_python(value: object) -> tuple[InputSpec, ...] | None:
@@ -115,38 +116,32 @@ def _is_size(value: object) -> bool:
 
 
 def _parse_input(text: str) -> InputSpec:
-    found = _INPUT.fullmatch(text)
-    if not text or found is None:
-        raise ValueError(f"{text!r} is no input: write sizes as 1,3,224,224 or ids=int64[1,16]<100")
-    boxed = found["boxed"] if found["boxed"] is not None else found["round"]
-    sizes = boxed if boxed is not None else found["bare"]
-    if boxed is None and not sizes.strip():
-        raise ValueError(f"{text!r} has no sizes: write {found['dtype'] or 'float32'}[1,3], or […[]] for a scalar")
-    dtype = _dtype(found["dtype"])
-    high = int(found["high"]) if found["high"] else None
+    match = _INPUT.fullmatch(text)
+    if not text or match is None:
+        raise ValueError(f"{text!r} is not a valid input: write sizes as 1,3,224,224 or ids=int64[1,16]<100")
+    boxed = match["boxed"] if match["boxed"] is not None else match["round"]
+    sizes = (boxed if boxed is not None else match["bare"]).strip()
+    if boxed is None and not sizes:
+        raise ValueError(f"{text!r} has no sizes: write {match['dtype'] or 'float32'}[1,3], or […[]] for a scalar")
+    dtype = _parse_dtype(match["dtype"] or "float32")
+    high = int(match["high"]) if match["high"] else None
     if high is not None and not dtype.startswith(("int", "uint")):
         raise ValueError(f"{text!r} bounds {dtype} numbers: `<` is for integers, as in int64[1,16]<{high}")
     if high == 0:
         raise ValueError(f"{text!r} leaves no integer below 0 to draw")
-    return InputSpec(tuple(_size(size, text) for size in _split(sizes)), dtype, found["name"], high)
+    parts = sizes.removesuffix(",").split(",") if sizes.removesuffix(",") else []
+    return InputSpec(tuple(_parse_size(size, text) for size in parts), dtype, match["name"], high)
 
 
-def _split(sizes: str) -> list[str]:
-    sizes = sizes.strip().removesuffix(",")
-    return sizes.split(",") if sizes else []
-
-
-def _size(text: str, whole: str) -> int:
+def _parse_size(text: str, whole: str) -> int:
     if re.fullmatch(r"\s*\d+\s*", text, re.ASCII):
         return int(text)
     advice = f": write {','.join(re.split('[x×*]', text.strip()))}" if re.fullmatch(r"[\d\sx×*]+", text.strip()) else ""
     where = "" if text.strip() == whole else f" in {whole!r}"
-    raise ValueError(f"{text.strip()!r}{where} is no size{advice}")
+    raise ValueError(f"{text.strip()!r}{where} is not a valid size{advice}")
 
 
-def _dtype(name: str | None) -> str:
-    if name is None:
-        return "float32"
+def _parse_dtype(name: str) -> str:
     bare = name.removeprefix("torch.")
     bare = ALIASES.get(bare, bare)
     if bare in DTYPES:
@@ -155,14 +150,3 @@ def _dtype(name: str | None) -> str:
     raise ValueError(
         f"unknown dtype {name!r}" + (f", did you mean {near[0]}?" if near else f": one of {', '.join(DTYPES)}")
     )
-
-
-def _check_names(specs: Sequence[InputSpec]) -> None:
-    seen: set[str] = set()
-    for spec in specs:
-        if spec.name is None and seen:
-            raise ValueError(f"the input {spec} without a name follows a named one")
-        if spec.name in seen:
-            raise ValueError(f"the input {spec.name} is given twice")
-        if spec.name:
-            seen.add(spec.name)

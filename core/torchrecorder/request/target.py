@@ -28,10 +28,7 @@ class Target:
         name = self.dotted if self.module is None else f"{self.module}:{self.dotted[len(self.module) + 1 :]}"
         if not self.called:
             return name
-        arguments = [
-            *map(repr, self.args),
-            *(f"{key}={value!r}" for key, value in self.kwargs.items()),
-        ]
+        arguments = [*map(repr, self.args), *(f"{key}={value!r}" for key, value in self.kwargs.items())]
         return f"{name}({', '.join(arguments)})"
 
 
@@ -39,18 +36,18 @@ def parse_target(text: str) -> Target:
     """The target that the text names.
 
     Raises:
-        ValueError: It is no dotted name, or its arguments are no literals.
+        ValueError: It is not a dotted name, or its arguments are not literals.
     """
-    found = _TARGET.fullmatch(text.strip())
-    if found is None:
+    match = _TARGET.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f"{text.strip()!r} names no model: write pkg.Net, pkg.mod:Net or pkg.Net(width=64)")
-    module = found["first"] if found["second"] else None
-    dotted = f"{module}.{found['second']}" if module else found["first"]
+    module = match["first"] if match["second"] else None
+    dotted = f"{module}.{match['second']}" if module else match["first"]
     if "." not in dotted:
         raise ValueError(f"{dotted!r} names no module: write it with its module, as in pkg.{dotted}")
-    if found["call"] is None:
+    if match["call"] is None:
         return Target(dotted, module)
-    args, kwargs = _arguments(found["call"])
+    args, kwargs = _arguments(match["call"])
     return Target(dotted, module, args, kwargs, called=True)
 
 
@@ -58,16 +55,13 @@ def _arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     try:
         call = ast.parse(f"f{text}", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ValueError(f"the arguments {text} are no Python: {error}") from error
+        raise ValueError(f"the arguments {text} are not valid Python: {error}") from error
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise ValueError(f"{text} is no list of arguments")
-    return tuple(_literal(arg) for arg in call.args), {_keyword(arg): _literal(arg.value) for arg in call.keywords}
-
-
-def _keyword(argument: ast.keyword) -> str:
-    if argument.arg is None:
+        raise ValueError(f"{text} is not a list of arguments")
+    named = {keyword.arg: _literal(keyword.value) for keyword in call.keywords if keyword.arg is not None}
+    if any(keyword.arg is None for keyword in call.keywords):
         raise ValueError("`**` cannot be used in the arguments of a target")
-    return argument.arg
+    return tuple(_literal(argument) for argument in call.args), named
 
 
 def _literal(node: ast.expr) -> Any:
@@ -77,4 +71,4 @@ def _literal(node: ast.expr) -> Any:
         advice = (
             "only numbers, texts, tuples, lists and dicts are allowed; for more, name a function that builds the model"
         )
-        raise ValueError(f"the argument {ast.unparse(node)} is no literal: {advice}") from error
+        raise ValueError(f"the argument {ast.unparse(node)} is not a literal: {advice}") from error

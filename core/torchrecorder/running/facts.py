@@ -1,7 +1,8 @@
-"""What a module is: its class, its parameters, what it says of itself, and which of its tensors are tied."""
+"""What a module is: its class, its parameters, those of its forward, what it says of itself, what of it is tied."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -104,6 +105,14 @@ def tied(model: nn.Module) -> dict[str, tuple[str, ...]]:
         for name, tensor in _tensors(modules, held):
             names.setdefault(id(tensor), []).append(name)
     return {first: (first, *rest) for first, *rest in names.values() if rest}
+
+
+def forward_parameters(module: nn.Module) -> tuple[inspect.Parameter, ...]:
+    """The parameters of a module's forward; none, if it cannot be asked (it is written in C, or scripted)."""
+    try:
+        return tuple(inspect.signature(module.forward).parameters.values())
+    except (TypeError, ValueError):
+        return ()
 
 
 def class_name(cls: type) -> str:

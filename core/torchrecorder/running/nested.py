@@ -6,20 +6,25 @@ an attribute of some object may lead anywhere.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.running.objects import attributes, is_open
+from torchrecorder.running.objects import attributes, is_open, native_base
 
 _DEPTH = 8
 """Levels that are followed; also what ends a walk through a structure that contains itself."""
 
 _Wanted = TypeVar("_Wanted")
+
+Items = Iterable[tuple[Any, Any]]
+Opens = Callable[[Any], Items]
+"""Gives the items of what is not a container, with their keys; none, if it is left closed."""
 
 _PLAIN = (str, bytes, int, float, complex, type, type(None), nn.Module, torch.dtype, torch.device)
 
@@ -30,7 +35,8 @@ _NO_CONTAINER = {int, float, str, bool, type(None), torch.dtype, torch.device, t
 def tensors_in(items: Iterable[Any], found: list[Tensor]) -> list[Tensor]:
     """Append the tensors among the arguments of an operation to `found`, and give it back.
 
-    Operations take tensors, lists of them and slices only. It runs for each of them, hence the order of the tests.
+    Operations take tensors, lists of them and slices only. It runs for each of them, hence the order of the tests, and
+    hence a walk of its own.
     """
     for item in items:
         kind = type(item)
@@ -55,7 +61,7 @@ def named_tensors(
     Args:
         obj: What to walk.
         path: What to call it.
-        objects: Also look into sets and into the attributes of objects that are no containers, such as transformers'
+        objects: Also look into sets and into the attributes of objects that are not containers, such as transformers'
             caches.
         depth: Levels to go down.
     """
@@ -66,47 +72,74 @@ def named(
     obj: Any, wanted: type[_Wanted], path: str = "", *, objects: bool = False, depth: int = _DEPTH
 ) -> Iterator[tuple[str, _Wanted]]:
     """As `named_tensors`, but of another class."""
-    return _named(obj, wanted, path, {} if objects else None, depth, ())
+    return walk(obj, wanted, _opens_objects() if objects else None, path, depth)
 
 
-def _named(
-    obj: Any, wanted: type[_Wanted], path: str, opened: dict[int, Any] | None, depth: int, above: tuple[int, ...]
+def walk(
+    obj: Any,
+    wanted: type[_Wanted],
+    opens: Opens | None,
+    path: str = "",
+    depth: int = _DEPTH,
+    above: tuple[int, ...] = (),
 ) -> Iterator[tuple[str, _Wanted]]:
+    """Each object of a class in nested values, with its path.
+
+    Args:
+        obj: What to walk.
+        wanted: The class.
+        opens: Opens what is not a container.
+        path: What to call `obj`.
+        depth: Levels to go down.
+        above: The `id` of each container that `obj` is in: a list may hold itself.
+    """
     if isinstance(obj, wanted):
         yield path, obj
-    elif depth and not isinstance(obj, _PLAIN) and id(obj) not in above:  # a list may hold itself
-        for key, item in _items(obj, opened):
-            inner = f"{path}.{key}" if path else str(key)
-            yield from _named(item, wanted, inner, opened, depth - 1, (*above, id(obj)))
+    elif depth and not isinstance(obj, _PLAIN) and id(obj) not in above:
+        inside = (*above, id(obj))
+        for key, item in items_of(obj, opens):
+            if type(item) not in _NO_CONTAINER:
+                inner = f"{path}.{key}" if path else str(key)
+                yield from walk(item, wanted, opens, inner, depth - 1, inside)
 
 
-def _items(obj: Any, opened: dict[int, Any] | None) -> Iterator[tuple[Any, Any]]:
+def items_of(obj: Any, opens: Opens | None = None) -> Items:
+    """What a container holds, each with its key: a name or a position."""
+    kind = type(obj)
+    if kind is tuple or kind is list:  # nearly always
+        return enumerate(obj)
     if isinstance(obj, Mapping):
-        yield from obj.items()
-    elif isinstance(obj, tuple) and (names := getattr(obj, "_fields", None)) is not None:
-        yield from zip(names, obj, strict=True)
-    elif isinstance(obj, (list, tuple)):
-        yield from enumerate(obj)
-    elif dataclasses.is_dataclass(obj):
-        yield from ((f.name, getattr(obj, f.name, None)) for f in dataclasses.fields(obj))
-    elif opened is not None:
-        yield from _hidden_items(obj, opened)
+        return obj.items()
+    if isinstance(obj, tuple) and (names := getattr(obj, "_fields", None)) is not None:
+        return zip(names, obj, strict=True)
+    if isinstance(obj, (list, tuple)):
+        return enumerate(obj)
+    if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
+        return [(field.name, getattr(obj, field.name, None)) for field in dataclasses.fields(obj)]
+    return () if opens is None else opens(obj)
 
 
-def _hidden_items(obj: Any, opened: dict[int, Any]) -> Iterator[tuple[Any, Any]]:
-    if isinstance(obj, (deque, set, frozenset)):
-        yield from enumerate(obj)
-    elif is_open(type(obj)) and id(obj) not in opened:  # objects may know one another: a tree's nodes, parent and child
+def _opens_objects() -> Opens:
+    opened: dict[int, Any] = {}
+
+    def opens(obj: Any) -> Items:
+        if isinstance(obj, (deque, set, frozenset)):
+            return enumerate(obj)
+        # Objects may know one another: a tree's nodes, parent and child.
+        if not is_open(type(obj)) or id(obj) in opened:
+            return ()
         opened[id(obj)] = obj
-        yield from _keyed(obj) or attributes(obj)
+        return _keyed(obj) or attributes(obj)
+
+    return opens
 
 
 def _keyed(obj: Any) -> list[tuple[Any, Any]]:
-    """The items of what can be asked like a mapping and is none (a graph of PyTorch Geometric)."""
+    """The items of what can be asked like a mapping without being one (a graph of PyTorch Geometric)."""
     if not (hasattr(type(obj), "keys") and hasattr(type(obj), "__getitem__")):
         return []
     try:
-        return [(key, obj[key]) for key in obj.keys()]  # noqa: SIM118 - it is no mapping
+        return [(key, obj[key]) for key in obj.keys()]  # noqa: SIM118 - it is not a mapping
     except Exception:  # it was something else, and the attributes say as much
         return []
 
@@ -118,27 +151,58 @@ def map_tensors(obj: Any, change: Callable[[Tensor], Tensor], *, depth: int = _D
     if not depth or isinstance(obj, _PLAIN):
         return obj
     changed = {}
-    for key, item in _items(obj, None):
+    for key, item in items_of(obj):
         new = map_tensors(item, change, depth=depth - 1)
         if new is not item:
             changed[key] = new
-    return _rebuilt(obj, changed) if changed else obj
+    return rebuilt(obj, changed) if changed else obj
 
 
-def _rebuilt(obj: Any, changed: dict[Any, Any]) -> Any:
-    if isinstance(obj, Mapping):
-        return _with_items(obj, changed)
-    if isinstance(obj, tuple) and (replace := getattr(obj, "_replace", None)) is not None:
-        return replace(**changed)
-    if isinstance(obj, (list, tuple)):
-        items = [changed.get(i, item) for i, item in enumerate(obj)]
-        return items if type(obj) is list else type(obj)(items)
-    return dataclasses.replace(obj, **changed)
+def rebuilt(obj: Any, changed: Mapping[Any, Any]) -> Any:
+    """A container of the same class with other items under some keys; `obj` itself, if its class allows no copy.
+
+    The constructor is not run: it may want other arguments than the items, compute, or refuse.
+    """
+    try:
+        if isinstance(obj, dict):
+            new = _filled_dict(obj, changed)
+        elif isinstance(obj, (list, tuple)):
+            items = [changed.get(key, item) for key, item in items_of(obj)]
+            base: Any = native_base(type(obj))
+            new = base.__new__(type(obj), items)
+            if isinstance(obj, list):
+                base.extend(new, items)
+        elif isinstance(obj, Mapping):
+            return _filled_mapping(obj, changed)
+        else:
+            new = copy.copy(obj)
+            for name, item in changed.items():
+                object.__setattr__(new, name, item)
+            return new
+        replaced = {id(item): changed[key] for key, item in items_of(obj) if key in changed}
+        for name, value in attributes(obj):  # an item may be an attribute as well, as in a ModelOutput
+            object.__setattr__(new, name, replaced.get(id(value), value))
+    except Exception:  # it is the user's class, and a forward must not fail because it is recorded
+        return obj
+    return new
 
 
-def _with_items(obj: Mapping[Any, Any], changed: dict[Any, Any]) -> Any:
-    copy = getattr(obj, "__copy__", None) or getattr(obj, "copy", None)
-    new = dict(obj) if copy is None else copy()
-    for key, item in changed.items():
-        new[key] = item
+def _filled_dict(obj: dict[Any, Any], changed: Mapping[Any, Any]) -> Any:
+    base: Any = native_base(type(obj))
+    new = base.__new__(type(obj))
+    for key, item in base.items(obj):
+        base.__setitem__(new, key, changed.get(key, item))
+    if isinstance(obj, defaultdict):
+        new.default_factory = obj.default_factory
+    return new
+
+
+def _filled_mapping(obj: Mapping[Any, Any], changed: Mapping[Any, Any]) -> Any:
+    try:
+        new: Any = copy.copy(obj)
+        for key, item in changed.items():
+            new[key] = item
+    except TypeError:  # it cannot be written to
+        cls: Any = type(obj)
+        return cls({**obj, **changed})
     return new

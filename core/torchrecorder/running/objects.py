@@ -30,7 +30,7 @@ _known: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 
 def is_open(cls: type) -> bool:
-    """Whether objects of the class are looked into: it is written in Python, and somebody's own."""
+    """Whether objects of the class are looked into: it is written in Python, and a user's own."""
     found = _known.get(cls)
     if found is None:
         found = _known[cls] = _is_open(cls)
@@ -47,6 +47,11 @@ def _is_open(cls: type) -> bool:
         return False
     # What has a finalizer owns something that must not be let go twice.
     return not hasattr(cls, "__del__") and all(base is object or base.__flags__ & _HEAP for base in cls.__mro__)
+
+
+def native_base(cls: type) -> type:
+    """The nearest base of a class that is written in C, or the class itself."""
+    return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP)
 
 
 def attributes(obj: object) -> Iterator[tuple[str, Any]]:
@@ -71,9 +76,9 @@ def dictionary(obj: object) -> dict[str, Any]:
 def members(cls: type) -> tuple[MemberDescriptorType, ...]:
     """The slots of a class and of its bases."""
     return tuple(
-        found for base in cls.__mro__ if "__slots__" in vars(base) for found in vars(base).values() if _is_member(found)
+        member
+        for base in cls.__mro__
+        if "__slots__" in vars(base)
+        for member in vars(base).values()
+        if type(member) is MemberDescriptorType and member.__name__ not in ("__dict__", "__weakref__")
     )
-
-
-def _is_member(found: object) -> bool:
-    return type(found) is MemberDescriptorType and found.__name__ not in ("__dict__", "__weakref__")

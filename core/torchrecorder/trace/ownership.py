@@ -9,7 +9,8 @@ from pathlib import Path, PurePath
 from types import FrameType
 
 _INSTALLED = ("site-packages", "dist-packages")
-_OURS = str(Path(__file__).parent.parent) + os.sep
+OURS = Path(__file__).parent.parent
+_OURS = str(OURS) + os.sep
 _STDLIB = tuple(
     f"{folder}{os.sep}"
     for name in ("stdlib", "platstdlib")
@@ -33,6 +34,11 @@ def is_stdlib(file: str) -> bool:
 def is_installed(file: str) -> bool:
     """Whether the file was put there by an installer, so that a version stands for it."""
     return any(part in _INSTALLED for part in PurePath(file).parts)
+
+
+def is_ours(file: str) -> bool:
+    """Whether the file belongs to torchrecorder."""
+    return file.startswith(_OURS)
 
 
 def caller(frame: FrameType | None) -> FrameType | None:

@@ -17,7 +17,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from torchrecorder.errors import TorchMissing, TorchRecorderError, WorkerCrashed, WorkerTimeout
+from torchrecorder.errors import (
+    TorchMissing,
+    TorchRecorderError,
+    WorkerCrashed,
+    WorkerError,
+    WorkerNotStarted,
+    WorkerTimeout,
+)
 from torchrecorder.line_process import LineProcess
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import MEMORY_BYTES
@@ -73,7 +80,8 @@ class Worker:
         self._shared: frozenset[str] = frozenset()
         self._build = 0
         self._process: LineProcess | None = None
-        self._absent: TorchMissing | None = None
+        self._absent: WorkerError | None = None
+        """Why no process can record here."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Worker:
@@ -129,7 +137,7 @@ class Worker:
         try:
             process = self._started(request)
             message = process.ask(job, timeout_s + _GRACE_S if self._forks else timeout_s)
-        except TorchMissing as error:
+        except WorkerError as error:
             self._absent = error
             return Answer(request, None, error)
         except TimeoutError:
@@ -150,7 +158,7 @@ class Worker:
 
     def _started(self, request: RecordingRequest) -> LineProcess:
         if self._absent is not None:  # starting a Python for each of a hundred diagrams takes a minute
-            raise TorchMissing(request.target, self._absent.python, self._absent.cause)
+            raise TorchRecorderError.from_json({**self._absent.to_json(), "target": request.target})
         if self._process is None:
             log = self._folder() / "worker.log"
             if self._python and shutil.which(self._python) is None:
@@ -158,9 +166,13 @@ class Worker:
             self._process = LineProcess(self._command(), environment(self._python, self._folder()), log)
             greeting = _greeting(self._process)
             if "ready" not in greeting:
-                self._end_process()
-                cause = str(greeting.get("no_torch", "")) or _tail(log).rpartition("\n")[2]
-                raise TorchMissing(request.target, self._python or sys.executable, cause)
+                how, python = self._end_process(), self._python or sys.executable
+                if "error" in greeting:
+                    raise TorchRecorderError.from_json({**greeting["error"], "target": request.target})
+                if "timeout" in greeting:
+                    cause = f"importing it took longer than {greeting['timeout']:g} s"
+                    raise TorchMissing(request.target, python, cause)
+                raise WorkerNotStarted(request.target, python, how, _tail(log))
         return self._process
 
     def _command(self) -> list[str]:
@@ -189,11 +201,11 @@ def _answer(request: RecordingRequest, message: Mapping[str, Any], log: str) -> 
 
 
 def _greeting(process: LineProcess) -> dict[str, Any]:
-    """The first message: it is ready, or it has no torch; empty if the process ended without one."""
+    """The first message: it is ready, or why it cannot record; empty if the process ended without one."""
     try:
         return process.next(START_TIMEOUT_S)
     except TimeoutError:
-        return {"no_torch": f"importing it took longer than {START_TIMEOUT_S:g} s"}
+        return {"timeout": START_TIMEOUT_S}
     except EOFError:
         return {}
 

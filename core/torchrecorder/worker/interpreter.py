@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from torchrecorder.cache.store import Store
+from torchrecorder.line_process import import_path
 from torchrecorder.trace.manifest_builder import FIXED_ENVIRONMENT
 from torchrecorder.trace.ownership import is_installed, is_stdlib
 
@@ -26,8 +27,7 @@ def environment(python: str, folder: Path) -> dict[str, str]:
         python: The other Python it is for; that of the build, if empty.
         folder: Where something may be written that lives as long as the process.
     """
-    path = [_own_folder(python, folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": os.pathsep.join(path)}
+    return {**os.environ, **FIXED_ENVIRONMENT, "PYTHONPATH": import_path(_own_folder(python, folder))}
 
 
 def _own_folder(python: str, folder: Path) -> str:

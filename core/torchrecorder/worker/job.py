@@ -13,13 +13,12 @@ from typing import Any
 import torch
 
 from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed
+from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
-from torchrecorder.recording import capture
-from torchrecorder.recording.arguments import load_arguments
 from torchrecorder.recording.classic import ClassicSession
 from torchrecorder.recording.inputs import make_inputs
-from torchrecorder.recording.run import Forward, run_as
-from torchrecorder.recording.target import load_model
+from torchrecorder.recording.run import Forward, capture, run_as
+from torchrecorder.recording.target import load_arguments, load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
 from torchrecorder.trace import Trace
 from torchrecorder.worker import fork
@@ -56,10 +55,13 @@ def answer_line(job: Mapping[str, Any], trace: Trace | None = None) -> bytes:
     """The answer as a line of JSON, whatever happens."""
     try:
         return _line(answer(job, trace))
-    except BaseException as error:  # what is left is our own fault, or a KeyboardInterrupt
+    except BaseException as error:  # what is left is our own fault, or no Exception, or one that cannot be told
+        target = job["request"]["target"]
+        if isinstance(error, Exception) and is_own(error):
+            return _line({"error": failed_inside(target, error).to_json()})
         how = f"{type(error).__name__}: {error}"
         trace_text = "".join(traceback.format_exception(error))
-        return _line({"error": WorkerCrashed(job["request"]["target"], how, trace_text).to_json()})
+        return _line({"error": WorkerCrashed(target, how, trace_text).to_json()})
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()

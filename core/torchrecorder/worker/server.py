@@ -11,6 +11,7 @@ Where fork is not safe (`--once`), the process serves one job itself and ends.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -18,6 +19,8 @@ import sys
 from collections.abc import Mapping
 from typing import IO, Any
 
+from torchrecorder.errors import TorchRecorderError
+from torchrecorder.faults import failed_inside, torch_problem
 from torchrecorder.worker import fork
 from torchrecorder.worker.limits import die_with
 
@@ -26,22 +29,18 @@ def main() -> None:
     """Serve jobs until the standard input closes."""
     jobs, answers = _private_pipes()
     builder = os.getppid()
-    try:
-        import torch
-        import torch._dynamo  # every recording switches it off, and importing it takes as long as all the rest
-    except Exception as error:  # a broken torch is as good as none
-        _send(answers, _line({"no_torch": f"{type(error).__name__}: {error}"}))
+    problem: TorchRecorderError | None = torch_problem("")
+    if problem is None:
+        try:
+            version = _prepare()
+        except Exception as error:
+            problem = failed_inside("", error, at_start=True)
+    if problem is not None:
+        _send(answers, _line({"error": problem.to_json()}))
         return
-    from torchrecorder.recording.names import public_functions
-    from torchrecorder.trace.installed import distribution_names
     from torchrecorder.worker.job import answer_line
 
-    distribution_names()
-    public_functions()
-    torch.manual_seed(0)  # the first one reads sources of torch, for a traceback that CUDA might want
-    gc.collect()
-    gc.freeze()
-    _send(answers, _line({"ready": {"torch": torch.__version__, "python": sys.version.partition(" ")[0]}}))
+    _send(answers, _line({"ready": {"torch": version, "python": sys.version.partition(" ")[0]}}))
     server = _Server(jobs.fileno(), answers.fileno())
     for line in jobs:
         job = json.loads(line)
@@ -51,6 +50,24 @@ def main() -> None:
             _send(answers, answer_line(job))
             os._exit(0)  # threads that the user's code left must not keep the process
         _send(answers, server.answer(job))
+
+
+def _prepare() -> str:
+    """Import what every job needs, and give the version of torch."""
+    import torch
+
+    with contextlib.suppress(Exception):  # every recording switches it off, and it takes as long as all the rest
+        import torch._dynamo
+    import torchrecorder.worker.job  # noqa: F401
+    from torchrecorder.recording.names import public_functions
+    from torchrecorder.trace.installed import distribution_names
+
+    distribution_names()
+    public_functions()
+    torch.manual_seed(0)  # the first one reads sources of torch, for a traceback that CUDA might want
+    gc.collect()
+    gc.freeze()
+    return str(torch.__version__)
 
 
 class _Server:

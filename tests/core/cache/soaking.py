@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.models.one_layer import net
-from torchrecorder.cli.update import update
+from torchrecorder.cli.projects import update
 from torchrecorder.errors import OutOfDate, TorchMissing
 from torchrecorder.pipeline import Collected, Pipeline
 from torchrecorder.pipeline.recordings import Recordings

@@ -312,12 +312,15 @@ def test_a_url_that_nothing_here_can_open_is_one_warning(here: Path, url: str, w
     assert made.layers.notice == ""
 
 
-def test_without_fsspec_one_warning_names_the_extra(
-    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("library", "url"), [("fsspec", "s3://bucket/cache"), ("aiohttp", "http://127.0.0.1:9/cache")])
+def test_without_a_library_one_warning_names_the_extra(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str, url: str
 ) -> None:
-    (tmp_path / "fsspec.py").write_text("raise ModuleNotFoundError(\"No module named 'fsspec'\", name='fsspec')")
+    (tmp_path / f"{library}.py").write_text(
+        f"raise ModuleNotFoundError(\"No module named '{library}'\", name='{library}')"
+    )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    outcome, made = build(here, "s3://bucket/cache", has_torch=True)
+    outcome, made = build(here, url, has_torch=True)
     assert outcome.error is None
     assert 'pip install "torchrecorder-docs[remote]"' in made.layers.problem
     assert made.layers.problem.count("\n") == 0

@@ -67,7 +67,11 @@ def test_prints_the_tree_without_a_file(capsys: pytest.CaptureFixture[str]) -> N
     [
         (["cli_nets.Nett", "--shape", "1,3"], 1, ["cli_nets has no 'Nett'", "did you mean cli_nets.Net?"]),
         (["cli_nets.Net", "--shape", "1,5"], 1, ["in layer fc (Linear)", "Traceback", "cli_nets.py"]),
-        (["cli_nets.Net", "--shape", "1,a", "--depth", "x"], 2, ["'a' in '1,a' is no size", "'x' is no depth"]),
+        (
+            ["cli_nets.Net", "--shape", "1,a", "--depth", "x"],
+            2,
+            ["'a' in '1,a' is not a valid size", "'x' is not a valid depth"],
+        ),
         (["cli_nets.Net", "--shape", "1,3", "-o", "net.gif"], 2, ["its name must end with .svg"]),
         (["cli_nets.Net", "--shape", "1,3", "-o", "nowhere/net.svg"], 2, ["cannot write nowhere/net.svg"]),
         (["cli_nets.Net", "--shape", "1,3", "--engine", "none", "--direction", "LR"], 1, ["no layout engine"]),
@@ -103,6 +107,49 @@ def test_unknown_flags_are_told_with_what_may_be_meant(
 ) -> None:
     assert main(["draw", "a.b", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_call_with_several_mistakes_hears_of_all(capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["draw", "x.Y", "--shape", "a;;b", "--depth", "two", "--timeout", "never", "--width", "3", "--dept", "2"]
+    assert main(call) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "torchrecorder: error: unknown option --dept, did you mean --depth?",
+        "--width is an option of pages, in a directive or a fence; this command makes no page",
+        "shape: 'a' has no sizes: write a[1,3], or […[]] for a scalar",
+        "timeout: 'never' is not a valid number of seconds",
+        "depth: 'two' is not a valid depth: write 0 for the model as one box, 1 for its children, …, auto or all,"
+        " or 1-3 to let readers switch",
+    ]
+    assert main(["update", "docs", "--jobs", "0", "--job=3"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "torchrecorder: error: unknown option --job, did you mean --jobs?",
+        "--jobs: write 1 or more",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--width", "3", "a.b"], "--width is an option of pages"),
+        (["--width=3", "a.b"], "--width is an option of pages"),
+        (["a.b", "--zoom"], "--zoom is an option of pages"),
+        (["a.b", "--widht", "3"], "unknown option --widht, did you mean --width? That is an option of pages"),
+    ],
+)
+def test_an_option_of_pages_is_named_as_that(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["draw", *arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"torchrecorder: error: {said}")
+
+
+def test_help_lists_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["draw", "--help"])
+    shown = capsys.readouterr().out
+    assert "--depth" in shown
+    assert "--width" not in shown
 
 
 def test_is_also_a_module() -> None:

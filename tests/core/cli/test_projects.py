@@ -13,7 +13,7 @@ import pytest
 
 from torchrecorder.cache.sweep import sweep
 from torchrecorder.cli import main
-from torchrecorder.cli.update import update
+from torchrecorder.cli.projects import update
 from torchrecorder.errors import CollectFailed
 from torchrecorder.pipeline import collect
 

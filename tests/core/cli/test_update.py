@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from torchrecorder.cli import main
-from torchrecorder.cli.update import update
+from torchrecorder.cli.projects import update
 from torchrecorder.pipeline import Collected
 from torchrecorder.pipeline.batch import Pipeline
 from torchrecorder.request import Settings, read_request

@@ -14,7 +14,7 @@ from torchrecorder.drawing.svg import finish, fixed
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
 from torchrecorder.request import read_drawing
-from torchrecorder.request.shown import shown
+from torchrecorder.request.requests import shown
 from torchrecorder.view import make_view
 
 

@@ -261,7 +261,7 @@ def test_a_result_without_end_is_cut() -> None:
 
     graph = record(Net(body), X)
     assert len(graph.outputs) == 256
-    assert graph.info.notes == ("the forward gives an iterator, of which 256 items were drawn",)
+    assert graph.info.notes == ("the forward gives an iterator, of which 256 items were taken",)
 
 
 class Holder:

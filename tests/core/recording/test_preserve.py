@@ -87,7 +87,7 @@ def surroundings() -> list[Any]:
         torch.get_float32_matmul_precision(),
         torch.is_autocast_enabled("cpu"),
         torch.get_autocast_dtype("cpu"),
-        bool(torch_module._has_any_global_hook()),  # type: ignore[no-untyped-call]
+        *(len(found) for name, found in vars(torch_module).items() if name.startswith("_global_") and "hooks" in name),
         torch._C._len_torch_function_stack(),
         torch._C._len_torch_dispatch_stack(),
     ]

@@ -103,7 +103,7 @@ def test_what_needs_numbers_is_computed_after_all(monkeypatch: pytest.MonkeyPatc
     assert op_names(graph) == ["sum", "gt", "linear"]
     (note,) = graph.info.notes
     assert note.startswith(
-        "the forward ran on numbers, because on fake tensors it failed: DataDependentOutputException"
+        "the forward ran on real tensors, because on fake tensors it failed: DataDependentOutputException"
     )
 
 
@@ -115,7 +115,7 @@ def test_what_the_machine_cannot_compute_is_followed_by_shape() -> None:
     assert graph.info.executed == "fake"
     assert graph.values[graph.outputs[""][0]].meta.shape == (2, 10**15)  # type: ignore[union-attr]
     (note,) = graph.info.notes
-    assert "because on numbers it failed" in note
+    assert "because on real tensors it failed" in note
     assert "allocate memory" in note
 
 

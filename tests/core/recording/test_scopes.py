@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
@@ -212,3 +215,113 @@ def test_sources_are_lines_of_the_users_code() -> None:
     assert file.endswith("recording/test_scopes.py")
     assert not file.startswith("/")
     assert int(line) > 0
+
+
+class Scaled(SquareWithSetup):
+    """Has the forward of its base, and no `ctx` there that would tell the two apart."""
+
+
+class Masked(torch.autograd.Function):
+    @staticmethod
+    def forward(x: Tensor) -> Any:
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> Any:
+        ctx.mask = output > 0
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return grads[0] * ctx.mask
+
+
+def _halved(ctx: Any, x: Tensor) -> Any:
+    return x / 2
+
+
+class Renamed(torch.autograd.Function):
+    forward = staticmethod(_halved)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return grads[0] / 2
+
+
+class Fails(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Any:
+        raise ValueError((x + 1).sum())
+
+
+@pytest.fixture(params=["as torch does", "from C"])
+def applied(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Since torch 2.15 no Python runs between a function's `apply` and its `forward`; here none does in any torch."""
+    if request.param == "from C":
+        monkeypatch.setattr(torch.autograd.Function, "apply", vars(torch._C._FunctionBase)["apply"])
+
+
+def every(*functions: Any) -> Any:
+    """A forward that applies them one after the other, all from one line."""
+
+    def forward(self: nn.Module, x: Tensor) -> Any:
+        for function in functions:
+            x = function(x)
+        return x
+
+    return forward
+
+
+@pytest.mark.usefixtures("applied")
+@pytest.mark.parametrize("train", [False, True], ids=["no grad", "grad"])
+class TestCustomFunctions:
+    def check(self, forward: Any, train: bool, expected: Sequence[tuple[str, str | None, int]], *names: str) -> None:
+        with torch.set_grad_enabled(train):
+            graph = record(Net(forward), X.clone().requires_grad_(train))
+        assert calls_of(graph) == [("", None, 1), *expected]
+        assert op_names(graph) == [*names]
+        where = {op.name: graph.calls[op.call].module for op in graph.ops}
+        assert where.get("relu", "") == ""
+
+    def test_each_is_a_call(self, train: bool) -> None:
+        forward = every(Square.apply, Square.apply, SquareWithSetup.apply)
+        expected = [("Square", "", 1), ("Square", "", 2), ("SquareWithSetup", "", 1)]
+        self.check(forward, train, expected, "mul", "mul", "mul")
+
+    def test_one_that_has_the_forward_of_another(self, train: bool) -> None:
+        expected = [("Scaled", "", 1), ("SquareWithSetup", "", 1)]
+        self.check(every(Scaled.apply, SquareWithSetup.apply), train, expected, "mul", "mul")
+
+    def test_what_it_does_for_its_context_belongs_to_it(self, train: bool) -> None:
+        expected = [("Masked", "", 1), ("Masked", "", 2)]
+        self.check(every(Masked.apply, Masked.apply), train, expected, "mul", "gt", "mul", "gt")
+
+    def test_a_forward_of_another_name(self, train: bool) -> None:
+        self.check(every(Renamed.apply), train, [("Renamed", "", 1)], "div")
+
+    def test_what_follows_on_the_same_line_does_not_belong_to_it(self, train: bool) -> None:
+        expected = [("Square", "", 1), ("Renamed", "", 1)]
+        plain = [torch.relu, lambda x: x + 1, Renamed.apply]
+        self.check(every(Square.apply, *plain), train, expected, "mul", "relu", "add", "div")
+
+    def test_one_inside_another(self, train: bool) -> None:
+        class Outer(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Tensor) -> Any:
+                return Square.apply(x + 1) - 1  # type: ignore[no-untyped-call]
+
+        expected = [("Outer", "", 1), ("Square", "Outer", 1)]
+        self.check(every(Outer.apply, torch.relu), train, expected, "add", "mul", "sub", "relu")
+
+    def test_one_that_fails_and_is_caught(self, train: bool) -> None:
+        def forward(self: nn.Module, x: Tensor) -> Any:
+            with contextlib.suppress(ValueError):
+                Fails.apply(x)  # type: ignore[no-untyped-call]
+            return torch.relu(x)
+
+        self.check(forward, train, [("Fails", "", 1)], "add", "sum", "relu")
+
+    def test_nothing_is_left(self, train: bool) -> None:
+        context = torch.autograd.function.BackwardCFunction
+        before = dict(vars(context))
+        self.check(every(Square.apply), train, [("Square", "", 1)], "mul")
+        assert dict(vars(context)) == before

@@ -198,7 +198,7 @@ def test_memory_that_is_gone_is_forgotten_while_the_forward_runs(monkeypatch: py
             seen.append(Pins.alive)
             return x
 
-    monkeypatch.setattr("torchrecorder.recording.values.StorageWeakRef", Pins)
+    monkeypatch.setattr("torchrecorder.recording.values._reference", Pins)
     with torch.no_grad():
         graph = capture(Chain(), (torch.zeros(1, 3),))
     assert len(graph.ops) == 500

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from torchrecorder.errors import OptionError
@@ -43,9 +46,9 @@ def test_all_problems_at_once() -> None:
     assert len(found) == 5
     text = "\n".join(found)
     assert "'Net' names no module" in text
-    assert "shape: 'a' in '1,a' is no size" in text
+    assert "shape: 'a' in '1,a' is not a valid size" in text
     assert "unknown option 'dept', did you mean depth?" in text
-    assert "depth: 'deep' is no depth" in text
+    assert "depth: 'deep' is not a valid depth" in text
     assert "mode: 'evil' is none of eval, train; did you mean eval?" in text
 
 
@@ -89,7 +92,7 @@ def test_a_bad_value_is_named(name: str, text: str) -> None:
         ("0-9", "10 depths, and readers switch between at most 5: write 0-4"),
         ("atuo", "did you mean auto?"),
         ("a-b", "1-3 to let readers switch"),
-        ("9999999999", "is no depth"),
+        ("9999999999", "is not a valid depth"),
     ],
 )
 def test_a_bad_range_of_depths_is_told_with_what_may_be_meant(text: str, near: str) -> None:
@@ -150,3 +153,11 @@ def test_every_option_is_explained_and_has_a_default_that_is_used() -> None:
     for option in OPTIONS:
         assert option.help.endswith(".")
     assert request.timeout_s == next(option.default for option in OPTIONS if option.name == "timeout")
+
+
+def test_the_guide_names_every_option() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "guide" / "options.md").read_text(encoding="utf-8")
+    first_cells = re.findall(r"^\| (`[^|]+`) \|", guide, re.MULTILINE)
+    assert {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)} == {
+        option.name for option in OPTIONS
+    }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
-from torchrecorder.request import Settings
+from torchrecorder.request import SITE_SETTINGS, Settings, site_settings
 from torchrecorder.request.settings import read_memory
 
 
@@ -40,3 +43,64 @@ def test_a_word_that_says_nothing(tmp_path: Path) -> None:
 
 def test_the_project_is_where_the_cache_lies() -> None:
     assert Settings(Path("some/.torchrecorder")).root == Path(os.path.abspath("some"))
+
+
+DEFAULTS = {setting.name: setting.default for setting in SITE_SETTINGS}
+
+
+def test_the_defaults_of_a_site_are_those_of_settings(tmp_path: Path) -> None:
+    assert site_settings(tmp_path, DEFAULTS) == (Settings.for_project(tmp_path), {})
+    named = set(inspect.signature(Settings.for_project).parameters)
+    assert named == {*DEFAULTS, "root", "committed"}
+
+
+def test_what_a_site_says(tmp_path: Path) -> None:
+    written = {
+        "path": "src",
+        "cache": "diagrams",
+        "on_stale": "error",
+        "python": "python3.12",
+        "memory": 0,
+        "remote": "team",
+        "engine": "pure",
+        "options": {"depth": 2},
+    }
+    assert set(written) == set(DEFAULTS)
+    found, wrong = site_settings(tmp_path, written, cache="local")
+    assert wrong == {}
+    assert found == Settings.for_project(
+        tmp_path,
+        cache="local",
+        committed="diagrams",
+        path=["src"],
+        on_stale="error",
+        python="python3.12",
+        memory="0",
+        remote="team",
+        engine="pure",
+        options={"depth": "2"},
+    )
+
+
+def test_all_that_is_wrong_with_a_site_is_left_out_by_itself(tmp_path: Path) -> None:
+    written = {**DEFAULTS, "on_stale": "ignore", "memory": "much", "options": {"dept": 1, "fold": False}, "path": None}
+    found, wrong = site_settings(tmp_path, written)
+    assert found == Settings.for_project(tmp_path, options={"fold": "false"})
+    assert wrong == {
+        "on_stale": ("'ignore' is none of warn, error, placeholder",),
+        "memory": ("'much' is not a valid amount of memory: write 16G, 800M, or 0 for no limit",),
+        "options": ("unknown option 'dept', did you mean depth?",),
+    }
+    assert site_settings(tmp_path, {**DEFAULTS, "memory": "much", "engine": "pure"})[0].engine == "pure"
+
+
+@pytest.mark.parametrize(("guide", "prefix"), [("sphinx", "torchrecorder_"), ("mkdocs", "")])
+def test_the_guides_say_what_is_declared(guide: str, prefix: str) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "guide" / f"{guide}.md").read_text(encoding="utf-8")
+    plain = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text.partition("## Settings")[2])
+    rows = re.findall(r"^\| `(\w+)` \| ?`?(.*?)`? ?\| (.+) \|$", plain, re.MULTILINE)
+    named = {name: (default, sentence) for name, default, sentence in rows}
+    for setting in SITE_SETTINGS:
+        default = json.dumps(setting.default) if guide == "sphinx" else setting.default or ""
+        assert named.pop(prefix + setting.name) == (default, setting.help)
+    assert set(named) == (set() if guide == "sphinx" else {"on_error", "enabled"})

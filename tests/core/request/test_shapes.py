@@ -30,12 +30,12 @@ READ = {
 
 REFUSED = {
     "": "no shape is given",
-    "1,a": "'a' in '1,a' is no size",
+    "1,a": "'a' in '1,a' is not a valid size",
     "1x3x224": "write 1,3,224",
     "1×3": "write 1,3",
-    "-1,3": "'-1' in '-1,3' is no size",
-    "1,,2": "'' in '1,,2' is no size",
-    "1.5": "'1.5' is no size",
+    "-1,3": "'-1' in '-1,3' is not a valid size",
+    "1,,2": "'' in '1,,2' is not a valid size",
+    "1.5": "'1.5' is not a valid size",
     "int65[1]": "did you mean int64?",
     "quux[1]": "unknown dtype 'quux': one of float32",
     "int64": "has no sizes",
@@ -44,9 +44,9 @@ REFUSED = {
     "x=1; x=2": "the input x is given twice",
     "float32[1]<3": "`<` is for integers",
     "int64[1]<0": "leaves no integer below 0",
-    "1,3]": "is no input",
-    "1;;2": "is no input",
-    "[(1, 2), 3]": "is no size",
+    "1,3]": "is not a valid input",
+    "1;;2": "is not a valid input",
+    "[(1, 2), 3]": "is not a valid size",
 }
 
 
@@ -70,7 +70,7 @@ def test_python_values() -> None:
 
 @pytest.mark.parametrize("value", [(1, -3), (1, True), (1, "3"), [(1,), 2], 5])
 def test_python_values_that_are_no_shapes(value: object) -> None:
-    with pytest.raises(ValueError, match="is no shape"):
+    with pytest.raises(ValueError, match="is not a valid shape"):
         shapes_from(value)  # type: ignore[arg-type]
 
 

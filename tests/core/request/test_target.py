@@ -25,10 +25,10 @@ REFUSED = {
     "Net": "names no module",
     "pkg..Net": "names no model",
     "pkg.Net(": "names no model",
-    "pkg.Net(width=)": "are no Python",
-    "pkg.Net(nn.ReLU)": "nn.ReLU is no literal",
+    "pkg.Net(width=)": "are not valid Python",
+    "pkg.Net(nn.ReLU)": "nn.ReLU is not a literal",
     "pkg.Net(**{})": "`**` cannot be used",
-    "pkg.Net(1)(2)": "is no list of arguments",
+    "pkg.Net(1)(2)": "is not a list of arguments",
     "pkg.Net; import os": "names no model",
     "pkg/net.py": "names no model",
 }

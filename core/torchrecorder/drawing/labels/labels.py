@@ -13,7 +13,7 @@ from torchrecorder.drawing.labels.names import class_name, clean, relative, run_
 from torchrecorder.drawing.labels.summaries import summary
 from torchrecorder.drawing.labels.units import flops, parameters, tensor
 from torchrecorder.graph import Graph, Module, Op
-from torchrecorder.request.shown import USUAL
+from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
 
 MAX_NAME, MAX_LINE = 44, 60

@@ -28,7 +28,7 @@ from torchrecorder.drawing.svg.skips import keep_inside
 from torchrecorder.drawing.svg.themes import THEMES, Theme
 from torchrecorder.drawing.svg.titles import PARTS, Title, place_titles
 from torchrecorder.garbage import no_garbage_collection
-from torchrecorder.request.values import ThemeName
+from torchrecorder.request.requests import ThemeName
 
 _PX = 4 / 3
 """CSS pixels in a point."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from torchrecorder.drawing.svg.palette import variable
-from torchrecorder.request.values import ThemeName
+from torchrecorder.request.requests import ThemeName
 
 
 @dataclass(frozen=True, slots=True)

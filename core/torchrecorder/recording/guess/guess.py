@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from torchrecorder.recording.arguments import Arguments
+from torchrecorder.recording.target import Arguments
 from torchrecorder.request import InputSpec, format_shapes
 
 
@@ -21,9 +21,9 @@ class Guess:
     """Ends a sentence that begins with the inputs: `from the config of BertModel`."""
     specs: tuple[InputSpec, ...] = ()
     arguments: Arguments | None = None
-    """Inputs that are there already."""
+    """Inputs that exist already."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    """Inputs that are no random numbers, such as lengths; passed by name, besides those that are made."""
+    """Inputs that must not be random, such as lengths; passed by name, besides those made from `specs`."""
 
     def inputs(self) -> str:
         """The inputs as the option `shape` writes them, with those that it cannot make."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from torchrecorder.recording.guess.guess import Guess, required
 from torchrecorder.request import InputSpec
@@ -17,10 +16,10 @@ _LAYERS = 3
 
 
 _WITH_PARTS = (nn.MultiheadAttention, nn.RNNBase, nn.Conv1d, nn.Conv2d, nn.Conv3d)
-"""Layers that say what they take, though some have layers inside."""
+"""Layers that say what they take, even where they have layers inside."""
 
 
-def guesses(model: nn.Module, batch: int) -> Iterator[Guess]:
+def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
     """What the first layers with parameters take: the same for each argument of the forward, or a layer for each."""
     needed = required(model)
     for where, spec in accepted(model, batch):
@@ -65,7 +64,7 @@ def _each_its_own(model: nn.Module, names: Sequence[str], batch: int) -> Iterato
 
 
 def _in_patches(model: nn.Module, batch: int) -> Iterator[Guess]:
-    """A picture whose flattened patches are what the first layers take; embeddings of places tell how many."""
+    """An image whose flattened patches are what the first layers take; position embeddings say how many."""
     held = [*model.parameters(), *(value for value in vars(model).values() if isinstance(value, Tensor))]
     counts = {count for tensor in held if tensor.dim() <= 3 for count in tensor.shape[:-1]}
     squares = {n for count in counts for n in (count, count - 1) if n > 3 and math.isqrt(n) ** 2 == n}
@@ -93,7 +92,7 @@ def _accepted(layer: nn.Module, batch: int) -> Iterator[InputSpec]:
     elif isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
         yield from _grids(len(layer.kernel_size), layer.in_channels or 3, batch)
         if isinstance(layer, nn.Conv1d) and layer.in_channels == 1:
-            yield InputSpec((batch, 16000))  # sound, to which the model adds the axis of channels
+            yield InputSpec((batch, 16000))  # a waveform, to which the model adds the axis of channels
     elif isinstance(layer, nn.Linear):
         yield from _rows(layer.in_features or 16, batch)
     elif isinstance(layer, nn.MultiheadAttention):
@@ -105,7 +104,7 @@ def _accepted(layer: nn.Module, batch: int) -> Iterator[InputSpec]:
     elif isinstance(layer, nn.LayerNorm):
         yield InputSpec((batch, 16, *layer.normalized_shape))
         yield InputSpec((batch, *layer.normalized_shape))
-    elif isinstance(layer, _BatchNorm):
+    elif isinstance(layer, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)):
         yield InputSpec((2, layer.num_features, 32, 32))
         yield InputSpec((2, layer.num_features))
 
@@ -119,7 +118,7 @@ def _grids(dimensions: int, channels: int, batch: int) -> Iterator[InputSpec]:
 def _rows(features: int, batch: int) -> Iterator[InputSpec]:
     yield InputSpec((batch, features))
     yield InputSpec((batch, 16, features))
-    for channels in (1, 3):  # a picture that the model flattens
+    for channels in (1, 3):  # an image that the model flattens
         side = math.isqrt(features // channels)
         if side > 1 and side * side * channels == features:
             yield InputSpec((batch, channels, side, side))

@@ -1,0 +1,243 @@
+"""`torchrecorder update` and `torchrecorder check`: keep the recordings of a documentation project true to its models.
+
+`update` records what is missing or out of date, into the cache that is committed; `check` only says what that is, and
+needs no torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting, cache_remarks
+from torchrecorder.errors import ClusterFailed, OptionError
+from torchrecorder.pipeline import Collected, Pipeline, collect
+from torchrecorder.request import DiagramRequest, RecordingRequest, place
+from torchrecorder.trace.freshness import Verdict
+from torchrecorder.worker.client import Worker
+from torchrecorder.worker.lanes import open_lane
+
+_PART = 8
+"""The most recordings that are handed out together, so that a bar can move and no last long part is waited for."""
+
+_WHERE = 'write torchrecorder_cache = "diagrams" in conf.py, or `cache: diagrams` under the plugin in mkdocs.yml'
+
+
+def add_update(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "update",
+        run_update,
+        help="record what is missing or out of date in a project",
+        description="Record what is missing or out of date in a project, into its committed cache.",
+        check=lambda arguments: ["--jobs: write 1 or more"] if arguments.jobs < 1 else [],
+    )
+    _add_docs(parser)
+    add_setting(parser, "remote", "URL")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--jobs", type=int, default=1, metavar="N", help="how many processes record at once")
+    where.add_argument("--dask", metavar="ADDRESS", help="record on the cluster of this dask scheduler")
+
+
+def add_check(commands: Commands) -> None:
+    parser = add_command(
+        commands,
+        "check",
+        run_check,
+        help="list the diagrams of a project that are out of date",
+        description="List the diagrams of a project that are out of date, and why. Exit status 1 if any is.",
+    )
+    _add_docs(parser)
+    parser.add_argument("--verify", action="store_true", help="record all again and compare; needs torch")
+
+
+def run_update(arguments: argparse.Namespace) -> int:
+    project = _collect(arguments.docs)
+    if arguments.remote:
+        remote = place(project.settings.root, arguments.remote)
+        project = replace(project, settings=replace(project.settings, remote=remote))
+    if arguments.dask:
+        with _cluster(arguments.dask) as (executor, threads):
+            done = update(project, executor, jobs=threads)
+    else:
+        with ThreadPoolExecutor(arguments.jobs) as executor:  # each thread has a worker process of its own
+            done = update(project, executor, jobs=arguments.jobs)
+    for remark in sorted(done.remarks):
+        print(f"torchrecorder: {remark}", file=sys.stderr)
+    for target, error in sorted(done.errors.items()):
+        print(f"torchrecorder: error: {target}: {error}", file=sys.stderr)
+    return FAILED if done.errors else 0
+
+
+def run_check(arguments: argparse.Namespace) -> int:
+    project = _collect(arguments.docs)
+    # What others have recorded is not in the project yet.
+    project = replace(project, settings=replace(project.settings, remote=""))
+    wanted = list(dict.fromkeys(request.recording for request in project.requests))
+    pipeline = _pipeline(project)
+    recordings = pipeline.recordings()
+    wrong = 0
+    for request in wanted:
+        manifest, finding = recordings.look(request)
+        if finding.verdict is not Verdict.FRESH:
+            wrong += 1
+            print(f"{finding.verdict.name.replace('_', '-'):12}{request.target}: {finding}")
+        elif manifest is not None and manifest.untracked:
+            print(f"{'not provable':12} {request.target}: its code {', '.join(manifest.untracked)}")
+    recordings.save()
+    pipeline.layers.close()
+    for remark in cache_remarks(pipeline):
+        print(f"torchrecorder: {remark}", file=sys.stderr)
+    wrong += _verify(project, wanted) if arguments.verify else 0
+    print(f"{len(wanted)} recordings, {wrong} to be made again" if wrong else f"{len(wanted)} recordings, all fresh")
+    return FAILED if wrong else 0
+
+
+@dataclass(slots=True)
+class Done:
+    """What came of some requests."""
+
+    errors: dict[str, str] = field(default_factory=dict)
+    """What went wrong, by target."""
+    remarks: set[str] = field(default_factory=set)
+    """What users should know of the caches."""
+
+
+def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
+    """Bring the cache of a project up to date.
+
+    Args:
+        project: What the project asks for.
+        executor: Runs the parts; any `concurrent.futures.Executor`, whose workers share the cache's folder.
+        jobs: Into how many parts the work is divided at least.
+    """
+    stale = _stale(project)
+    fresh = [request for request in project.requests if request not in stale]
+    print(f"{len(project.requests)} diagrams, {len(stale)} to be recorded", file=sys.stderr)
+    # The fresh ones are looked at too, but do not count for the bar: they do not tell how long the others take.
+    parts = [part for part in (fresh, *_parts(list(stale), jobs)) if part]
+    futures = {executor.submit(draw_part, replace(project, requests=tuple(part))): part for part in parts}
+    all_done, bar = Done(), _Bar(len(stale))
+    for future in as_completed(futures):
+        try:
+            done = future.result()
+        except Exception as error:  # an executor may lose a worker, with what it was doing
+            why = f"the executor lost it: {type(error).__name__}: {error}"
+            done = Done({request.recording.target: why for request in futures[future]})
+        all_done.errors |= done.errors
+        all_done.remarks |= done.remarks
+        if futures[future] is not fresh:
+            bar.advance(len(futures[future]))
+    why = "it was recorded, but has changed since, or the workers do not share the folder of the cache"
+    here = replace(project, settings=replace(project.settings, remote=""), requests=tuple(stale))
+    all_done.errors |= {
+        request.recording.target: why for request in _stale(here) if request.recording.target not in all_done.errors
+    }
+    return all_done
+
+
+def draw_part(part: Collected) -> Done:
+    """Record and draw some requests; a function of its own, so that any executor can take it elsewhere."""
+    pipeline = _pipeline(part, open_lane(part.settings))
+    outcomes = pipeline.run(part.requests)
+    errors = {r.recording.target: str(outcome.error) for r, outcome in outcomes.items() if outcome.error is not None}
+    return Done(errors, set(cache_remarks(pipeline)))
+
+
+def _add_docs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "docs", metavar="DOCS", type=Path, help="the folder of conf.py or mkdocs.yml, or the file itself"
+    )
+
+
+def _collect(docs: Path) -> Collected:
+    project = collect(docs)
+    if project.settings.committed is None:
+        raise OptionError((f"{docs} names no cache: {_WHERE}",))
+    return project
+
+
+def _pipeline(
+    project: Collected, open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
+) -> Pipeline:
+    return Pipeline(project.settings, open_worker, writes_committed=True)
+
+
+def _stale(project: Collected) -> dict[DiagramRequest, None]:
+    pipeline = _pipeline(project)
+    recordings = pipeline.recordings()
+    stale = {r: None for r in project.requests if recordings.look(r.recording)[1].verdict is not Verdict.FRESH}
+    pipeline.layers.close()
+    return stale
+
+
+def _verify(project: Collected, wanted: Sequence[RecordingRequest]) -> int:
+    """How many recordings that are fresh by their manifests come out otherwise when made again."""
+    kept, wrong = _pipeline(project).recordings(), 0
+    with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
+        settings = replace(
+            project.settings, cache=Path(scratch), committed=None, remote="", project=project.settings.root
+        )
+        requests = {request.recording: request.timeout_s for request in project.requests}
+        again = Pipeline(settings).recordings().make(requests, lambda *_: None)
+    for request in wanted:
+        manifest, finding = kept.look(request)
+        if manifest is not None and finding.verdict is Verdict.FRESH and again[request].digest != manifest.graph:
+            wrong += 1
+            print(f"{'DIFFERS':12}{request.target}: {again[request].error or 'recorded again, it gives another graph'}")
+    return wrong
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ClusterFailed(address, f"{error}", 'pip install "torchrecorder-docs[dask]"') from error
+    try:
+        client: Any = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise ClusterFailed(address, f"{error}", "is its scheduler running there?") from error
+    with client:
+        threads = sum(client.nthreads().values())
+        if not threads:
+            raise ClusterFailed(address, "it has no workers", "start some: dask worker ADDRESS")
+        with client.get_executor(pure=False) as executor:
+            yield executor, threads
+
+
+def _parts(requests: Sequence[DiagramRequest], jobs: int) -> list[list[DiagramRequest]]:
+    """The requests dealt out, those of one recording together, neighbours by name because they share imports."""
+    together: dict[RecordingRequest, list[DiagramRequest]] = {}
+    for request in sorted(requests, key=lambda request: request.recording.target):
+        together.setdefault(request.recording, []).append(request)
+    groups = list(together.values())
+    size = max(1, min(_PART, -(-len(groups) // jobs)))
+    starts = range(0, len(groups), size)
+    return [[request for group in groups[start : start + size] for request in group] for start in starts]
+
+
+class _Bar:
+    """How much is done, and how long the rest may take."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+        self._start = time.monotonic()
+
+    def advance(self, by: int) -> None:
+        self._done += by
+        if sys.stderr.isatty():
+            left = (time.monotonic() - self._start) / self._done * (self._total - self._done)
+            filled = 30 * self._done // self._total
+            bar = "#" * filled + "." * (30 - filled)
+            end = "\n" if self._done == self._total else ""
+            print(f"\r[{bar}] {self._done}/{self._total}, about {left:.0f} s left ", end=end, file=sys.stderr)

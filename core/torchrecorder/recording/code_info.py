@@ -1,0 +1,112 @@
+"""Where code lies: whether it is the user's, and its path as `pkg/mod.py:12`.
+
+Paths are relative to the folder a module was imported from: a Graph must be the same in another checkout, and must not
+show the folders of the machine that recorded it. Facts of frames are cached per code object, because every operation
+walks over some frames.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import torch
+import torch.utils.checkpoint
+
+from torchrecorder.running import torch_private
+
+_TORCH = str(Path(torch.__file__).parent)
+_OURS = str(Path(__file__).parent.parent)
+_MACHINERY = ("<frozen", "<string>")
+
+
+def innermost_origin(error: BaseException) -> str:
+    """`file:line` of the innermost frame of the error that is the user's; empty if there is none."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{PurePath(error.filename).name}:{error.lineno}"
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if is_user_file(frame.f_code.co_filename):
+            return f"{import_path(frame.f_code.co_filename, frame.f_globals)}:{line}"
+    return ""
+
+
+def user_traceback(error: BaseException) -> str:
+    """The traceback as the user's code sees it, without frames of torch and of ours; empty if no other code ran."""
+    found = traceback.TracebackException.from_exception(error)
+    pending: list[traceback.TracebackException | None] = [found]
+    ran = False
+    for one in pending:
+        if one is not None:
+            kept = [frame for frame in one.stack if is_user_file(frame.filename)]
+            one.stack = traceback.StackSummary.from_list(kept)
+            pending += [one.__cause__, one.__context__]
+            ran = ran or bool(kept)
+    return "".join(found.format()) if ran else ""
+
+
+def is_user_file(filename: str) -> bool:
+    """Whether the file is part of neither torch nor torchrecorder nor the import machinery."""
+    return not filename.startswith((_TORCH, _OURS, *_MACHINERY))
+
+
+def import_path(filename: str, namespace: Mapping[str, Any]) -> str:
+    """The file's path from the folder its module was imported from; its bare name for a script."""
+    name = namespace.get("__name__")
+    path = PurePath(filename)
+    if not isinstance(name, str) or name == "__main__":
+        return path.name
+    depth = name.count(".") + (2 if path.stem == "__init__" else 1)
+    return PurePath(*path.parts[-depth:]).as_posix()
+
+
+CALL: CodeType | None = torch_private.MODULE_CALL.get()
+"""What runs a module, with the hooks in the function inside it."""
+HOOKED_CALL: CodeType | None = torch_private.HOOKED_CALL.get()
+APPLY: CodeType | None = torch_private.FUNCTION_CALL.get()
+
+
+class CodeInfo(NamedTuple):
+    """Facts of a function that frames are asked for."""
+
+    code: CodeType
+    """Kept alive, so that its id is not reused."""
+    file: str | None
+    """Its file as `pkg/mod.py`; None if it lies in torch or in the recorder, or was generated."""
+    is_module_call: bool
+    may_be_scope: bool
+    """Whether it may run a module that no hook announces, or a custom autograd function."""
+    is_import: bool
+    is_checkpoint: bool
+    """Whether it is of torch's checkpoints."""
+    is_looked_at: bool
+    """Whether it is any of the last three, which few are."""
+
+
+class CodeInfos:
+    """A cache per code object, keyed by id: comparing code objects is slow."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, CodeInfo] = {}
+        """By the id of the code; `of_code` adds what is missing."""
+
+    def of_code(self, frame: FrameType) -> CodeInfo:
+        """The facts of the function that runs in the frame."""
+        code = frame.f_code
+        info = self.known.get(id(code))
+        if info is None:
+            info = self.known[id(code)] = _describe(code, frame)
+        return info
+
+
+def _describe(code: CodeType, frame: FrameType) -> CodeInfo:
+    # Generated code (`<eval_with_key>.3` of torch.fx) carries a number that differs from run to run.
+    filename = code.co_filename
+    is_seen = is_user_file(filename) and not filename.startswith("<")
+    file = import_path(filename, frame.f_globals) if is_seen else None
+    is_scope = code is APPLY or (code.co_name == "forward" and code.co_argcount > 0)
+    is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
+    is_looked_at = is_scope or is_import or is_checkpoint
+    return CodeInfo(code, file, code is CALL or code is HOOKED_CALL, is_scope, is_import, is_checkpoint, is_looked_at)

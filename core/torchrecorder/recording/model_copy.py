@@ -1,0 +1,210 @@
+"""A copy of the model and of its arguments: new module objects that share the parameters' memory.
+
+What a forward does to its module (counters, caches, running statistics, lazy parameters) happens to the copy and is
+forgotten with it. Recording on the model itself once left fake tensors in a cache of a real model. Tensors among the
+arguments are copied wherever they are: in containers, in caches and in other objects.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable, Iterator
+from types import GeneratorType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from torchrecorder.recording.copies import COPIERS, SHARED, Copier, container_copier
+from torchrecorder.recording.substitutes import Substitute
+from torchrecorder.running import torch_private
+from torchrecorder.running.objects import dictionary, is_open, members
+
+_DEEPEST = 60
+"""Objects that hold one another in a chain longer than this (a linked list) are shared from there on."""
+
+
+class ModelCopy:
+    """Copies modules, containers and the user's own objects; tensors are what `substitute` makes of them.
+
+    Functions and objects of other libraries are shared.
+    """
+
+    def __init__(self, substitute: Substitute) -> None:
+        self._substitute = substitute
+        self._done: dict[int, tuple[Any, Any]] = {}
+        """The copy by the id of the original, which is kept alive so that its id is not reused."""
+        self._depth = 0
+        self.modules: list[tuple[nn.Module, nn.Module]] = []
+        """Each module with its copy."""
+
+    def of(self, obj: Any) -> Any:
+        """The copy of an object."""
+        kind = type(obj)
+        if kind in SHARED:
+            return obj
+        known = self._done.get(id(obj))
+        if known is not None:
+            return known[0]
+        copier: Copier | None = COPIERS.get(kind)
+        new = self._copy(kind, obj) if copier is None else copier(self, obj)
+        self.keep(obj, new)
+        return new
+
+    def keep(self, obj: Any, new: Any) -> None:
+        """Register the copy of an object, before its contents are copied, since they may lead back to it."""
+        self._done[id(obj)] = (new, obj)
+
+    def known(self, obj: Any) -> Any:
+        """The copy of an object that has been copied already, else None."""
+        found = self._done.get(id(obj))
+        return None if found is None else found[0]
+
+    def attributes(self, obj: Any, new: Any) -> None:
+        """Copy the attributes of an object, without running code of its class."""
+        held, given = dictionary(obj), dictionary(new)
+        for name, value in held.items():
+            given[name] = self.of(value)
+        self._slots(obj, new)
+
+    def _slots(self, obj: Any, new: Any) -> None:
+        for member in members(type(obj)):
+            try:
+                value = member.__get__(obj)
+            except AttributeError:  # not set
+                continue
+            member.__set__(new, self.of(value))
+
+    def _copy(self, kind: type, obj: Any) -> Any:
+        if issubclass(kind, nn.Module):
+            return self._module(obj)
+        if issubclass(kind, Tensor):
+            return self._substitute(obj)
+        copier = container_copier(kind)
+        if copier is not None:
+            return copier(self, obj)
+        return self._object(obj) if is_open(kind) and self._depth < _DEEPEST else self._shared(obj)
+
+    def _object(self, obj: Any) -> Any:
+        try:
+            new = object.__new__(type(obj))  # not its own `__new__`, which may give the one instance there is
+        except TypeError:  # a base in C
+            return self._shared(obj)
+        self.keep(obj, new)
+        self._depth += 1
+        self.attributes(obj, new)
+        self._depth -= 1
+        return new
+
+    def _shared(self, obj: Any) -> Any:
+        return obj
+
+    def _module(self, module: nn.Module) -> nn.Module:
+        if isinstance(module, torch.jit.ScriptModule):
+            return self._scripted(module)
+        try:
+            new: nn.Module = object.__new__(_eager_class(type(module)))
+        except TypeError:  # a class with a base in C: it has to serve as it is
+            return module
+        self.keep(module, new)
+        self.modules.append((module, new))
+        attributes = new.__dict__
+        for name, value in module.__dict__.items():
+            # The containers that every module has and few use are never shared: following them is most of the work.
+            attributes[name] = type(value)() if name in _OWN and not value else self.of(value)
+        self._slots(module, new)
+        _make_eager(new)
+        return new
+
+    def _scripted(self, module: torch.jit.ScriptModule) -> nn.Module:
+        """A script module lives in C++ and can only be copied whole, tensors and all."""
+        try:
+            new: nn.Module = copy.deepcopy(module)
+        except Exception:  # a class in C++ without a copy
+            return module
+        self.modules += zip(module.modules(), new.modules(), strict=True)
+        return new
+
+
+_OWN = {name for name, value in vars(nn.Module()).items() if isinstance(value, (dict, set))}
+
+
+def _eager_class(cls: type[nn.Module]) -> type[nn.Module]:
+    """The class itself; for a compiled module one that looks the same and does not warn about hooks."""
+    if cls is not torch_private.optimized_module():
+        return cls
+    facts = {"__call__": nn.Module.__call__, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    return type(cls.__name__, (cls,), facts)
+
+
+def _make_eager(module: nn.Module) -> None:
+    """Let a compiled module call the copy of the one it compiles: its own `forward` holds the original."""
+    if "_compiled_call_impl" in module.__dict__:
+        module.__dict__["_compiled_call_impl"] = None
+    compiled = torch_private.optimized_module()
+    if compiled is not None and isinstance(module, compiled):
+        module.__dict__["forward"] = module.get_submodule("_orig_mod").__call__
+
+
+OnItem = Callable[[int, Any], None]
+"""Called with the position and the copy of the next item."""
+
+ITERATORS: tuple[type[Any], ...] = (
+    GeneratorType,
+    *(map, filter, zip, enumerate, reversed, itertools.chain, itertools.cycle, itertools.islice, itertools.repeat),
+    *map(type, (iter([]), iter(()), iter({}), iter({}.values()), iter({}.items()), iter(set()), iter(""))),
+)
+"""Iterators without a state of their own, unlike files and iterators that users write."""
+
+
+class RecordedIterator:
+    """Takes the place of an iterator among the arguments; it consumes the user's, as any call does."""
+
+    def __init__(self, source: Iterator[Any], copy: Callable[[Any], Any]) -> None:
+        self._source = source
+        self._copy = copy
+        self._count = itertools.count()
+        self.next_item: Callable[[Callable[[], Any]], Any] = lambda take: take()
+        """Runs what takes the next item; a recording puts one here that is not recorded."""
+        self.on_item: OnItem = lambda position, item: None
+
+    def __iter__(self) -> RecordedIterator:
+        return self
+
+    def __next__(self) -> Any:
+        item = self.next_item(lambda: self._copy(next(self._source)))
+        self.on_item(next(self._count), item)
+        return item
+
+
+class CopiedArguments(ModelCopy):
+    """Copies arguments. A tensor that is passed twice becomes two that share memory, since it is two inputs."""
+
+    def __init__(self, model: ModelCopy, substitute: Substitute) -> None:
+        super().__init__(substitute)
+        self._model = model
+        self.unseen: dict[str, None] = {}
+        """Classes of objects that were not looked into."""
+
+    def keep(self, obj: Any, new: Any) -> None:
+        if not isinstance(new, Tensor):
+            super().keep(obj, new)
+
+    def _copy(self, kind: type, obj: Any) -> Any:
+        if hasattr(kind, "__array_interface__"):  # a numpy array: torch takes it without a trace
+            self.unseen[kind.__name__] = None
+        return super()._copy(kind, obj)
+
+    def _module(self, module: Any) -> Any:
+        return self._model.of(module)
+
+    def _shared(self, obj: Any) -> Any:
+        if isinstance(obj, ITERATORS):
+            return RecordedIterator(obj, self._copied)
+        self.unseen[type(obj).__name__] = None
+        return obj
+
+    def _copied(self, item: Any) -> Any:
+        with torch.inference_mode(False):
+            return self.of(item)

@@ -1,0 +1,106 @@
+"""Which module was called inside which: a log that torch's global hooks fill, or the hooks of a recorder."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+from torchrecorder.running.handles import Handles
+
+
+@dataclass(slots=True, eq=False)
+class ModuleCall:
+    """One call of a module: where it stands in the log, and in which call it was made."""
+
+    id: int
+    module: Any
+    parent: int | None
+
+
+CallT = TypeVar("CallT", bound=ModuleCall)
+
+
+class CallLog(Generic[CallT]):
+    """The calls of modules in the order in which they began.
+
+    Args:
+        kind: The class of its entries.
+    """
+
+    def __init__(self, kind: type[CallT]) -> None:
+        self.entries: list[CallT] = []
+        self._kind = kind
+        self._running: list[CallT] = []
+
+    @property
+    def current(self) -> CallT | None:
+        """The innermost call that runs."""
+        return self._running[-1] if self._running else None
+
+    def enter(self, module: Any) -> CallT:
+        """Begin a call."""
+        parent = self._running[-1].id if self._running else None
+        call = self._kind(len(self.entries), module, parent)
+        self.entries.append(call)
+        self._running.append(call)
+        return call
+
+    def running(self, module: Any) -> CallT | None:
+        """The running call of a module. Calls inside it that never ended (they raised) are given up."""
+        for place in range(len(self._running) - 1, -1, -1):
+            if self._running[place].module is module:
+                del self._running[place + 1 :]
+                return self._running[place]
+        return None
+
+    def innermost(self, modules: Sequence[Any]) -> CallT | None:
+        """The innermost running call of one of the modules."""
+        running = reversed(self._running)
+        return next((call for call in running if any(call.module is module for module in modules)), None)
+
+    def leave(self) -> None:
+        """End the innermost call."""
+        self._running.pop()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Go on as if the innermost call had not begun yet."""
+        call = self._running.pop()
+        try:
+            yield
+        finally:
+            self._running.append(call)
+
+    def reentered(self) -> set[Any]:
+        """The modules that were called inside a call of themselves."""
+        return {call.module for call in self.entries if any(one.module is call.module for one in self._around(call))}
+
+    def _around(self, call: CallT) -> Iterator[CallT]:
+        while call.parent is not None:
+            call = self.entries[call.parent]
+            yield call
+
+
+@contextmanager
+def logged_calls() -> Iterator[CallLog[ModuleCall]]:
+    """Log the calls of all modules in this thread; nothing is put on any module."""
+    log, thread = CallLog(ModuleCall), threading.get_ident()
+
+    def before(module: nn.Module, args: Any) -> None:
+        if threading.get_ident() == thread:
+            log.enter(module)
+
+    def after(module: nn.Module, args: Any, output: Any) -> None:
+        if threading.get_ident() == thread and log.running(module) is not None:
+            log.leave()
+
+    with Handles() as handles:
+        handles.add(register_module_forward_pre_hook(before))
+        handles.add(register_module_forward_hook(after, always_call=True))
+        yield log

@@ -1,0 +1,178 @@
+"""Running a model and leaving it, and the process, as they were."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.jit import ScriptModule
+from torch.nn.parameter import is_lazy
+
+from torchrecorder.running import torch_private
+from torchrecorder.running.facts import named_modules
+
+
+@contextmanager
+def restored(
+    net: nn.Module,
+    *,
+    mode: Literal["train", "eval"] | None = None,
+    device: torch.device | str | None = None,
+    seed: int | None = None,
+) -> Iterator[None]:
+    """Run a model and leave it and the process as they were, also after an exception.
+
+    Restored are each module's training flag, buffers, whether parameters require grad, and what
+    `preserved_process_state` restores. Not restored: what a forward writes into the numbers of a parameter, and
+    attributes of the user's own.
+
+    Args:
+        net: The model.
+        mode: The mode that it is run in; None: each module in its own.
+        device: Where its parameters and buffers are for the time being; None: where they are. Those of script modules
+            are not moved.
+        seed: Where random numbers start; None: where they are.
+    """
+    modules = [module for _, module in named_modules(net)]
+    training = [(module, module.training) for module in modules]
+    parameters = [(p, p.data, p.requires_grad) for p in _parameters(net, modules)]
+    with torch.inference_mode(False):
+        stand_ins = _stand_ins(modules, None if device is None else torch.device(device))
+    with preserved_process_state(seed):
+        try:
+            for module, held, name, _, new in stand_ins:
+                _put(module, held, name, new)
+            if mode is not None:
+                net.train(mode == "train")
+            yield
+        finally:
+            for module, flag in training:
+                if module.training is not flag:
+                    module.training = flag
+            for module, held, name, old, _ in stand_ins:
+                _put(module, held, name, old)
+            for parameter, data, needed in parameters:
+                if parameter.data_ptr() != data.data_ptr() or parameter.device != data.device:
+                    parameter.data = data
+                if parameter.requires_grad != needed:
+                    parameter.requires_grad_(needed)
+
+
+def _parameters(net: nn.Module, modules: Sequence[nn.Module]) -> list[Tensor]:
+    """Each parameter of a model once; script modules only know their own by `parameters`."""
+    if any(isinstance(module, ScriptModule) for module in modules):
+        found: Iterable[Tensor | None] = net.parameters()
+    else:
+        held = [module._parameters for module in modules]
+        found = {id(p): p for own in held if own for p in own.values()}.values()
+    return [p for p in found if p is not None and (type(p) is nn.Parameter or not is_lazy(p))]
+
+
+_StandIn = tuple[nn.Module, dict[str, Any], str, Tensor, Tensor]
+"""A module, where it holds a tensor, the tensor's name, the tensor, and what stands in its place."""
+
+
+def _stand_ins(modules: Sequence[nn.Module], device: torch.device | None) -> list[_StandIn]:
+    """Copies of buffers, and of what is on another device; a tensor in several places has one.
+
+    Not copying the old values back afterwards leaves the buffers' version counters alone, which autograd compares when
+    an older loss is differentiated; and some buffers cannot be written to.
+    """
+    found: list[_StandIn] = []
+    copies: dict[int, Tensor] = {}
+    for module in modules:
+        target = None if isinstance(module, ScriptModule) else device
+        for name, buffer in module._buffers.items():
+            if buffer is not None and not is_lazy(buffer):
+                if id(buffer) not in copies:
+                    copies[id(buffer)] = buffer.detach().to(device=target or buffer.device, copy=True)
+                found.append((module, module._buffers, name, buffer, copies[id(buffer)]))
+        if target is None:
+            continue
+        for name, parameter in module._parameters.items():
+            if parameter is not None and not is_lazy(parameter) and parameter.device != target:
+                # Not `net.to(device)`, which empties the model's own parameters if the device is meta.
+                if id(parameter) not in copies:
+                    copies[id(parameter)] = nn.Parameter(parameter.detach().to(target), parameter.requires_grad)
+                found.append((module, module._parameters, name, parameter, copies[id(parameter)]))
+    return found
+
+
+def _put(module: nn.Module, held: dict[str, Any], name: str, tensor: Tensor) -> None:
+    if isinstance(module, ScriptModule):
+        setattr(module, name, tensor)  # its dictionaries cannot be written to
+    else:
+        held[name] = tensor
+
+
+@contextmanager
+def preserved_process_state(seed: int | None) -> Iterator[None]:
+    """Run code that draws the random numbers of `seed` and leaves the process as it was, also if it raises.
+
+    Restored are random numbers, grad mode, default dtype and device, autocast, precision and determinism. Compiled
+    functions and script modules run as they are written.
+
+    Args:
+        seed: Where random numbers start; None: where they are.
+    """
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
+    numpy: Any = sys.modules.get("numpy")  # torch works without it
+    with ExitStack() as stack:
+        stack.enter_context(torch.random.fork_rng(devices=devices))
+        stack.callback(random.setstate, random.getstate())
+        if numpy is not None:
+            stack.callback(numpy.random.set_state, numpy.random.get_state())
+        if seed is not None:
+            # Not torch.manual_seed: it would queue a seed for devices that are not in use yet.
+            torch.default_generator.manual_seed(seed)
+            random.seed(seed)
+            if devices:
+                torch.cuda.manual_seed_all(seed)
+            if numpy is not None:
+                numpy.random.seed(seed % 2**32)
+        stack.enter_context(_preserved_modes())
+        # Only if the compiler is loaded: loading it takes seconds, and without it nothing can have been compiled.
+        if "torch._dynamo" in sys.modules and (set_stance := torch_private.STANCE.get()) is not None:
+            stack.enter_context(set_stance("force_eager"))
+        # After some runs the executor of script modules fuses what it has seen and prepares for autograd, so that a
+        # recording would depend on what the process did before, and could fail in inference mode.
+        if (optimized := torch_private.UNFUSED.get()) is not None:
+            stack.enter_context(optimized(False))
+        yield
+
+
+@contextmanager
+def _preserved_modes() -> Iterator[None]:
+    grad, dtype, device = torch.is_grad_enabled(), torch.get_default_dtype(), _default_device()
+    cast, cast_dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+    precision = torch.get_float32_matmul_precision()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
+        torch.set_autocast_enabled("cpu", cast)
+        torch.set_autocast_dtype("cpu", cast_dtype)
+        torch.use_deterministic_algorithms(deterministic, warn_only=warns)
+        if torch.get_float32_matmul_precision() != precision:
+            torch.set_float32_matmul_precision(precision)
+        if _default_device() != device:
+            torch.set_default_device(device)
+            if device is None:  # before torch 2.9 a device of None is one that was set, and cannot be asked for
+                vars(torch_private.DEFAULT_DEVICE.get()).pop("device_context", None)
+
+
+def _default_device() -> Any:
+    """The device that was set; None if none was, which costs less than the CPU does when it is set."""
+    context = torch_private.DEFAULT_DEVICE.get()
+    if context is None:
+        return torch.get_default_device()
+    held = getattr(context, "device_context", None)
+    return None if held is None else held.device

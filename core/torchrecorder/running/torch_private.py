@@ -1,0 +1,246 @@
+"""Every private part of torch that we use, each with what is lost where a torch does not have it.
+
+Nobody promises these names: torch 2.15 made a builtin of `Function.apply`, and every recording failed. So they are
+looked up here and nowhere else. A part that is missing costs what its line says, and each Graph says so in a note.
+
+Not listed is what every saved module is made of: `_modules`, `_parameters`, `_buffers` and the dictionaries of hooks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pkgutil
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import CodeType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_found: dict[str, Any] = {}
+"""What has been looked up; None is missing."""
+
+
+class Part:
+    """A private part of torch, looked up when it is first asked for: importing some takes long."""
+
+    def __init__(self, path: str, lost: str, *others: str, find: Callable[[], Any] | None = None) -> None:
+        """Declare one.
+
+        Args:
+            path: Where it is, as `pkgutil.resolve_name` reads it.
+            lost: What is not recorded without it, and how it is recorded then.
+            others: Where other versions of torch have it.
+            find: How to get it, if that takes more than its path.
+        """
+        self.path = path
+        self.lost = lost
+        self._find = find or (lambda: _first((path, *others)))
+        PARTS[path] = self
+
+    def get(self) -> Any:
+        """The part; None if it is missing."""
+        if self.path not in _found:
+            try:
+                _found[self.path] = self._find()
+            except Exception:  # nothing is promised, least of all which error it is
+                _found[self.path] = None
+        return _found[self.path]
+
+
+PARTS: dict[str, Part] = {}
+"""All of them by path."""
+
+
+def notes() -> tuple[str, ...]:
+    """For the Graph: what is lost, of all that was looked up in this process."""
+    missing = [part for part in PARTS.values() if _found.get(part.path, part) is None]
+    return tuple(f"torch {torch.__version__} has no {part.path.replace(':', '.')}: {part.lost}" for part in missing)
+
+
+def _first(paths: tuple[str, ...]) -> Any:
+    """What the first path leads to that leads anywhere."""
+    *others, last = paths
+    for path in others:
+        with contextlib.suppress(ImportError, AttributeError):
+            return pkgutil.resolve_name(path)
+    return pkgutil.resolve_name(last)
+
+
+# Frames of Python: which call an operation belongs to.
+
+
+def _code_named(name: str, code: CodeType) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
+
+
+MODULE_CALL = Part(
+    "torch.nn:Module._call_impl.__code__",
+    "operations are placed by the `forward` methods that run, and a classic recording that fails names no layer",
+)
+"""The code of what runs a module."""
+HOOKED_CALL = Part(
+    "torch.nn:Module._call_impl.inner",
+    "a module that has another one's forward shows a call of that inside",
+    find=lambda: _code_named("inner", nn.Module._call_impl.__code__),
+)
+"""The code of what runs a module that has hooks."""
+FUNCTION_CALL = Part(
+    "torch.autograd:Function.apply.__func__.__code__",
+    "a custom autograd function inside a transform of torch.func has no box",
+    "torch.autograd.function:_call_custom_function_call.__code__",
+)
+"""The code of what applies a custom autograd function, as far as it is written in Python."""
+FUNCTION_CONTEXT = Part(
+    "torch.autograd.function:BackwardCFunction",
+    "a custom autograd function that torch applies from C has no box",
+)
+"""The base class of the `ctx` of custom autograd functions, one of which is made whenever one is applied."""
+
+# The layers of torch that an operation passes.
+
+DISPATCH_MODE = Part(
+    "torch.utils._python_dispatch:TorchDispatchMode",
+    "operations in place, kernels and FLOPs are not seen, and parameters are copied",
+)
+NO_MODES = Part(
+    "torch.utils._python_dispatch:_disable_current_modes",
+    "what draws the items of an iterator that the model was given runs inside the recording",
+)
+NO_TORCH_FUNCTION = Part(
+    "torch._C:DisableTorchFunction",
+    "tensors of the user's own classes see what is asked of them by the recording",
+)
+NO_SUBCLASS_FUNCTION = Part(
+    "torch._C:DisableTorchFunctionSubclass",
+    "a recorder tensor is made slower",
+)
+SCHEMA = Part(
+    "torch:ops.aten.add_.Tensor._schema",
+    "operations in place are not seen, and parameters are copied",
+)
+FLOP_RULES = Part(
+    "torch.utils.flop_counter:flop_registry",
+    "FLOPs are known of few operations",
+)
+ATTENTION_FLOPS = Part(
+    "torch.utils.flop_counter:sdpa_flop_count",
+    "FLOPs of attention on a CPU are not known",
+)
+SKIPPED_CODE = Part(
+    "torch._C._dynamo.eval_frame:set_code_exec_strategy",
+    "a compiler that the forward loads may compile the recorder",
+    find=lambda: _skipper(),
+)
+"""A function that keeps the compiler away from a code object."""
+OPTIMIZED_MODULE = Part(
+    "torch._dynamo.eval_frame:OptimizedModule",
+    "a module that was compiled runs itself, not its copy",
+)
+STANCE = Part(
+    "torch.compiler:set_stance",
+    "functions that were compiled run as they were compiled, and their operations are not seen",
+)
+UNFUSED = Part(
+    "torch.jit:optimized_execution",
+    "script modules may run fused",
+)
+FUNCTORCH = Part(
+    "torch._C:_functorch.peek_interpreter_stack",
+    "operations inside transforms of torch.func are not connected",
+    find=lambda: _functorch(),
+)
+"""The three functions that see through what the transforms put around tensors."""
+
+# Tensors and their memory.
+
+FAKE_MODE = Part(
+    "torch._subclasses.fake_tensor:FakeTensorMode",
+    "no forward is followed on fake tensors, but on the meta device",
+)
+STORAGE_ADDRESS = Part(
+    "torch:UntypedStorage._cdata",
+    "views are not connected with what was written to them, and parameters are copied",
+)
+STORAGE_REFERENCE = Part(
+    "torch.multiprocessing.reductions:StorageWeakRef",
+    "the memory of a recording is let go at its end only",
+)
+BASE = Part(
+    "torch:Tensor._base",
+    "the hook recorders do not see the gradient of a view that is overwritten",
+)
+VERSION = Part(
+    "torch:Tensor._version",
+    "the classic recorder and the hook recorders do not see that a tensor is overwritten",
+)
+DEFAULT_DEVICE = Part(
+    "torch:_GLOBAL_DEVICE_CONTEXT",
+    "a default device that a forward sets is put back as one that was set",
+)
+
+# Hooks and backward passes.
+
+HOOKS_WITH_KWARGS = Part(
+    "torch.nn.modules.module:_global_forward_hooks_with_kwargs",
+    "torch may warn of our hooks whoever compiles a module afterwards",
+)
+BACKWARD_PASS = Part(
+    "torch._C:_current_graph_task_id",
+    "the hook recorders do not tell one backward pass from the next",
+)
+AT_END_OF_PASS = Part(
+    "torch.autograd:Variable._execution_engine.queue_callback",
+    "the hook recorders wait for the gradients of all inputs of a module, also for those that never come",
+)
+
+
+def _functorch() -> tuple[Callable[..., Any], ...]:
+    found: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
+    return found.peek_interpreter_stack, found.is_functorch_wrapped_tensor, found.get_unwrapped
+
+
+def _skipper() -> Callable[[CodeType], None]:
+    from torch._C._dynamo import eval_frame
+
+    action = eval_frame._FrameAction.SKIP
+    strategy = eval_frame._FrameExecStrategy(action, action)
+    return lambda code: eval_frame.set_code_exec_strategy(code, strategy)
+
+
+def without_torch_function() -> AbstractContextManager[Any]:
+    """In this, nobody sees what is asked of tensors."""
+    return (NO_TORCH_FUNCTION.get() or contextlib.nullcontext)()
+
+
+def without_subclass_function() -> AbstractContextManager[Any]:
+    """In this, tensors of other classes are plain ones."""
+    return (NO_SUBCLASS_FUNCTION.get() or contextlib.nullcontext)()
+
+
+def is_functorch_wrapped(tensor: Tensor) -> bool:
+    """Whether a transform of torch.func has put something around the tensor."""
+    functions = FUNCTORCH.get()
+    return functions is not None and bool(functions[1](tensor))
+
+
+def sees_writes() -> bool:
+    """Whether a write into the memory of a parameter is seen before it happens, so that it can be undone."""
+    return all(part.get() is not None for part in (DISPATCH_MODE, SCHEMA, STORAGE_ADDRESS))
+
+
+def optimized_module() -> type[nn.Module] | None:
+    """The class of `torch.compile(module)`, unless the compiler has not been loaded (which takes seconds)."""
+    return OPTIMIZED_MODULE.get() if "torch._dynamo.eval_frame" in sys.modules else None
+
+
+def base_of(tensor: Tensor) -> Tensor | None:
+    """What the tensor is a view of, for autograd."""
+    return None if BASE.get() is None else tensor._base
+
+
+def version_of(tensor: Tensor) -> int:
+    """Counts the writes in place; 0 for tensors of inference mode, which do not count."""
+    return 0 if VERSION.get() is None or tensor.is_inference() else tensor._version
