@@ -24,6 +24,8 @@ from torchrecorder.faults import OLDEST_TORCH
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Worker
 
+pytestmark = pytest.mark.usefixtures("real_processes")
+
 ROOT = Path(__file__).parents[2]
 
 TORCHES = {
