@@ -25,7 +25,7 @@ from typing import Any
 def _worker() -> None:
     for name in ("torch", "torch._dynamo", "torchrecorder.worker.job"):
         importlib.import_module(name)
-    from torchrecorder.trace.installed import distribution_names
+    from torchrecorder.trace.trace import distribution_names
 
     distribution_names()
 
