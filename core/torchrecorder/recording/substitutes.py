@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Protocol
 
 import torch
@@ -26,7 +26,7 @@ class Substitutes(Protocol):
         """What stands in for a tensor of the model."""
         ...
 
-    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
+    def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
         """How to stand in for the tensors among the arguments: a new one each time, since each is an input."""
         ...
 
@@ -68,7 +68,7 @@ class SharedTensors:
             self._memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
         return _like(tensor, _placed(tensor, self._memories[address]))
 
-    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
+    def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
         """Copies, since a forward may write to its arguments; on one memory, if those that were given share one."""
         found = named_tensors((args, kwargs), objects=True)
         addresses = Counter(storage_address(tensor) for _, tensor in found if _is_plain(tensor))
@@ -77,8 +77,7 @@ class SharedTensors:
         def copied(tensor: Tensor) -> Tensor:
             address = storage_address(tensor)
             if address is None or addresses[address] < 2 or not _is_plain(tensor):
-                alone: Tensor = _copied(tensor)
-                return alone
+                return _copied(tensor)
             if address not in memories:
                 memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
             return _placed(tensor, memories[address]).requires_grad_(tensor.requires_grad)
@@ -123,7 +122,7 @@ class FakeTensors:
         self._given_out[id(new)] = new
         return new
 
-    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
+    def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
         """A fake one, on one memory with that of before if the tensor was met before."""
 
         def fake(tensor: Tensor) -> Tensor:
@@ -145,7 +144,12 @@ class FakeTensors:
         logger = logging.getLogger(type(self._mode).__module__)
         was_disabled, logger.disabled = logger.disabled, True
         try:
-            with _without_inference_mode(), self._mode:
+            with ExitStack() as stack:
+                if torch.is_inference_mode_enabled():
+                    # In inference mode, fake tensors take other ways (dropout in eval mode makes a new one).
+                    stack.enter_context(torch.inference_mode(False))
+                    stack.enter_context(torch.no_grad())
+                stack.enter_context(self._mode)
                 yield
         finally:
             logger.disabled = was_disabled
@@ -170,7 +174,7 @@ class MetaTensors:
         new = torch.empty(0, dtype=tensor.dtype, device="meta")
         return _like(tensor, new.set_(self._memories[address], *_place(tensor)))
 
-    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
+    def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
         """The same."""
         return self.of
 
@@ -182,16 +186,6 @@ class MetaTensors:
         """Let the forward make its own tensors there, too."""
         with torch.device("meta"):
             yield
-
-
-@contextmanager
-def _without_inference_mode() -> Iterator[None]:
-    """No gradients instead: in inference mode, fake tensors take other ways (dropout in eval mode makes a new one)."""
-    if not torch.is_inference_mode_enabled():
-        yield
-        return
-    with torch.inference_mode(False), torch.no_grad():
-        yield
 
 
 def _empty_like(tensor: Tensor, device: str) -> Tensor:
@@ -235,7 +229,7 @@ def _cut(tensor: Tensor) -> Tensor:
     return tensor.detach().requires_grad_(tensor.requires_grad)
 
 
-def _copied(tensor: Tensor) -> Any:
+def _copied(tensor: Tensor) -> Tensor:
     try:
         return tensor.detach().clone().requires_grad_(tensor.requires_grad)
     except (RuntimeError, NotImplementedError):

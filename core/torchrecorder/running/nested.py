@@ -188,13 +188,19 @@ def rebuilt(obj: Any, changed: Mapping[Any, Any]) -> Any:
 
 
 def _filled_dict(obj: dict[Any, Any], changed: Mapping[Any, Any]) -> Any:
-    base: Any = native_base(type(obj))
-    new = base.__new__(type(obj))
+    base, new = empty_like(obj)
     for key, item in base.items(obj):
         base.__setitem__(new, key, changed.get(key, item))
-    if isinstance(obj, defaultdict):
-        new.default_factory = obj.default_factory
     return new
+
+
+def empty_like(obj: dict[Any, Any]) -> tuple[type[dict[Any, Any]], dict[Any, Any]]:
+    """An empty dictionary of the same class and the base that fills it: no constructor or `__setitem__` of a user."""
+    base: type[dict[Any, Any]] = native_base(type(obj))
+    new = base.__new__(type(obj))
+    if isinstance(obj, defaultdict):
+        new.default_factory = obj.default_factory  # type: ignore[attr-defined]
+    return base, new
 
 
 def _filled_mapping(obj: Mapping[Any, Any], changed: Mapping[Any, Any]) -> Any:
