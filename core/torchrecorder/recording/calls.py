@@ -1,4 +1,4 @@
-"""What the module hooks do: begin and end calls, and tell a module that returns its argument from no module at all."""
+"""What the module hooks do: begin and end calls, and show a module that returns its argument as an op of its own."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Calls:
                 yield
             finally:
                 after.remove()
-                # torch forgets to, and then warns whoever compiles a module in this process
+                # torch forgets to, and then warns when a module is compiled in this process
                 (torch_private.HOOKS_WITH_KWARGS.get() or {}).pop(after.id, None)
         finally:
             before.remove()

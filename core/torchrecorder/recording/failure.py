@@ -6,7 +6,7 @@ from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Call, Graph
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 
-_BY_SHAPE = "it was followed by shapes only, without numbers; `run: real` computes it"
+_BY_SHAPE = "it was followed by shapes only, without values; `run: real` computes it"
 _TABLES = ("torch.nn.modules.sparse.Embedding", "torch.nn.modules.sparse.EmbeddingBag")
 
 
@@ -45,7 +45,7 @@ def _advice(graph: Graph, call: Call) -> str:
     if module and module.cls in _TABLES and metas and metas[0].dtype.startswith(("float", "bfloat")):
         sizes, rows = ",".join(map(str, metas[0].shape)), module.extra_repr.partition(",")[0]
         shape = f"int64[{sizes}]<{rows}"
-        return f"{call.module or 'it'} looks up whole numbers: say so in the shape of what it is given, `{shape}`"
+        return f"{call.module or 'it'} looks up integers: say so in the shape of what it is given, `{shape}`"
     return _BY_SHAPE if graph.info.executed != "real" else ""
 
 

@@ -64,7 +64,7 @@ def make_inputs(model: nn.Module, specs: Sequence[InputSpec] | None, *, seed: in
 
 
 def make_tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:
-    """One tensor as described: normal numbers, coin flips, integers below the bound or, without one, ones."""
+    """One tensor as described: normal random values, coin flips, integers below the bound or, without one, ones."""
     dtype: torch.dtype = getattr(torch, spec.dtype)
     try:
         if dtype.is_floating_point or dtype.is_complex:

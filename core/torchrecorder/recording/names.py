@@ -65,10 +65,10 @@ _QUESTIONS = {
     "can_cast",
     "is_nonzero",
 }
-"""Functions that give no tensor (or, `requires_grad_`, their argument): they are no operations."""
+"""Functions that give no tensor (or, `requires_grad_`, their argument): they are not operations."""
 
 EXITS = {"numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__int__", "__index__", "__complex__"}
-"""Functions that hand numbers to code which the recording does not see."""
+"""Functions that hand values to code which the recording does not see."""
 
 _DUNDERS = {
     "truediv": "div",

@@ -125,7 +125,7 @@ class OpLog:
         name = getattr(func, "__name__", "")
         if name in EXITS:
             source = self._scopes.locate()[1]
-            self.notes[f"numbers left PyTorch through {name.strip('_')}() at {source or 'a line inside torch'}"] = None
+            self.notes[f"values left PyTorch through {name.strip('_')}() at {source or 'a line inside torch'}"] = None
         self._running = Running()
         try:
             return func(*args, **kwargs)

@@ -183,7 +183,7 @@ def prepared(
 
 @contextmanager
 def _looking_at(model: nn.Module) -> Iterator[None]:
-    """Looking at the parts of a model may run code of the user, whose errors are his."""
+    """What the user's code raises while the parts of a model are read is reported as an error of that model."""
     try:
         yield
     except Exception as error:

@@ -123,7 +123,7 @@ class Scopes:
 
     @contextmanager
     def functions_announced(self) -> Iterator[None]:
-        """Be told of each custom autograd function that is applied, by the `ctx` that torch makes for it."""
+        """Notice each custom autograd function that is applied, by the `ctx` that torch makes for it."""
         context = torch_private.FUNCTION_CONTEXT.get()
         if context is None:
             yield
@@ -155,10 +155,10 @@ class Scopes:
     def locate(self, reads: bool = True) -> tuple[int | None, str | None]:
         """Id of the innermost call, and `file:line` of the statement outside torch that runs in it.
 
-        There is no call where torch works for itself: it imports a part of itself, or keeps the books of a checkpoint.
+        There is no call where torch works for itself: it imports a part of itself, or does a checkpoint's bookkeeping.
 
         Args:
-            reads: Whether the operation reads tensors, which the books of a checkpoint do not.
+            reads: Whether the operation reads tensors, which the bookkeeping of a checkpoint does not.
         """
         return self._locate(sys._getframe(2), reads)
 

@@ -81,7 +81,7 @@ class Session:
             iterator.path, iterator.on_item = inner, self._take
 
     def _aside(self, take: Callable[[], object]) -> object:
-        """Run code that is no part of the model."""
+        """Run code that is not part of the model."""
         was, self._ops.paused = self._ops.paused, True
         try:
             with torch_private.without_torch_function(), (torch_private.NO_MODES.get() or nullcontext)():

@@ -1,4 +1,4 @@
-"""What stands in for the tensors of a model and of its arguments in a recording: the user's own stay as they are."""
+"""Substitutes for the tensors of a model and of its arguments in a recording: the user's own stay as they are."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Substitute = Callable[[Tensor], Tensor]
 
 
 class Substitutes(Protocol):
-    """One way to stand in for tensors."""
+    """One way to substitute tensors, for each execution mode."""
 
     def of(self, tensor: Tensor) -> Tensor:
-        """What stands in for a tensor of the model."""
+        """The substitute for a tensor of the model."""
         ...
 
     def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
-        """How to stand in for the tensors among the arguments: a new one each time, since each is an input."""
+        """What makes substitutes for the tensors among the arguments: a new one each time, since each is an input."""
         ...
 
     def before_write(self, tensor: Tensor) -> None:
@@ -40,7 +40,7 @@ class Substitutes(Protocol):
 
 
 class SharedTensors:
-    """Numbers. Parameters become others on the same memory, so that a recording needs no second copy of the model.
+    """Real tensors. Parameters become others on the same memory, so that a recording needs no second copy of the model.
 
     What the forward does to the tensor (`requires_grad_`, `.grad`, `.data = …`) is lost with it. What it writes into
     the memory is undone: just before a kernel writes, the memory is copied, and afterwards copied back. Buffers and
@@ -92,7 +92,7 @@ class SharedTensors:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Give the parameters their numbers back at the end."""
+        """Give the parameters their old values back at the end."""
         try:
             yield
         finally:
@@ -101,7 +101,7 @@ class SharedTensors:
 
 
 class FakeTensors:
-    """Tensors that know their shape, type and device, and have no numbers.
+    """Tensors that know their shape, type and device, and hold no data.
 
     What lies on meta is taken to be on the CPU, where the tensors lie that a forward makes.
     """
@@ -225,7 +225,7 @@ def _place(tensor: Tensor) -> tuple[int | torch.SymInt, torch.Size, tuple[int, .
 
 
 def _cut(tensor: Tensor) -> Tensor:
-    """The same numbers, without what autograd knows of them."""
+    """The same data, without what autograd knows of it."""
     return tensor.detach().requires_grad_(tensor.requires_grad)
 
 

@@ -126,7 +126,7 @@ def is_native(cls: type) -> bool:
 
 
 def describe_tensor(tensor: Tensor) -> TensorMeta:
-    """What is known of a tensor without its numbers; the sizes of a nested or lazy one cannot be asked for."""
+    """What is known of a tensor without its data; the sizes of a nested or lazy one cannot be asked for."""
     try:
         shape = tuple(n if type(n) is int else str(n) for n in tensor.shape)
         countable = tensor.layout is torch.strided and all(type(n) is int for n in tensor.shape)

@@ -93,7 +93,7 @@ def from_names(model: nn.Module, batch: int) -> Iterator[Guess]:
 
 
 def _sequences(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
-    # What has a length or is masked is a sequence, rather than one row of numbers.
+    # What has a length or is masked is a sequence, rather than one row of features.
     needs_axis = set(roles.values()) & {"length", "mask"}
     mains = list(layers.accepted(model, batch))
     mains.sort(key=lambda found: bool(needs_axis) and found[1].dtype == "float32" and len(found[1].shape) < 3)
@@ -142,7 +142,7 @@ def _of_graph(name: str, role: str, node: InputSpec, edge_width: int) -> InputSp
 
 
 def _tables(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
-    """Rows: a column of categories for each embedding, and as many numbers as some layer has weights for."""
+    """Rows: a column of categories for each embedding, and as many numerical columns as some layer has weights for."""
     categories = sum(isinstance(module, nn.Embedding) for module in model.modules())
     sizes = [p.shape[0] for name, p in model.named_parameters() if re.search("cont|num", name) and p.dim()]
     for numbers in dict.fromkeys((*sizes, *islice(layers.widths(model), 6))):
