@@ -43,7 +43,6 @@ class ClassicSession(Session):
             raise
 
     def graph(self, info: Info) -> Graph:
-        """What was recorded; `info` says how."""
         graph = self._recorder.to_graph()
         notes = (*torch_private.notes(), *info.notes)
         if not graph.outputs and self._failure is None:

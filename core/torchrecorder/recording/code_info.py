@@ -93,7 +93,6 @@ class CodeInfos:
         """By the id of the code; `of_code` adds what is missing."""
 
     def of_code(self, frame: FrameType) -> CodeInfo:
-        """The facts of the function that runs in the frame."""
         code = frame.f_code
         info = self.known.get(id(code))
         if info is not None:

@@ -22,8 +22,6 @@ _REASON_CHARS = 160
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Arguments for a forward."""
-
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
     guessed: str = ""

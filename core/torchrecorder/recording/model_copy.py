@@ -43,7 +43,6 @@ class ModelCopy:
         """Each module with its copy."""
 
     def of(self, obj: _T) -> _T:
-        """The copy of an object."""
         kind = type(obj)
         if kind in SHARED:
             return obj
@@ -60,7 +59,6 @@ class ModelCopy:
         self._done[id(obj)] = (new, obj)
 
     def known(self, obj: _T) -> _T | None:
-        """The copy of an object that has been copied already, else None."""
         found = self._done.get(id(obj))
         return None if found is None else found[0]
 
@@ -195,7 +193,7 @@ class CopiedArguments(ModelCopy):
     def _module(self, module: nn.Module) -> nn.Module:
         return self._model.of(module)
 
-    def _shared(self, obj: object) -> object:
+    def _shared(self, obj: Any) -> object:
         if isinstance(obj, ITERATORS):
             return RecordedIterator(obj, torch.inference_mode(False)(self.of))
         self.unseen[type(obj).__name__] = None

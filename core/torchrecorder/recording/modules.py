@@ -51,7 +51,6 @@ class ModuleNames:
             self._declare(tensor, kind, f"{path}.{name}" if path else name)
 
     def of(self, module: nn.Module) -> str:
-        """The path of a module."""
         known = self._paths.get(id(module))
         if known is not None and known[0]() is module:
             return known[1]
@@ -70,7 +69,6 @@ class ModuleNames:
         return path
 
     def is_known(self, module: nn.Module) -> bool:
-        """Whether the module has a path already."""
         known = self._paths.get(id(module))
         return known is not None and known[0]() is module
 
@@ -110,7 +108,6 @@ class Signatures:
     def named(
         self, module: nn.Module, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> list[tuple[str, object]]:
-        """The arguments of `module` with their names."""
         forward = getattr(module.forward, "__func__", module.forward)
         if forward not in self._known:
             parameters = forward_parameters(module)

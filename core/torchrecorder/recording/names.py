@@ -15,8 +15,6 @@ _KERNELS = (type(torch.ops.aten.add.Tensor), type(torch.ops.aten.add))
 
 
 class OpName(NamedTuple):
-    """The short and the full name of an operation."""
-
     name: str
     target: str
 
@@ -110,7 +108,6 @@ def op_name(func: Callable[..., object]) -> OpName | None:
 
 
 def kernel_name(func: object) -> OpName:
-    """The name of a kernel, `aten.add_.Tensor`."""
     text = str(func)
     return OpName(text.split(".")[1] if "." in text else text, f"torch.ops.{text}")
 

@@ -26,8 +26,6 @@ _SAVING: Any = torch.ops.aten.detach.default
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The static facts of a kernel."""
-
     func: Callable[..., object]
     """Kept, so that no other kernel gets its address."""
     name: OpName
@@ -85,7 +83,6 @@ class OpLog:
         return out
 
     def facts(self, func: Callable[..., object]) -> Kernel:
-        """What is known of a kernel before it runs."""
         found = self.kernels.get(id(func))
         if found is None:
             found = self.kernels[id(func)] = _describe(func)

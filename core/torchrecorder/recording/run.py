@@ -102,8 +102,6 @@ _KINDS = ("MemoryError", "NotImplementedError", "OutOfMemoryError")
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """The forward to record."""
-
     model: nn.Module
     args: Sequence[object]
     kwargs: Mapping[str, object]
@@ -132,7 +130,8 @@ def run_as(run: Run, forward: Forward, session: type[Session] = Session) -> Grap
         # A model that raises for its own reasons is not tried again.
         if first != "real" or any(text in error.cause for text in _OF_THE_MACHINE) or error.cause.startswith(_KINDS):
             where = f" in {error.layer}" if error.layer else ""
-            why = f"because {_NAMES[first]} it failed{where}: {error.cause.partition(chr(10))[0][:200]}"
+            cause = error.cause.partition("\n")[0][:200]
+            why = f"because {_NAMES[first]} it failed{where}: {cause}"
             for other in others:
                 with suppress(ForwardError):
                     return record(other, forward, (f"the forward ran {_NAMES[other]}, {why}",), session)

@@ -98,11 +98,9 @@ class Scopes:
         self._thread = threading.get_ident()
 
     def knows(self, module: nn.Module) -> bool:
-        """Whether the module is one of the model's."""
         return self._names.is_known(module)
 
     def enter(self, module: nn.Module, moment: int, first_op: int) -> Running:
-        """A module call begins."""
         parent = None
         if self.stack:
             parent = self._locate(_caller_of_module(sys._getframe(1)))[0]

@@ -90,7 +90,6 @@ class Session:
             self._ops.paused = was
 
     def graph(self, info: Info) -> Graph:
-        """What was recorded; `info` says how."""
         called = [row.module for row in self._scopes.rows if row.kind == "module"]
         calls = [
             Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind)

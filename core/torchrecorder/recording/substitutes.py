@@ -111,7 +111,6 @@ class FakeTensors:
         self._given_out: dict[int, Tensor] = {}
 
     def of(self, tensor: Tensor) -> Tensor:
-        """A fake one."""
         if is_lazy(tensor):
             return _lazy(tensor)
         if tensor.is_meta:
@@ -175,7 +174,6 @@ class MetaTensors:
         return _like(tensor, new.set_(self._memories[address], *_place(tensor)))
 
     def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
-        """The same."""
         return self.of
 
     def before_write(self, tensor: Tensor) -> None:

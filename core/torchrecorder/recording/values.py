@@ -100,7 +100,6 @@ class Values:
             self._names[id(tensor)] = (weakref.ref(tensor), kind, name)
 
     def is_known(self, tensor: Tensor) -> bool:
-        """Whether the tensor has a value already."""
         entry = self._entries.get(id(tensor))
         return entry is not None and entry.ref() is tensor
 
@@ -149,7 +148,6 @@ class Values:
         return self._add(tensor, kind, name=name)
 
     def made(self, tensor: Tensor, op: int, index: int) -> int:
-        """A new value: an output of the op."""
         return self._add(tensor, "op", op, index)
 
     def wrote(self, tensor: Tensor, op: int, index: int) -> int:

@@ -44,7 +44,6 @@ class CallLog(Generic[CallT]):
         return self._running[-1] if self._running else None
 
     def enter(self, module: object) -> CallT:
-        """Begin a call."""
         parent = self._running[-1].id if self._running else None
         call = self._kind(len(self.entries), module, parent)
         self.entries.append(call)
@@ -65,7 +64,6 @@ class CallLog(Generic[CallT]):
         return next((call for call in running if any(call.module is module for module in modules)), None)
 
     def leave(self) -> None:
-        """End the innermost call."""
         self._running.pop()
 
     @contextmanager

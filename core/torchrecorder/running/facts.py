@@ -17,7 +17,6 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
 
 
 def describe_module(module: nn.Module, path: str, inside: Parameters, aliases: tuple[str, ...] = ()) -> Module:
-    """The facts of one module under a path."""
     cls = type(module)
     own = sum(map(_size, {id(p): p for p in _own(module)}.values()))
     everything = inside.of(module).values()
@@ -121,7 +120,6 @@ def class_name(cls: type) -> str:
 
 
 def is_native(cls: type) -> bool:
-    """Whether torch itself defines the class."""
     return cls.__module__.partition(".")[0] == "torch"
 
 

@@ -55,7 +55,6 @@ def native_base(cls: type) -> type:
 
 
 def attributes(obj: object) -> Iterator[tuple[str, object]]:
-    """What an object holds, by name."""
     yield from dictionary(obj).items()
     for member in members(type(obj)):
         try:

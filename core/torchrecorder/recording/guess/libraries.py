@@ -75,7 +75,6 @@ class _TransformersConfig:
         return default
 
     def square(self) -> tuple[int, int]:
-        """Height and width of an image."""
         size = self.get("image_size", "img_size", "input_size", default=224)
         if isinstance(size, dict):
             size = (size.get("height", 224), size.get("width", 224))
@@ -99,13 +98,15 @@ def _transformers_input(name: str, config: _TransformersConfig, batch: int, size
             shape = (batch, *((frames,) if frames else ()), channels, *sides)
         case "input_values":
             bins = config.get("num_mel_bins", default=None)
-            is_spectrum = bins and size == 0
-            shape = (batch, config.get("max_length", default=1024), bins) if is_spectrum else (batch, 16000)
+            shape = (batch, 16000)
+            if bins and size == 0:
+                shape = (batch, config.get("max_length", default=1024), bins)
         case "input_features":
             names = ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "input_size")
             bins = config.get(*names, default=80)
-            is_wide = size == 0
-            shape = (batch, bins, 2 * config.get("max_source_positions", default=50)) if is_wide else (batch, 100, bins)
+            shape = (batch, 100, bins)
+            if size == 0:
+                shape = (batch, bins, 2 * config.get("max_source_positions", default=50))
         case "past_values" | "past_observed_mask" | "past_time_features":
             length = config.get("context_length", "prediction_length", default=16)
             length += max(config.get("lags_sequence", default=[0]))

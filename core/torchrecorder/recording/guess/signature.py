@@ -107,7 +107,7 @@ def _sequences(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[
                     shape = () if variant == 1 else (batch,)
                     made.append(InputSpec(shape, "float32" if variant == 2 else "int64", name))
                 elif role == "length":  # as long as the input is: along its second axis, or its last
-                    axis = 1 if variant == 0 and len(main.shape) > 1 else -1
+                    axis = min(1, len(main.shape) - 1) if variant == 0 else -1
                     fixed[name] = torch.full((main.shape[0],), main.shape[axis])
                 elif role:  # no mask, or one that hides nothing
                     dtype = torch.bool if variant == 1 else torch.float32
