@@ -35,7 +35,7 @@ def test_graph_is_exact(case: Case, grad_mode: str) -> None:
     with GRAD_MODES[grad_mode]():
         graph = record(case)
     assert problems(graph) == []
-    assert all(note.startswith("numbers left PyTorch") for note in graph.info.notes)
+    assert all(note.startswith("values left PyTorch") for note in graph.info.notes)
     assert bool(graph.info.notes) == case.leaves
     nodes, edges = to_neutral(graph)
     assert edges == case.edges

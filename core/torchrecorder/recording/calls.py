@@ -1,4 +1,4 @@
-"""What the module hooks do: begin and end calls, and tell a module that returns its argument from no module at all."""
+"""What the module hooks do: begin and end calls, and show a module that returns its argument as an op of its own."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Calls:
                 yield
             finally:
                 after.remove()
-                # torch forgets to, and then warns whoever compiles a module in this process
+                # torch forgets to, and then warns when a module is compiled in this process
                 (torch_private.HOOKS_WITH_KWARGS.get() or {}).pop(after.id, None)
         finally:
             before.remove()
@@ -60,7 +60,7 @@ class Calls:
             running.row.ok = False
         return Failure(call, f"{type(error).__name__}: {error}")
 
-    def _before(self, module: nn.Module, args: Any) -> None:
+    def _before(self, module: nn.Module, args: object) -> None:
         if self._is_elsewhere():
             if threading.get_ident() != self._thread and self._scopes.knows(module):
                 self._ops.notes["layers ran in another thread: what they gave is drawn as constants"] = None
@@ -71,7 +71,7 @@ class Calls:
             return
         self._scopes.enter(module, self._values.moment, len(self._ops.rows))
 
-    def _after(self, module: nn.Module, args: Any, *rest: Any) -> Any:
+    def _after(self, module: nn.Module, args: tuple[object, ...], *rest: Any) -> Any:
         # torch gives the keyword arguments only if the forward came to its end: (kwargs, output), else (output,).
         if self._is_elsewhere():
             return None
@@ -83,13 +83,16 @@ class Calls:
         with torch_private.without_torch_function():
             return self._end(running, module, args, *rest)
 
-    def _end(self, running: Running, module: nn.Module, args: Any, *rest: Any) -> Any:
+    def _end(self, running: Running, module: nn.Module, args: tuple[object, ...], *rest: Any) -> object:
         row, moment, values = running.row, running.moment, self._values
         kwargs = rest[0] if len(rest) == 2 else {}
         for path, tensor in self._signatures.tensors(module, args, kwargs):
             row.inputs[path] = values.at(tensor, moment)
         if len(rest) == 1:
-            self._fail(running)
+            row.ok = False
+            error = sys.exc_info()[1]
+            if error is not None and (self._failed is None or self._failed[0] not in _chain(error)):
+                self._failed = (error, row.id)
             return None
         self._failed = None
         result = self._passed_through(running, rest[1])
@@ -100,13 +103,7 @@ class Calls:
     def _is_elsewhere(self) -> bool:
         return threading.get_ident() != self._thread or self._ops.paused
 
-    def _fail(self, running: Running) -> None:
-        running.row.ok = False
-        error = sys.exc_info()[1]
-        if error is not None and (self._failed is None or self._failed[0] not in _chain(error)):
-            self._failed = (error, running.row.id)
-
-    def _passed_through(self, running: Running, out: Any) -> Any:
+    def _passed_through(self, running: Running, out: object) -> object:
         """The result, with new names for the tensors that a torch layer without layers inside gave back unchanged.
 
         `x + identity(x)` reads the same tensor twice; only another tensor object can tell the two reads apart.
@@ -129,19 +126,15 @@ class Calls:
             producer = self._values.rows[value].producer
             if producer is not None and producer >= running.first_op:
                 return tensor
-        fresh = self._alias(tensor)
-        self._ops.passed(tensor, running.row.id, fresh)
-        return fresh
-
-    def _alias(self, tensor: Tensor) -> Tensor:
         self._ops.paused = True
         try:
-            alias: Tensor = torch.ops.aten.alias.default(tensor)
+            fresh: Tensor = torch.ops.aten.alias.default(tensor)
         except (RuntimeError, NotImplementedError):  # a kind of tensor without aliases: one name must do for both
-            return tensor
+            fresh = tensor
         finally:
             self._ops.paused = False
-        return alias
+        self._ops.passed(tensor, running.row.id, fresh)
+        return fresh
 
 
 def _chain(error: BaseException | None) -> Sequence[BaseException]:

@@ -26,7 +26,7 @@ class ClassicSession(Session):
         self._recorder = Recorder()
         self._ops.paused = True  # of the kernels, only what they are about to overwrite matters here
 
-    def run(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def run(self, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
         """Call the model. After an exception, which goes on, `graph` ends where it was raised."""
         tensors = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Tensor)]
         is_single = len(tensors) == len(args) + len(kwargs) == 1
@@ -35,21 +35,17 @@ class ClassicSession(Session):
             with KernelMode(self._ops):
                 run_recorded(self._recorder, self.model, name, args, kwargs, is_single=is_single)
         except Exception as error:
-            self._failure = Failure(self._call_that_raised(error), f"{type(error).__name__}: {error}")
+            # The innermost call that the exception went through, by the frames of torch that call modules.
+            frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+            modules = [frame.f_locals["self"] for frame in frames if frame.f_code is torch_private.MODULE_CALL.get()]
+            call = self._recorder.calls.innermost(modules)
+            self._failure = Failure(0 if call is None else call.id, f"{type(error).__name__}: {error}")
             raise
 
     def graph(self, info: Info) -> Graph:
-        """What was recorded; `info` says how."""
         graph = self._recorder.to_graph()
         notes = (*torch_private.notes(), *info.notes)
         if not graph.outputs and self._failure is None:
             notes = (*notes, "the forward returned no tensor")
         info = replace(info, torch=torch.__version__, notes=notes, failure=self._failure, recorder="classic")
         return replace(graph, info=info)
-
-    def _call_that_raised(self, error: BaseException) -> int:
-        """The innermost call that the exception went through, by the frames of torch that call modules."""
-        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-        calls = [frame for frame in frames if frame.f_code is torch_private.MODULE_CALL.get()]
-        found = self._recorder.calls.innermost([frame.f_locals["self"] for frame in calls])
-        return 0 if found is None else found.id

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.utils.checkpoint
@@ -52,7 +52,7 @@ def is_user_file(filename: str) -> bool:
     return not filename.startswith((_TORCH, _OURS, *_MACHINERY))
 
 
-def import_path(filename: str, namespace: Mapping[str, Any]) -> str:
+def import_path(filename: str, namespace: Mapping[str, object]) -> str:
     """The file's path from the folder its module was imported from; its bare name for a script."""
     name = namespace.get("__name__")
     path = PurePath(filename)
@@ -93,20 +93,18 @@ class CodeInfos:
         """By the id of the code; `of_code` adds what is missing."""
 
     def of_code(self, frame: FrameType) -> CodeInfo:
-        """The facts of the function that runs in the frame."""
         code = frame.f_code
         info = self.known.get(id(code))
-        if info is None:
-            info = self.known[id(code)] = _describe(code, frame)
+        if info is not None:
+            return info
+        # Generated code (`<eval_with_key>.3` of torch.fx) carries a number that differs from run to run.
+        filename = code.co_filename
+        is_seen = is_user_file(filename) and not filename.startswith("<")
+        file = import_path(filename, frame.f_globals) if is_seen else None
+        is_call = code is CALL or code is HOOKED_CALL
+        is_scope = code is APPLY or (code.co_name == "forward" and code.co_argcount > 0)
+        is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
+        is_looked_at = is_scope or is_import or is_checkpoint
+        info = CodeInfo(code, file, is_call, is_scope, is_import, is_checkpoint, is_looked_at)
+        self.known[id(code)] = info
         return info
-
-
-def _describe(code: CodeType, frame: FrameType) -> CodeInfo:
-    # Generated code (`<eval_with_key>.3` of torch.fx) carries a number that differs from run to run.
-    filename = code.co_filename
-    is_seen = is_user_file(filename) and not filename.startswith("<")
-    file = import_path(filename, frame.f_globals) if is_seen else None
-    is_scope = code is APPLY or (code.co_name == "forward" and code.co_argcount > 0)
-    is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
-    is_looked_at = is_scope or is_import or is_checkpoint
-    return CodeInfo(code, file, code is CALL or code is HOOKED_CALL, is_scope, is_import, is_checkpoint, is_looked_at)

@@ -9,33 +9,28 @@ import random
 import weakref
 from collections.abc import Callable
 from types import BuiltinFunctionType, CellType, FunctionType, MappingProxyType, MethodType, SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from torchrecorder.running.objects import dictionary
+from torchrecorder.running.nested import empty_like
+from torchrecorder.running.objects import dictionary, native_base
+
+_T = TypeVar("_T")
 
 
 class Copies(Protocol):
     """Copies objects and memoises the copies."""
 
-    def of(self, obj: Any) -> Any:
-        """The copy of an object."""
-        ...
+    def of(self, obj: _T) -> _T: ...
 
-    def keep(self, obj: Any, new: Any) -> None:
-        """Register the copy of an object."""
-        ...
+    def keep(self, obj: object, new: object) -> None: ...
 
-    def known(self, obj: Any) -> Any:
-        """The copy of an object that has been copied already, else None."""
-        ...
+    def known(self, obj: _T) -> _T | None: ...
 
-    def attributes(self, obj: Any, new: Any) -> None:
-        """Copy what the object holds besides its items."""
-        ...
+    def attributes(self, obj: object, new: object) -> None: ...
 
 
 Copier = Callable[[Any, Any], Any]
@@ -53,10 +48,12 @@ def container_copier(kind: type) -> Copier | None:
     for base, copier in _DERIVED:
         if issubclass(kind, base):
             return copier
-    return _cloned if _is_of_numpy(kind) else None
+    # By name, since numpy is not imported for it.
+    holds_state = kind.__name__ in ("ndarray", "Generator", "RandomState")
+    return _cloned if holds_state and kind.__module__.partition(".")[0] == "numpy" else None
 
 
-def _dict(copies: Copies, obj: dict[Any, Any]) -> dict[Any, Any]:
+def _dict(copies: Copies, obj: dict[object, object]) -> dict[object, object]:
     new = obj.copy()
     copies.keep(obj, new)
     for key, value in obj.items():
@@ -64,16 +61,12 @@ def _dict(copies: Copies, obj: dict[Any, Any]) -> dict[Any, Any]:
     return new
 
 
-def _list(copies: Copies, obj: Any) -> Any:
+def _list(copies: Copies, obj: list[object]) -> list[object]:
     new = obj.copy()
     copies.keep(obj, new)
     for position, item in enumerate(obj):
         new[position] = copies.of(item)
     return new
-
-
-def _items(copies: Copies, obj: Any) -> Any:
-    return type(obj)(map(copies.of, obj))
 
 
 def _function(copies: Copies, obj: FunctionType) -> FunctionType:
@@ -99,21 +92,6 @@ def _leads_to_model(cell: CellType) -> bool:
         return False
 
 
-def _method(copies: Copies, obj: MethodType) -> Any:
-    return MethodType(obj.__func__, copies.of(obj.__self__))
-
-
-def _partial(copies: Copies, obj: functools.partial[Any]) -> Any:
-    keywords = {name: copies.of(value) for name, value in obj.keywords.items()}
-    return functools.partial(copies.of(obj.func), *map(copies.of, obj.args), **keywords)
-
-
-def _reference(copies: Copies, obj: weakref.ref[Any]) -> Any:
-    """A weak reference to what has been copied by now (a parent, a parameter); others stay as they are."""
-    known = copies.known(obj())
-    return obj if known is None else weakref.ref(known)
-
-
 def _handle(copies: Copies, obj: RemovableHandle) -> RemovableHandle:
     """The handle of a hook removes it from the copy; that of the original would remove the user's hook."""
     new = object.__new__(RemovableHandle)
@@ -121,12 +99,7 @@ def _handle(copies: Copies, obj: RemovableHandle) -> RemovableHandle:
     return new
 
 
-def _generator(copies: Copies, obj: torch.Generator) -> torch.Generator:
-    """A generator in the same state; the user's own does not move."""
-    return obj.clone_state()
-
-
-def _cloned(copies: Copies, obj: Any) -> Any:
+def _cloned(copies: Copies, obj: _T) -> _T:
     try:
         return copy.deepcopy(obj)
     except Exception:  # an array of objects that cannot be copied
@@ -140,18 +113,10 @@ def _namespace(copies: Copies, obj: SimpleNamespace) -> SimpleNamespace:
     return new
 
 
-def _proxy(copies: Copies, obj: MappingProxyType[Any, Any]) -> MappingProxyType[Any, Any]:
-    return MappingProxyType({key: copies.of(value) for key, value in obj.items()})
-
-
-def _derived_dict(copies: Copies, obj: Any) -> Any:
-    """A dictionary of a class of its own (a ModelOutput): neither its constructor nor its `__setitem__` is run."""
-    base: Any = collections.OrderedDict if isinstance(obj, collections.OrderedDict) else dict
-    new = base.__new__(type(obj))
-    if isinstance(obj, collections.defaultdict):
-        new.default_factory = obj.default_factory
+def _derived_dict(copies: Copies, obj: dict[object, object]) -> dict[object, object]:
+    base, new = empty_like(obj)
     copies.keep(obj, new)
-    pairs: dict[int, tuple[Any, Any]] = {}
+    pairs: dict[int, tuple[object, object]] = {}
     for key, value in base.items(obj):
         item = copies.of(value)
         base.__setitem__(new, key, item)
@@ -163,20 +128,14 @@ def _derived_dict(copies: Copies, obj: Any) -> Any:
     return new
 
 
-def _derived_list(copies: Copies, obj: Any) -> Any:
-    new = list.__new__(type(obj))
-    copies.keep(obj, new)
-    list.extend(new, map(copies.of, list.__iter__(obj)))
-    copies.attributes(obj, new)
-    return new
-
-
-def _derived_tuple(copies: Copies, obj: Any) -> Any:
-    items = tuple(map(copies.of, tuple.__iter__(obj)))
-    try:
-        new = tuple.__new__(type(obj), items)
-    except TypeError:  # a class in C, such as those of torch.return_types
-        return type(obj)(items)
+def _derived_sequence(copies: Copies, obj: list[object] | tuple[object, ...]) -> object:
+    base: Any = native_base(type(obj))
+    if isinstance(obj, tuple):
+        new = base.__new__(type(obj), tuple(map(copies.of, tuple.__iter__(obj))))
+    else:
+        new = base.__new__(type(obj))
+        copies.keep(obj, new)
+        list.extend(new, map(copies.of, list.__iter__(obj)))
     copies.attributes(obj, new)
     return new
 
@@ -187,24 +146,24 @@ COPIERS: dict[type, Copier] = {
     collections.defaultdict: _dict,
     list: _list,
     collections.deque: _list,
-    tuple: _items,
-    set: _items,
-    frozenset: _items,
+    **dict.fromkeys((tuple, set, frozenset), lambda copies, obj: type(obj)(map(copies.of, obj))),
     FunctionType: _function,
-    MethodType: _method,
-    functools.partial: _partial,
+    MethodType: lambda copies, obj: MethodType(obj.__func__, copies.of(obj.__self__)),
+    functools.partial: lambda copies, obj: functools.partial(
+        copies.of(obj.func),
+        *map(copies.of, obj.args),
+        **{name: copies.of(value) for name, value in obj.keywords.items()},
+    ),
     RemovableHandle: _handle,
-    weakref.ref: _reference,
-    torch.Generator: _generator,
+    # A reference to what has been copied by now (a parent, a parameter); others stay as they are.
+    weakref.ref: lambda copies, obj: obj if (known := copies.known(obj())) is None else weakref.ref(known),
+    torch.Generator: lambda copies, obj: obj.clone_state(),  # the user's own does not move
     random.Random: _cloned,
     SimpleNamespace: _namespace,
-    MappingProxyType: _proxy,
+    MappingProxyType: lambda copies, obj: MappingProxyType({key: copies.of(value) for key, value in obj.items()}),
 }
 
-_DERIVED: tuple[tuple[type, Copier], ...] = ((dict, _derived_dict), (list, _derived_list), (tuple, _derived_tuple))
-
-
-def _is_of_numpy(kind: type) -> bool:
-    """Whether it is a class of numpy's with a state of its own; numpy is not imported for it."""
-    own = ("ndarray", "Generator", "RandomState")
-    return kind.__module__.partition(".")[0] == "numpy" and kind.__name__ in own
+_DERIVED: tuple[tuple[type | tuple[type, ...], Copier], ...] = (
+    (dict, _derived_dict),
+    ((list, tuple), _derived_sequence),
+)

@@ -19,7 +19,7 @@ from torchrecorder.running import torch_private
 Rule = Callable[..., int]
 
 
-def rule_for(kernel: Any) -> Rule | None:
+def rule_for(kernel: object) -> Rule | None:
     """How to count the operations of a kernel from its arguments and (as `out_val`) its result."""
     packet = getattr(kernel, "overloadpacket", None)
     return _own_rules().get(kernel) or (torch_private.FLOP_RULES.get() or {}).get(packet)
@@ -35,46 +35,29 @@ def count(rule: Rule, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) 
 
 
 @functools.cache
-def _own_rules() -> dict[Any, Rule]:
+def _own_rules() -> dict[object, Rule]:
     rules: dict[str, Rule] = {
-        "_scaled_dot_product_flash_attention_for_cpu": _attention,
-        "mkldnn_rnn_layer": _recurrent,
+        "_scaled_dot_product_flash_attention_for_cpu": lambda q, k, v, *_, **__: int(
+            torch_private.ATTENTION_FLOPS.get()(q.shape, k.shape, v.shape)
+        ),
+        # x is (time, batch, features); each step multiplies with both weights
+        "mkldnn_rnn_layer": lambda x, w_input, w_hidden, *_, **__: (
+            2 * math.prod(x.shape[:2]) * (w_input.numel() + w_hidden.numel())
+        ),
         # torch has these, but walks over all arguments each time, which costs more than many a product.
-        "mm": _product,
-        "addmm": _added_product,
-        "bmm": _products,
+        "mm": lambda a, b, *_, **__: 2 * a.numel() * b.shape[1],
+        "addmm": lambda _c, a, b, *_, **__: 2 * a.numel() * b.shape[1],
+        "bmm": lambda a, b, *_, **__: 2 * a.numel() * b.shape[2],
         "convolution": _convolution,
     }
     present = {name: rule for name, rule in rules.items() if hasattr(torch.ops.aten, name)}
     return {getattr(torch.ops.aten, name).default: rule for name, rule in present.items()}
 
 
-def _product(a: Tensor, b: Tensor, *_: Any, out_val: Any, **__: Any) -> int:
-    return 2 * a.numel() * b.shape[1]
-
-
-def _added_product(_c: Tensor, a: Tensor, b: Tensor, *_: Any, out_val: Any, **__: Any) -> int:
-    return 2 * a.numel() * b.shape[1]
-
-
-def _products(a: Tensor, b: Tensor, *_: Any, out_val: Any, **__: Any) -> int:
-    return 2 * a.numel() * b.shape[2]
-
-
 def _convolution(
-    x: Tensor, weight: Tensor, _bias: Any, _stride: Any, _padding: Any, _dilation: Any, transposed: bool, *_: Any,
-    out_val: Tensor, **__: Any,
+    x: Tensor, weight: Tensor, _bias: object, _stride: object, _padding: object, _dilation: object, transposed: bool,
+    *_: object, out_val: Tensor, **__: object,
 ) -> int:  # fmt: skip
     """Each position of the smaller grid (the input's, if transposed) of each example meets each weight once."""
     grid = x if transposed else out_val
     return 2 * x.shape[0] * math.prod(grid.shape[2:]) * weight.numel()
-
-
-def _attention(query: Tensor, key: Tensor, value: Tensor, *_: Any, out_val: Any, **__: Any) -> int:
-    return int(torch_private.ATTENTION_FLOPS.get()(query.shape, key.shape, value.shape))
-
-
-def _recurrent(x: Tensor, w_input: Tensor, w_hidden: Tensor, *_: Any, out_val: Any, **__: Any) -> int:
-    """`x` is (time, batch, features); each step multiplies with both weights."""
-    time, batch = x.shape[:2]
-    return 2 * time * batch * (w_input.numel() + w_hidden.numel())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torchrecorder.errors import InputError
 from torchrecorder.graph.model import Executed, Mode
 from torchrecorder.recording.guess import guesses
-from torchrecorder.recording.guess.guess import Guess
 from torchrecorder.recording.run import Forward, is_small, prepared
 from torchrecorder.request import InputSpec
 
@@ -23,8 +22,6 @@ _REASON_CHARS = 160
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Arguments for a forward."""
-
     args: tuple[Any, ...] = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
     guessed: str = ""
@@ -44,8 +41,16 @@ def make_inputs(model: nn.Module, specs: Sequence[InputSpec] | None, *, seed: in
         return _made(specs, seed)
     tried: list[str] = []
     for guess in guesses(model, batch=2 if mode == "train" else 1):
-        inputs = _inputs(guess, seed)
-        reason = _rejection(model, inputs.args, inputs.kwargs, mode=mode, seed=seed)
+        if guess.arguments is not None:
+            inputs = Inputs(*guess.arguments, str(guess))
+        else:
+            made = _made(guess.specs, seed, str(guess))
+            inputs = replace(made, kwargs={**made.kwargs, **guess.fixed})
+        # On fake tensors first; if that fails and the model is small enough, on real ones, which some models need.
+        forward = Forward(model, inputs.args, inputs.kwargs, mode, seed)
+        reason = _failure("fake", forward)
+        if reason and is_small(model):
+            reason = _failure("real", forward)
         if not reason:
             return inputs
         tried.append(f"{inputs.guessed}: {reason}")
@@ -57,7 +62,7 @@ def make_inputs(model: nn.Module, specs: Sequence[InputSpec] | None, *, seed: in
 
 
 def make_tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:
-    """One tensor as described: normal numbers, coin flips, integers below the bound or, without one, ones."""
+    """One tensor as described: normal random values, coin flips, integers below the bound or, without one, ones."""
     dtype: torch.dtype = getattr(torch, spec.dtype)
     try:
         if dtype.is_floating_point or dtype.is_complex:
@@ -79,25 +84,6 @@ def _made(specs: Sequence[InputSpec], seed: int, guessed: str = "") -> Inputs:
         {name: tensor for name, tensor in made if name is not None},
         guessed,
     )
-
-
-def _inputs(guess: Guess, seed: int) -> Inputs:
-    if guess.arguments is not None:
-        return Inputs(*guess.arguments, str(guess))
-    made = _made(guess.specs, seed, str(guess))
-    return replace(made, kwargs={**made.kwargs, **guess.fixed})
-
-
-def _rejection(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, mode: Mode, seed: int) -> str:
-    """Why the forward does not accept the inputs; empty, if it does.
-
-    It runs on fake tensors first; if that fails and the model is small enough, on real ones, which some models need.
-    """
-    forward = Forward(model, args, kwargs, mode, seed)
-    reason = _failure("fake", forward)
-    if reason and is_small(model):
-        reason = _failure("real", forward)
-    return reason
 
 
 def _failure(executed: Executed, forward: Forward) -> str:

@@ -11,7 +11,7 @@ import copy
 import itertools
 from collections.abc import Callable, Iterator
 from types import GeneratorType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,9 @@ from torchrecorder.running.objects import dictionary, is_open, members
 
 _DEEPEST = 60
 """Objects that hold one another in a chain longer than this (a linked list) are shared from there on."""
+
+
+_T = TypeVar("_T")
 
 
 class ModelCopy:
@@ -39,36 +42,34 @@ class ModelCopy:
         self.modules: list[tuple[nn.Module, nn.Module]] = []
         """Each module with its copy."""
 
-    def of(self, obj: Any) -> Any:
-        """The copy of an object."""
+    def of(self, obj: _T) -> _T:
         kind = type(obj)
         if kind in SHARED:
             return obj
         known = self._done.get(id(obj))
         if known is not None:
-            return known[0]
+            return cast(_T, known[0])
         copier: Copier | None = COPIERS.get(kind)
         new = self._copy(kind, obj) if copier is None else copier(self, obj)
         self.keep(obj, new)
-        return new
+        return cast(_T, new)
 
-    def keep(self, obj: Any, new: Any) -> None:
+    def keep(self, obj: object, new: object) -> None:
         """Register the copy of an object, before its contents are copied, since they may lead back to it."""
         self._done[id(obj)] = (new, obj)
 
-    def known(self, obj: Any) -> Any:
-        """The copy of an object that has been copied already, else None."""
+    def known(self, obj: _T) -> _T | None:
         found = self._done.get(id(obj))
         return None if found is None else found[0]
 
-    def attributes(self, obj: Any, new: Any) -> None:
+    def attributes(self, obj: object, new: object) -> None:
         """Copy the attributes of an object, without running code of its class."""
         held, given = dictionary(obj), dictionary(new)
         for name, value in held.items():
             given[name] = self.of(value)
         self._slots(obj, new)
 
-    def _slots(self, obj: Any, new: Any) -> None:
+    def _slots(self, obj: object, new: object) -> None:
         for member in members(type(obj)):
             try:
                 value = member.__get__(obj)
@@ -76,7 +77,7 @@ class ModelCopy:
                 continue
             member.__set__(new, self.of(value))
 
-    def _copy(self, kind: type, obj: Any) -> Any:
+    def _copy(self, kind: type, obj: Any) -> object:
         if issubclass(kind, nn.Module):
             return self._module(obj)
         if issubclass(kind, Tensor):
@@ -84,11 +85,10 @@ class ModelCopy:
         copier = container_copier(kind)
         if copier is not None:
             return copier(self, obj)
-        return self._object(obj) if is_open(kind) and self._depth < _DEEPEST else self._shared(obj)
-
-    def _object(self, obj: Any) -> Any:
+        if not is_open(kind) or self._depth >= _DEEPEST:
+            return self._shared(obj)
         try:
-            new = object.__new__(type(obj))  # not its own `__new__`, which may give the one instance there is
+            new = object.__new__(kind)  # not its own `__new__`, which may give the one instance there is
         except TypeError:  # a base in C
             return self._shared(obj)
         self.keep(obj, new)
@@ -97,12 +97,17 @@ class ModelCopy:
         self._depth -= 1
         return new
 
-    def _shared(self, obj: Any) -> Any:
+    def _shared(self, obj: object) -> object:
         return obj
 
     def _module(self, module: nn.Module) -> nn.Module:
         if isinstance(module, torch.jit.ScriptModule):
-            return self._scripted(module)
+            try:
+                scripted = copy.deepcopy(module)  # it lives in C++ and can only be copied whole, tensors and all
+            except Exception:  # a class in C++ without a copy
+                return module
+            self.modules += zip(module.modules(), scripted.modules(), strict=True)
+            return scripted
         try:
             new: nn.Module = object.__new__(_eager_class(type(module)))
         except TypeError:  # a class with a base in C: it has to serve as it is
@@ -114,16 +119,12 @@ class ModelCopy:
             # The containers that every module has and few use are never shared: following them is most of the work.
             attributes[name] = type(value)() if name in _OWN and not value else self.of(value)
         self._slots(module, new)
-        _make_eager(new)
-        return new
-
-    def _scripted(self, module: torch.jit.ScriptModule) -> nn.Module:
-        """A script module lives in C++ and can only be copied whole, tensors and all."""
-        try:
-            new: nn.Module = copy.deepcopy(module)
-        except Exception:  # a class in C++ without a copy
-            return module
-        self.modules += zip(module.modules(), new.modules(), strict=True)
+        if "_compiled_call_impl" in attributes:
+            attributes["_compiled_call_impl"] = None
+        compiled = torch_private.optimized_module()
+        if compiled is not None and isinstance(new, compiled):
+            # It calls the copy of the module that it compiles: its own `forward` holds the original.
+            attributes["forward"] = new.get_submodule("_orig_mod").__call__
         return new
 
 
@@ -138,17 +139,8 @@ def _eager_class(cls: type[nn.Module]) -> type[nn.Module]:
     return type(cls.__name__, (cls,), facts)
 
 
-def _make_eager(module: nn.Module) -> None:
-    """Let a compiled module call the copy of the one it compiles: its own `forward` holds the original."""
-    if "_compiled_call_impl" in module.__dict__:
-        module.__dict__["_compiled_call_impl"] = None
-    compiled = torch_private.optimized_module()
-    if compiled is not None and isinstance(module, compiled):
-        module.__dict__["forward"] = module.get_submodule("_orig_mod").__call__
-
-
-OnItem = Callable[[int, Any], None]
-"""Called with the position and the copy of the next item."""
+OnItem = Callable[[str, object], None]
+"""Called with the path and the copy of the next item."""
 
 ITERATORS: tuple[type[Any], ...] = (
     GeneratorType,
@@ -161,20 +153,22 @@ ITERATORS: tuple[type[Any], ...] = (
 class RecordedIterator:
     """Takes the place of an iterator among the arguments; it consumes the user's, as any call does."""
 
-    def __init__(self, source: Iterator[Any], copy: Callable[[Any], Any]) -> None:
+    def __init__(self, source: Iterator[object], copy: Callable[[object], object]) -> None:
         self._source = source
         self._copy = copy
         self._count = itertools.count()
-        self.next_item: Callable[[Callable[[], Any]], Any] = lambda take: take()
+        self.next_item: Callable[[Callable[[], object]], object] = lambda take: take()
         """Runs what takes the next item; a recording puts one here that is not recorded."""
-        self.on_item: OnItem = lambda position, item: None
+        self.path = ""
+        """What the iterator is called; its items are called `path.0` and so on."""
+        self.on_item: OnItem = lambda path, item: None
 
     def __iter__(self) -> RecordedIterator:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> object:
         item = self.next_item(lambda: self._copy(next(self._source)))
-        self.on_item(next(self._count), item)
+        self.on_item(f"{self.path}.{next(self._count)}", item)
         return item
 
 
@@ -187,24 +181,20 @@ class CopiedArguments(ModelCopy):
         self.unseen: dict[str, None] = {}
         """Classes of objects that were not looked into."""
 
-    def keep(self, obj: Any, new: Any) -> None:
+    def keep(self, obj: object, new: object) -> None:
         if not isinstance(new, Tensor):
             super().keep(obj, new)
 
-    def _copy(self, kind: type, obj: Any) -> Any:
+    def _copy(self, kind: type, obj: object) -> object:
         if hasattr(kind, "__array_interface__"):  # a numpy array: torch takes it without a trace
             self.unseen[kind.__name__] = None
         return super()._copy(kind, obj)
 
-    def _module(self, module: Any) -> Any:
+    def _module(self, module: nn.Module) -> nn.Module:
         return self._model.of(module)
 
-    def _shared(self, obj: Any) -> Any:
+    def _shared(self, obj: Any) -> object:
         if isinstance(obj, ITERATORS):
-            return RecordedIterator(obj, self._copied)
+            return RecordedIterator(obj, torch.inference_mode(False)(self.of))
         self.unseen[type(obj).__name__] = None
         return obj
-
-    def _copied(self, item: Any) -> Any:
-        with torch.inference_mode(False):
-            return self.of(item)

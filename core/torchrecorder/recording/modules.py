@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -52,18 +51,9 @@ class ModuleNames:
             self._declare(tensor, kind, f"{path}.{name}" if path else name)
 
     def of(self, module: nn.Module) -> str:
-        """The path of a module."""
         known = self._paths.get(id(module))
         if known is not None and known[0]() is module:
             return known[1]
-        return self._meet(module)
-
-    def is_known(self, module: nn.Module) -> bool:
-        """Whether the module has a path already."""
-        known = self._paths.get(id(module))
-        return known is not None and known[0]() is module
-
-    def _meet(self, module: nn.Module) -> str:
         name = f"~{type(module).__name__}"
         count = self._unregistered[name] = self._unregistered.get(name, 0) + 1
         path = name if count == 1 else f"{name}:{count}"
@@ -78,6 +68,10 @@ class ModuleNames:
             self._declare(tensor, kind, f"{path}.{inner}")
         return path
 
+    def is_known(self, module: nn.Module) -> bool:
+        known = self._paths.get(id(module))
+        return known is not None and known[0]() is module
+
 
 def describe(model: nn.Module, called: Iterable[str], met: Mapping[str, Module]) -> dict[str, Module]:
     """Facts of the modules that were called or hold one that was, in registration order, then of those only met."""
@@ -87,20 +81,18 @@ def describe(model: nn.Module, called: Iterable[str], met: Mapping[str, Module])
     return found
 
 
-_Names = tuple[tuple[str, ...], str]
-
-
 class Signatures:
     """Parameter names of forwards, each looked up once."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, _Names] = {}
+        self._known: dict[object, tuple[tuple[str, ...], str]] = {}
+        """The names of a forward's positions, and of what is left over (`args` in `*args`)."""
 
     def tensors(
         self,
         module: nn.Module,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
         *,
         objects: bool = False,
     ) -> list[tuple[str, Tensor]]:
@@ -113,30 +105,14 @@ class Signatures:
                 found += named_tensors(arg, name, objects=objects)
         return found
 
-    def named(self, module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """The arguments of `module` with their names."""
-        names, rest = self._names(module)
-        found = [
-            (names[position] if position < len(names) else _join(rest, position - len(names)), arg)
-            for position, arg in enumerate(args)
-        ]
-        return [*found, *kwargs.items()]
-
-    def _names(self, module: nn.Module) -> _Names:
+    def named(
+        self, module: nn.Module, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> list[tuple[str, object]]:
         forward = getattr(module.forward, "__func__", module.forward)
-        try:
-            return self._known[forward]
-        except KeyError:
-            found = self._known[forward] = _parameter_names(module)
-            return found
-
-
-def _parameter_names(module: nn.Module) -> _Names:
-    """The names that positions have, and the name of what is left over (`args` in `*args`)."""
-    parameters = forward_parameters(module)
-    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
-    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)), rest
-
-
-def _join(prefix: str, position: int) -> str:
-    return f"{prefix}.{position}" if prefix else str(position)
+        if forward not in self._known:
+            parameters = forward_parameters(module)
+            places = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+            self._known[forward] = places, next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
+        names, rest = self._known[forward]
+        more = [f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names))]
+        return [*zip((*names, *more), args, strict=False), *kwargs.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MethodDescriptorType, WrapperDescriptorType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - everyone's name for it
@@ -15,8 +15,6 @@ _KERNELS = (type(torch.ops.aten.add.Tensor), type(torch.ops.aten.add))
 
 
 class OpName(NamedTuple):
-    """The short and the full name of an operation."""
-
     name: str
     target: str
 
@@ -65,10 +63,10 @@ _QUESTIONS = {
     "can_cast",
     "is_nonzero",
 }
-"""Functions that give no tensor (or, `requires_grad_`, their argument): they are no operations."""
+"""Functions that give no tensor (or, `requires_grad_`, their argument): they are not operations."""
 
 EXITS = {"numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__int__", "__index__", "__complex__"}
-"""Functions that hand numbers to code which the recording does not see."""
+"""Functions that hand values to code which the recording does not see."""
 
 _DUNDERS = {
     "truediv": "div",
@@ -87,14 +85,18 @@ _HIDDEN = {
 _OPERATORS = {"add", "sub", "mul", "matmul", "pow", "mod", "floordiv", "and", "or", "xor", "lshift", "rshift"}
 
 
-def op_name(func: Callable[..., Any]) -> OpName | None:
+def op_name(func: Callable[..., object]) -> OpName | None:
     """The name of a function of torch's API; None if it is a question and no operation."""
     if isinstance(func, _KERNELS):
         return kernel_name(func)
     name = getattr(func, "__name__", "")
     owner = getattr(func, "__self__", None)
     if name in ("__get__", "__set__", "__delete__"):
-        return _property(name, getattr(owner, "__name__", ""))
+        attribute = getattr(owner, "__name__", "")
+        if name == "__set__" and attribute == "data":
+            return OpName("set_data", "torch.Tensor.data")
+        is_op = name == "__get__" and attribute in _PROPERTIES
+        return OpName(attribute, f"torch.Tensor.{attribute}") if is_op else None
     if name in _QUESTIONS or name in EXITS:
         return None
     home = public_functions().get((name, func))
@@ -105,25 +107,18 @@ def op_name(func: Callable[..., Any]) -> OpName | None:
     return OpName(_plain(name), f"{getattr(func, '__module__', None) or 'torch'}.{name}")
 
 
-def kernel_name(func: Any) -> OpName:
-    """The name of a kernel, `aten.add_.Tensor`."""
+def kernel_name(func: object) -> OpName:
     text = str(func)
     return OpName(text.split(".")[1] if "." in text else text, f"torch.ops.{text}")
 
 
-def _property(accessor: str, name: str) -> OpName | None:
-    if accessor == "__set__" and name == "data":
-        return OpName("set_data", "torch.Tensor.data")
-    return OpName(name, f"torch.Tensor.{name}") if accessor == "__get__" and name in _PROPERTIES else None
-
-
 @functools.cache
-def public_functions() -> dict[tuple[str, Any], OpName]:
+def public_functions() -> dict[tuple[str, object], OpName]:
     """The functions of torch's API with their names; slow, so the worker asks once before it forks.
 
     By the function and its own name, since `torch.mm` equals `torch.dsmm`.
     """
-    found: dict[tuple[str, Any], OpName] = {}
+    found: dict[tuple[str, object], OpName] = {}
     for namespace in _NAMESPACES:
         for name, item in vars(namespace).items():
             if callable(item) and not name.startswith("_") and not isinstance(item, type):
@@ -154,7 +149,7 @@ _SIMPLE = frozenset((bool, int, float, complex, str, bytes, type(None)))
 _NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
-def attributes(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, str]:
+def attributes(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, str]:
     """The arguments that are not tensors, by position or name; never with an id of an object."""
     found: dict[str, str] = {}
     for position, arg in enumerate(args):
@@ -165,40 +160,28 @@ def attributes(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, str]
     return found
 
 
-def _add(found: dict[str, str], name: str, arg: Any) -> None:
+def _add(found: dict[str, str], name: str, arg: object) -> None:
     if type(arg) in _SIMPLE:
         found[name] = repr(arg)[:_CHARACTERS]
-    elif not (isinstance(arg, Tensor) or _only_tensors(arg)):
-        found[name] = _text(arg)[:_CHARACTERS]
+    elif not isinstance(arg, Tensor):
+        is_tensors = isinstance(arg, (list, tuple)) and bool(arg) and all(isinstance(item, Tensor) for item in arg)
+        if not is_tensors:
+            found[name] = _text(arg)[:_CHARACTERS]
 
 
-def _only_tensors(arg: Any) -> bool:
-    return isinstance(arg, (list, tuple)) and bool(arg) and all(isinstance(item, Tensor) for item in arg)
-
-
-def _text(arg: Any) -> str:
+def _text(arg: object) -> str:
     if type(arg) in _SIMPLE:
         return repr(arg)
     if isinstance(arg, (list, tuple)):
-        return _sequence(arg)
+        items = [_text(item) for item in arg[:_ITEMS]] + ["…"] * (len(arg) > _ITEMS)
+        if isinstance(arg, list):
+            return f"[{', '.join(items)}]"
+        return f"({', '.join(items)}{',' if len(arg) == 1 else ''})"
     if isinstance(arg, slice):
-        return _slice(arg)
+        start, stop = ("" if end is None else _text(end) for end in (arg.start, arg.stop))
+        return f"{start}:{stop}" + (f":{_text(arg.step)}" if arg.step is not None else "")
     if isinstance(arg, _NAMED):
         return str(arg)
     if arg is Ellipsis:
         return "..."
     return "tensor" if isinstance(arg, Tensor) else type(arg).__name__
-
-
-def _sequence(arg: Sequence[Any]) -> str:
-    items = [_text(item) for item in arg[:_ITEMS]]
-    if len(arg) > _ITEMS:
-        items.append("…")
-    if isinstance(arg, list):
-        return f"[{', '.join(items)}]"
-    return f"({', '.join(items)}{',' if len(arg) == 1 else ''})"
-
-
-def _slice(arg: slice) -> str:
-    start, stop = ("" if end is None else _text(end) for end in (arg.start, arg.stop))
-    return f"{start}:{stop}" + (f":{_text(arg.step)}" if arg.step is not None else "")

@@ -26,9 +26,7 @@ _SAVING: Any = torch.ops.aten.detach.default
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The static facts of a kernel."""
-
-    func: Any
+    func: Callable[..., object]
     """Kept, so that no other kernel gets its address."""
     name: OpName
     label: str
@@ -66,7 +64,7 @@ class OpLog:
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the address of their functions; what is not in it is for `facts` to find."""
 
-    def run(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def run(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call a function of torch's API and log it, if it is an operation."""
         if self.paused or self._running is not None:
             return func(*args, **kwargs)
@@ -84,19 +82,18 @@ class OpLog:
         self._log(name, "op", running, args, kwargs, out)
         return out
 
-    def facts(self, func: Any) -> Kernel:
-        """What is known of a kernel before it runs."""
+    def facts(self, func: Callable[..., object]) -> Kernel:
         found = self.kernels.get(id(func))
         if found is None:
             found = self.kernels[id(func)] = _describe(func)
         return found
 
-    def before_write(self, kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def before_write(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
         """A kernel that overwrites some of its arguments is about to run."""
         for tensor in _targets(kernel, args, kwargs):
             self._before_write(tensor)
 
-    def kernel(self, kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
+    def kernel(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object], out: object) -> None:
         """A kernel ran. If no operation is running, it came from code without Python, and is an op by itself."""
         if self.paused:
             return
@@ -121,11 +118,11 @@ class OpLog:
         value = self._values.made(fresh, op, 0)
         self.rows.append(Op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
 
-    def _question(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         name = getattr(func, "__name__", "")
         if name in EXITS:
             source = self._scopes.locate()[1]
-            self.notes[f"numbers left PyTorch through {name.strip('_')}() at {source or 'a line inside torch'}"] = None
+            self.notes[f"values left PyTorch through {name.strip('_')}() at {source or 'a line inside torch'}"] = None
         self._running = Running()
         try:
             return func(*args, **kwargs)
@@ -133,7 +130,13 @@ class OpLog:
             self._running = None
 
     def _log(
-        self, name: OpName, kind: OpKind, running: Running, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any
+        self,
+        name: OpName,
+        kind: OpKind,
+        running: Running,
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+        out: object,
     ) -> None:
         given = tensors_in(args, [])
         if kwargs:
@@ -156,7 +159,7 @@ class OpLog:
         facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind)
         self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *facts))
 
-    def _fresh(self, given: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
+    def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:
         """The tensors of a result that are new, each once."""
         if out is None:
             return ()
@@ -179,28 +182,30 @@ class OpLog:
             if tensor is not None and not self._values.is_known(tensor):
                 self._values.alias(tensor, value)
 
-    def _name(self, func: Any) -> OpName | None:
+    def _name(self, func: Callable[..., object]) -> OpName | None:
         name = None if func is _SAVING else op_name(func)
         with contextlib.suppress(TypeError):  # not every callable can be a key
             self._names[func] = name
         return name
 
 
-def _describe(func: Any) -> Kernel:
+def _describe(func: Callable[..., object]) -> Kernel:
     schema = None if torch_private.SCHEMA.get() is None else getattr(func, "_schema", None)
     arguments = enumerate(schema.arguments) if schema is not None and schema.is_mutable else ()
     writes = tuple((i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write)
     return Kernel(func, kernel_name(func), str(func), writes, flops.rule_for(func))
 
 
-def _targets(kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Tensor]:
+def _targets(kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object]) -> list[Tensor]:
     """The tensors that the kernel overwrites."""
     return tensors_in(
         [args[position] if position < len(args) else kwargs.get(name) for position, name in kernel.writes], []
     )
 
 
-def _count(running: Running, rule: flops.Rule, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
+def _count(
+    running: Running, rule: flops.Rule, args: Sequence[object], kwargs: Mapping[str, object], out: object
+) -> None:
     counted = flops.count(rule, args, kwargs, out)
     if counted is not None:
         running.flops = (running.flops or 0) + counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,8 +32,8 @@ _recording = threading.local()
 
 def capture(
     model: nn.Module,
-    args: Sequence[Any] = (),
-    kwargs: Mapping[str, Any] | None = None,
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
     *,
     mode: Mode = "eval",
     run: Run = "auto",
@@ -96,15 +96,15 @@ _OF_THE_MACHINE = (
     *("not implemented for", "Torch not compiled with", "NVIDIA driver", "No CUDA", "CUDA error"),
 )
 """Texts of exceptions that are caused by the machine, not by the model."""
+_KINDS = ("MemoryError", "NotImplementedError", "OutOfMemoryError")
+"""Their classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """The forward to record."""
-
     model: nn.Module
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
+    args: Sequence[object]
+    kwargs: Mapping[str, object]
     mode: Mode = "eval"
     seed: int = 0
     guessed: str = ""
@@ -127,12 +127,14 @@ def run_as(run: Run, forward: Forward, session: type[Session] = Session) -> Grap
     try:
         return record(first, forward, session=session)
     except ForwardError as error:
-        for other in others:
-            if first != "real" or _is_of_the_machine(error):
-                try:
-                    return record(other, forward, (_note(other, first, error),), session)
-                except ForwardError:
-                    continue
+        # A model that raises for its own reasons is not tried again.
+        if first != "real" or any(text in error.cause for text in _OF_THE_MACHINE) or error.cause.startswith(_KINDS):
+            where = f" in {error.layer}" if error.layer else ""
+            cause = error.cause.partition("\n")[0][:200]
+            why = f"because {_NAMES[first]} it failed{where}: {cause}"
+            for other in others:
+                with suppress(ForwardError):
+                    return record(other, forward, (f"the forward ran {_NAMES[other]}, {why}",), session)
         raise
 
 
@@ -165,7 +167,11 @@ def prepared(
                 model: nn.Module = copies.of(forward.model)
                 given = CopiedArguments(copies, tensors.of_arguments(forward.args, forward.kwargs))
                 args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
-            _set_mode(model, forward.mode == "train")
+            try:
+                model.train(forward.mode == "train")
+            except Exception:  # `train` of an exported program, of a frozen class, of modules that hold one another
+                for module in model.modules():
+                    vars(module)["training"] = forward.mode == "train"
             paths = {id(module): path for path, module in model.named_modules()}
             originals = [(old, paths[id(new)]) for old, new in copies.modules if id(new) in paths and old is not new]
             ready = session(model, originals, tensors.before_write, given.unseen)
@@ -176,29 +182,16 @@ def prepared(
 
 @contextmanager
 def _looking_at(model: nn.Module) -> Iterator[None]:
-    """Looking at the parts of a model may run code of the user, whose errors are his."""
+    """What the user's code raises while the parts of a model are read is reported as an error of that model."""
     try:
         yield
     except Exception as error:
         raise unseen_error(type(model).__name__, error) from error
 
 
-def _set_mode(model: nn.Module, is_training: bool) -> None:
-    """Call `train`; where it is overridden and raises, set `training` as it would have done."""
-    try:
-        model.train(is_training)
-    except Exception:  # `train` of an exported program, of a frozen class, of modules that hold one another
-        for module in model.modules():
-            vars(module)["training"] = is_training
-
-
-def _fake_tensors(model: nn.Module) -> Substitutes:
-    return MetaTensors(model) if torch_private.FAKE_MODE.get() is None else FakeTensors(model)
-
-
 _TENSORS: dict[Executed, Callable[[nn.Module], Substitutes]] = {
     "real": SharedTensors,
-    "fake": _fake_tensors,
+    "fake": lambda model: (MetaTensors if torch_private.FAKE_MODE.get() is None else FakeTensors)(model),
     "meta": MetaTensors,
 }
 
@@ -221,17 +214,4 @@ def _ways(forward: Forward) -> list[Executed]:
     return ["fake", "meta"] if any(p.is_meta for p in forward.model.parameters()) else ["fake", "real", "meta"]
 
 
-def _is_of_the_machine(error: ForwardError) -> bool:
-    """Whether another machine could have run it; a model that raises for its own reasons is not tried again."""
-    return error.cause.startswith(("MemoryError", "NotImplementedError", "OutOfMemoryError")) or any(
-        said in error.cause for said in _OF_THE_MACHINE
-    )
-
-
 _NAMES = {"real": "on real tensors", "fake": "on fake tensors", "meta": "on the meta device"}
-
-
-def _note(executed: Executed, first: Executed, error: ForwardError) -> str:
-    where = f" in {error.layer}" if error.layer else ""
-    cause = error.cause.partition("\n")[0][:200]
-    return f"the forward ran {_NAMES[executed]}, because {_NAMES[first]} it failed{where}: {cause}"

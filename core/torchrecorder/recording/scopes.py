@@ -98,11 +98,9 @@ class Scopes:
         self._thread = threading.get_ident()
 
     def knows(self, module: nn.Module) -> bool:
-        """Whether the module is one of the model's."""
         return self._names.is_known(module)
 
     def enter(self, module: nn.Module, moment: int, first_op: int) -> Running:
-        """A module call begins."""
         parent = None
         if self.stack:
             parent = self._locate(_caller_of_module(sys._getframe(1)))[0]
@@ -123,7 +121,7 @@ class Scopes:
 
     @contextmanager
     def functions_announced(self) -> Iterator[None]:
-        """Be told of each custom autograd function that is applied, by the `ctx` that torch makes for it."""
+        """Notice each custom autograd function that is applied, by the `ctx` that torch makes for it."""
         context = torch_private.FUNCTION_CONTEXT.get()
         if context is None:
             yield
@@ -155,10 +153,10 @@ class Scopes:
     def locate(self, reads: bool = True) -> tuple[int | None, str | None]:
         """Id of the innermost call, and `file:line` of the statement outside torch that runs in it.
 
-        There is no call where torch works for itself: it imports a part of itself, or keeps the books of a checkpoint.
+        There is no call where torch works for itself: it imports a part of itself, or does a checkpoint's bookkeeping.
 
         Args:
-            reads: Whether the operation reads tensors, which the books of a checkpoint do not.
+            reads: Whether the operation reads tensors, which the bookkeeping of a checkpoint does not.
         """
         return self._locate(sys._getframe(2), reads)
 

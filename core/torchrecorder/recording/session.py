@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +16,7 @@ from torchrecorder.recording.model_copy import ITERATORS, RecordedIterator
 from torchrecorder.recording.modes import ApiMode, KernelMode
 from torchrecorder.recording.modules import ModuleNames, Signatures, describe
 from torchrecorder.recording.ops import OpLog
-from torchrecorder.recording.scopes import CallRow, Scopes
+from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import tied
@@ -55,13 +54,17 @@ class Session:
         self._unseen = unseen
         self._notes: list[str] = []
 
-    def run(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def run(self, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call the model and give its result. After an exception, which goes on, `graph` ends where it was raised."""
         for path, arg in Signatures().named(self.model, args, kwargs):
             self._take(path, arg)
         try:
-            with self._recording():
-                result = self._exhausted(self.model(*args, **kwargs))
+            with self._calls.hooked(), self._scopes.functions_announced(), KernelMode(self._ops), ApiMode(self._ops):
+                result = self.model(*args, **kwargs)
+                if isinstance(result, ITERATORS):
+                    result = list(islice(result, _MAX_ITEMS))
+                    if len(result) == _MAX_ITEMS:
+                        self._notes.append(f"the forward gives an iterator, of which {_MAX_ITEMS} items were taken")
         except Exception as error:
             self._failure = self._calls.failure(error)
             raise
@@ -69,19 +72,16 @@ class Session:
             self._outputs[path] = self._values.read(tensor)
         return result
 
-    def _take(self, path: str, arg: Any) -> None:
+    def _take(self, path: str, arg: object) -> None:
         """The tensors in an argument are inputs, also those that an iterator yields later."""
         for inner, tensor in named_tensors(arg, path, objects=True):
             self._inputs[inner] = self._values.start(tensor, "input", inner)
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):
             iterator.next_item = self._aside
-            iterator.on_item = functools.partial(self._announced, inner)
+            iterator.path, iterator.on_item = inner, self._take
 
-    def _announced(self, path: str, position: int, item: Any) -> None:
-        self._take(f"{path}.{position}", item)
-
-    def _aside(self, take: Callable[[], Any]) -> Any:
-        """Run code that is no part of the model."""
+    def _aside(self, take: Callable[[], object]) -> object:
+        """Run code that is not part of the model."""
         was, self._ops.paused = self._ops.paused, True
         try:
             with torch_private.without_torch_function(), (torch_private.NO_MODES.get() or nullcontext)():
@@ -89,47 +89,25 @@ class Session:
         finally:
             self._ops.paused = was
 
-    def _exhausted(self, result: Any) -> Any:
-        """The result; a generator is run to its end, or to a limit."""
-        if not isinstance(result, ITERATORS):
-            return result
-        found = list(islice(result, _MAX_ITEMS))
-        if len(found) == _MAX_ITEMS:
-            self._notes.append(f"the forward gives an iterator, of which {_MAX_ITEMS} items were taken")
-        return found
-
     def graph(self, info: Info) -> Graph:
-        """What was recorded; `info` says how."""
         called = [row.module for row in self._scopes.rows if row.kind == "module"]
-        return Graph(
-            modules=describe(self.model, called, self._names.met),
-            calls=tuple(_call(row) for row in self._scopes.rows),
-            ops=tuple(self._ops.rows),
-            values=tuple(self._values.rows),
-            inputs=self._inputs,
-            outputs=self._outputs,
-            info=self._complete(info),
-            tied=tied(self.model),
-        )
-
-    @contextmanager
-    def _recording(self) -> Iterator[None]:
-        with ExitStack() as stack:
-            stack.enter_context(self._calls.hooked())
-            stack.enter_context(self._scopes.functions_announced())
-            stack.enter_context(KernelMode(self._ops))
-            stack.enter_context(ApiMode(self._ops))
-            yield
-
-    def _complete(self, info: Info) -> Info:
+        calls = [
+            Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind)
+            for row in self._scopes.rows
+        ]
         notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._notes)
         if self._unseen and any(value.kind == "const" for value in self._values.rows):
             names = ", ".join(self._unseen)
             notes = (*notes, f"not looked into: arguments of class {names}; tensors in them are drawn as constants")
         if not self._outputs and self._failure is None:
             notes = (*notes, "the forward returned no tensor")
-        return Info(info.executed, torch.__version__, info.mode, info.guessed, notes, self._failure)
-
-
-def _call(row: CallRow) -> Call:
-    return Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind)
+        return Graph(
+            modules=describe(self.model, called, self._names.met),
+            calls=tuple(calls),
+            ops=tuple(self._ops.rows),
+            values=tuple(self._values.rows),
+            inputs=self._inputs,
+            outputs=self._outputs,
+            info=Info(info.executed, torch.__version__, info.mode, info.guessed, notes, self._failure),
+            tied=tied(self.model),
+        )

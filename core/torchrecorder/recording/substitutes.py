@@ -1,11 +1,11 @@
-"""What stands in for the tensors of a model and of its arguments in a recording: the user's own stay as they are."""
+"""Substitutes for the tensors of a model and of its arguments in a recording: the user's own stay as they are."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Protocol
 
 import torch
@@ -20,14 +20,14 @@ Substitute = Callable[[Tensor], Tensor]
 
 
 class Substitutes(Protocol):
-    """One way to stand in for tensors."""
+    """One way to substitute tensors, for each execution mode."""
 
     def of(self, tensor: Tensor) -> Tensor:
-        """What stands in for a tensor of the model."""
+        """The substitute for a tensor of the model."""
         ...
 
-    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
-        """How to stand in for the tensors among the arguments: a new one each time, since each is an input."""
+    def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
+        """What makes substitutes for the tensors among the arguments: a new one each time, since each is an input."""
         ...
 
     def before_write(self, tensor: Tensor) -> None:
@@ -40,7 +40,7 @@ class Substitutes(Protocol):
 
 
 class SharedTensors:
-    """Numbers. Parameters become others on the same memory, so that a recording needs no second copy of the model.
+    """Real tensors. Parameters become others on the same memory, so that a recording needs no second copy of the model.
 
     What the forward does to the tensor (`requires_grad_`, `.grad`, `.data = …`) is lost with it. What it writes into
     the memory is undone: just before a kernel writes, the memory is copied, and afterwards copied back. Buffers and
@@ -68,7 +68,7 @@ class SharedTensors:
             self._memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
         return _like(tensor, _placed(tensor, self._memories[address]))
 
-    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
+    def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
         """Copies, since a forward may write to its arguments; on one memory, if those that were given share one."""
         found = named_tensors((args, kwargs), objects=True)
         addresses = Counter(storage_address(tensor) for _, tensor in found if _is_plain(tensor))
@@ -77,8 +77,7 @@ class SharedTensors:
         def copied(tensor: Tensor) -> Tensor:
             address = storage_address(tensor)
             if address is None or addresses[address] < 2 or not _is_plain(tensor):
-                alone: Tensor = _copied(tensor)
-                return alone
+                return _copied(tensor)
             if address not in memories:
                 memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
             return _placed(tensor, memories[address]).requires_grad_(tensor.requires_grad)
@@ -93,7 +92,7 @@ class SharedTensors:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Give the parameters their numbers back at the end."""
+        """Give the parameters their old values back at the end."""
         try:
             yield
         finally:
@@ -102,7 +101,7 @@ class SharedTensors:
 
 
 class FakeTensors:
-    """Tensors that know their shape, type and device, and have no numbers.
+    """Tensors that know their shape, type and device, and hold no data.
 
     What lies on meta is taken to be on the CPU, where the tensors lie that a forward makes.
     """
@@ -112,7 +111,6 @@ class FakeTensors:
         self._given_out: dict[int, Tensor] = {}
 
     def of(self, tensor: Tensor) -> Tensor:
-        """A fake one."""
         if is_lazy(tensor):
             return _lazy(tensor)
         if tensor.is_meta:
@@ -123,7 +121,7 @@ class FakeTensors:
         self._given_out[id(new)] = new
         return new
 
-    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
+    def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
         """A fake one, on one memory with that of before if the tensor was met before."""
 
         def fake(tensor: Tensor) -> Tensor:
@@ -145,7 +143,12 @@ class FakeTensors:
         logger = logging.getLogger(type(self._mode).__module__)
         was_disabled, logger.disabled = logger.disabled, True
         try:
-            with _without_inference_mode(), self._mode:
+            with ExitStack() as stack:
+                if torch.is_inference_mode_enabled():
+                    # In inference mode, fake tensors take other ways (dropout in eval mode makes a new one).
+                    stack.enter_context(torch.inference_mode(False))
+                    stack.enter_context(torch.no_grad())
+                stack.enter_context(self._mode)
                 yield
         finally:
             logger.disabled = was_disabled
@@ -170,8 +173,7 @@ class MetaTensors:
         new = torch.empty(0, dtype=tensor.dtype, device="meta")
         return _like(tensor, new.set_(self._memories[address], *_place(tensor)))
 
-    def of_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Substitute:
-        """The same."""
+    def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
         return self.of
 
     def before_write(self, tensor: Tensor) -> None:
@@ -182,16 +184,6 @@ class MetaTensors:
         """Let the forward make its own tensors there, too."""
         with torch.device("meta"):
             yield
-
-
-@contextmanager
-def _without_inference_mode() -> Iterator[None]:
-    """No gradients instead: in inference mode, fake tensors take other ways (dropout in eval mode makes a new one)."""
-    if not torch.is_inference_mode_enabled():
-        yield
-        return
-    with torch.inference_mode(False), torch.no_grad():
-        yield
 
 
 def _empty_like(tensor: Tensor, device: str) -> Tensor:
@@ -231,11 +223,11 @@ def _place(tensor: Tensor) -> tuple[int | torch.SymInt, torch.Size, tuple[int, .
 
 
 def _cut(tensor: Tensor) -> Tensor:
-    """The same numbers, without what autograd knows of them."""
+    """The same data, without what autograd knows of it."""
     return tensor.detach().requires_grad_(tensor.requires_grad)
 
 
-def _copied(tensor: Tensor) -> Any:
+def _copied(tensor: Tensor) -> Tensor:
     try:
         return tensor.detach().clone().requires_grad_(tensor.requires_grad)
     except (RuntimeError, NotImplementedError):

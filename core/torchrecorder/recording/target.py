@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from difflib import get_close_matches
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import nn
@@ -35,13 +35,26 @@ def load_model(text: str, seed: int) -> nn.Module:
         torch.manual_seed(seed)  # the import may build models too
         found = load_object(text, target)
         torch.manual_seed(seed)  # but whether it did must not change those that are built now
-        return _as_module(text, target, found)
+        if isinstance(found, nn.Module) and not target.called:
+            return found
+        if not callable(found):
+            raise TargetBuildFailed(text, f"it is {_kind(found)}, not a module or something that builds one")
+        try:
+            built = found(*target.args, **target.kwargs)
+        except Exception as error:
+            wants = isinstance(error, TypeError) and "required" in str(error) and "argument" in str(error)
+            advice = f"give the arguments in the target, as in {target.dotted}(width=64)" if wants else ""
+            cause = f"{type(error).__name__}: {error}"
+            raise TargetBuildFailed(text, cause, innermost_origin(error), advice, user_traceback(error)) from error
+        if not isinstance(built, nn.Module):
+            raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
+        return built
 
 
-def load_object(text: str, target: Target) -> Any:
+def load_object(text: str, target: Target) -> object:
     """The object that the dotted name of a target stands for."""
     module, rest = _import_longest(text, target)
-    found: Any = module
+    found: object = module
     for depth, name in enumerate(rest):
         try:
             found = getattr(found, name)
@@ -59,7 +72,8 @@ def _import_longest(text: str, target: Target) -> tuple[ModuleType, list[str]]:
     fixed = len(target.module.split(".")) if target.module else 0
     module = _import(text, parts[0])
     if module is None:
-        raise TargetNotFound(text, "", parts[0], _near_modules(parts[0]))
+        names = {entry.name for entry in pkgutil.iter_modules()} | set(sys.stdlib_module_names)
+        raise TargetNotFound(text, "", parts[0], tuple(get_close_matches(parts[0], sorted(names), 2, cutoff=0.75)))
     for depth in range(1, len(parts)):
         name = ".".join(parts[: depth + 1])
         if depth >= fixed and _has(text, module, parts[depth]):
@@ -67,12 +81,8 @@ def _import_longest(text: str, target: Target) -> tuple[ModuleType, list[str]]:
         child = _import(text, name) if hasattr(module, "__path__") else None
         if child is None:
             if depth < fixed:
-                raise TargetNotFound(
-                    text,
-                    module.__name__,
-                    parts[depth],
-                    _near(module.__name__, module, parts[depth]),
-                )
+                near = _near(module.__name__, module, parts[depth])
+                raise TargetNotFound(text, module.__name__, parts[depth], near)
             return module, parts[depth:]
         module = child
     return module, []
@@ -115,26 +125,6 @@ def _advice(error: BaseException) -> str:
     return ""
 
 
-def _as_module(text: str, target: Target, found: Any) -> nn.Module:
-    if isinstance(found, nn.Module) and not target.called:
-        return found
-    if not callable(found):
-        raise TargetBuildFailed(text, f"it is {_kind(found)}, not a module or something that builds one")
-    try:
-        built = found(*target.args, **target.kwargs)
-    except Exception as error:
-        advice = f"give the arguments in the target, as in {target.dotted}(width=64)" if _wants_arguments(error) else ""
-        cause = f"{type(error).__name__}: {error}"
-        raise TargetBuildFailed(text, cause, innermost_origin(error), advice, user_traceback(error)) from error
-    if not isinstance(built, nn.Module):
-        raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
-    return built
-
-
-def _wants_arguments(error: Exception) -> bool:
-    return isinstance(error, TypeError) and "required" in str(error) and "argument" in str(error)
-
-
 def _kind(thing: object) -> str:
     if isinstance(thing, ModuleType):
         return f"the module {thing.__name__}"
@@ -150,16 +140,11 @@ def _near(parent: str, holder: object, name: str) -> tuple[str, ...]:
     return tuple(f"{parent}.{by_lower[entry]}" for entry in near)
 
 
-def _near_modules(name: str) -> tuple[str, ...]:
-    names = {entry.name for entry in pkgutil.iter_modules()} | set(sys.stdlib_module_names)
-    return tuple(get_close_matches(name, sorted(names), 2, cutoff=0.75))
-
-
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and keyword arguments of a forward."""
 
 
-def as_arguments(inputs: Any) -> Arguments:
+def as_arguments(inputs: object) -> Arguments:
     """The arguments that a user means by `inputs`.
 
     `(args, kwargs)` if it is a pair of a tuple or list and a dict with names for keys; else a tuple holds the
@@ -193,5 +178,5 @@ def load_arguments(dotted: str) -> Arguments:
         raise InputError(f"calling {dotted} for the inputs failed: {cause}") from error
 
 
-def _is_named(value: object) -> bool:
+def _is_named(value: object) -> TypeGuard[Mapping[str, object]]:
     return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)

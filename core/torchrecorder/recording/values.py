@@ -45,7 +45,7 @@ _STORAGES = 16
 """So many may be watched before it is worth to look for those that are gone."""
 
 Moment = int
-"""Counts up whenever a tensor gets a value, so that \"written later\" can be told."""
+"""Counts up whenever a tensor gets a value, which gives writes an order."""
 
 
 @dataclass(slots=True)
@@ -100,14 +100,13 @@ class Values:
             self._names[id(tensor)] = (weakref.ref(tensor), kind, name)
 
     def is_known(self, tensor: Tensor) -> bool:
-        """Whether the tensor has a value already."""
         entry = self._entries.get(id(tensor))
         return entry is not None and entry.ref() is tensor
 
     def read(self, tensor: Tensor) -> tuple[int, ...]:
         """The values that a read of the tensor depends on: its own, the last write to its memory, or both.
 
-        Both, if it is a view taken before that write: the numbers come from the write, their arrangement from the view.
+        Both, if it is a view taken before that write: the data comes from the write, its arrangement from the view.
         """
         (tensor,) = innermost([tensor])
         return self._read(tensor)
@@ -149,7 +148,6 @@ class Values:
         return self._add(tensor, kind, name=name)
 
     def made(self, tensor: Tensor, op: int, index: int) -> int:
-        """A new value: an output of the op."""
         return self._add(tensor, "op", op, index)
 
     def wrote(self, tensor: Tensor, op: int, index: int) -> int:
@@ -250,7 +248,7 @@ class Values:
     def _watch(self, storage: Storage) -> None:
         """Forget memory that is gone, a while after it was made.
 
-        What is left of a storage whose address is kept is small, but lies on the heap between the numbers of tensors,
+        What is left of a storage whose address is kept is small, but lies on the heap between the data of tensors,
         which then are not put where others were: a forward of BERT needed a fifth more. Those that are still there are
         looked at again when there are twice as many, so that each costs the same however many there are.
         """

@@ -43,15 +43,14 @@ class CallLog(Generic[CallT]):
         """The innermost call that runs."""
         return self._running[-1] if self._running else None
 
-    def enter(self, module: Any) -> CallT:
-        """Begin a call."""
+    def enter(self, module: object) -> CallT:
         parent = self._running[-1].id if self._running else None
         call = self._kind(len(self.entries), module, parent)
         self.entries.append(call)
         self._running.append(call)
         return call
 
-    def running(self, module: Any) -> CallT | None:
+    def running(self, module: object) -> CallT | None:
         """The running call of a module. Calls inside it that never ended (they raised) are given up."""
         for place in range(len(self._running) - 1, -1, -1):
             if self._running[place].module is module:
@@ -59,13 +58,12 @@ class CallLog(Generic[CallT]):
                 return self._running[place]
         return None
 
-    def innermost(self, modules: Sequence[Any]) -> CallT | None:
+    def innermost(self, modules: Sequence[object]) -> CallT | None:
         """The innermost running call of one of the modules."""
         running = reversed(self._running)
         return next((call for call in running if any(call.module is module for module in modules)), None)
 
     def leave(self) -> None:
-        """End the innermost call."""
         self._running.pop()
 
     @contextmanager
@@ -92,11 +90,11 @@ def logged_calls() -> Iterator[CallLog[ModuleCall]]:
     """Log the calls of all modules in this thread; nothing is put on any module."""
     log, thread = CallLog(ModuleCall), threading.get_ident()
 
-    def before(module: nn.Module, args: Any) -> None:
+    def before(module: nn.Module, args: object) -> None:
         if threading.get_ident() == thread:
             log.enter(module)
 
-    def after(module: nn.Module, args: Any, output: Any) -> None:
+    def after(module: nn.Module, args: object, output: object) -> None:
         if threading.get_ident() == thread and log.running(module) is not None:
             log.leave()
 

@@ -17,7 +17,6 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
 
 
 def describe_module(module: nn.Module, path: str, inside: Parameters, aliases: tuple[str, ...] = ()) -> Module:
-    """The facts of one module under a path."""
     cls = type(module)
     own = sum(map(_size, {id(p): p for p in _own(module)}.values()))
     everything = inside.of(module).values()
@@ -121,12 +120,11 @@ def class_name(cls: type) -> str:
 
 
 def is_native(cls: type) -> bool:
-    """Whether torch itself defines the class."""
     return cls.__module__.partition(".")[0] == "torch"
 
 
 def describe_tensor(tensor: Tensor) -> TensorMeta:
-    """What is known of a tensor without its numbers; the sizes of a nested or lazy one cannot be asked for."""
+    """What is known of a tensor without its data; the sizes of a nested or lazy one cannot be asked for."""
     try:
         shape = tuple(n if type(n) is int else str(n) for n in tensor.shape)
         countable = tensor.layout is torch.strided and all(type(n) is int for n in tensor.shape)

@@ -21,7 +21,6 @@ class Handles:
         self._handles: list[Handle] = []
 
     def add(self, *handles: Handle) -> None:
-        """Take care of these too."""
         self._handles += handles
 
     def remove(self) -> None:

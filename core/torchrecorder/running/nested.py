@@ -22,8 +22,8 @@ _DEPTH = 8
 
 _Wanted = TypeVar("_Wanted")
 
-Items = Iterable[tuple[Any, Any]]
-Opens = Callable[[Any], Items]
+Items = Iterable[tuple[object, object]]
+Opens = Callable[[object], Items]
 """Gives the items of what is not a container, with their keys; none, if it is left closed."""
 
 _PLAIN = (str, bytes, int, float, complex, type, type(None), nn.Module, torch.dtype, torch.device)
@@ -54,7 +54,7 @@ def tensors_in(items: Iterable[Any], found: list[Tensor]) -> list[Tensor]:
 
 
 def named_tensors(
-    obj: Any, path: str = "", *, objects: bool = False, depth: int = _DEPTH
+    obj: object, path: str = "", *, objects: bool = False, depth: int = _DEPTH
 ) -> Iterator[tuple[str, Tensor]]:
     """Each tensor in `obj` with its path, `states.0`; the path of `obj` itself is `path`.
 
@@ -69,14 +69,14 @@ def named_tensors(
 
 
 def named(
-    obj: Any, wanted: type[_Wanted], path: str = "", *, objects: bool = False, depth: int = _DEPTH
+    obj: object, wanted: type[_Wanted], path: str = "", *, objects: bool = False, depth: int = _DEPTH
 ) -> Iterator[tuple[str, _Wanted]]:
     """As `named_tensors`, but of another class."""
     return walk(obj, wanted, _opens_objects() if objects else None, path, depth)
 
 
 def walk(
-    obj: Any,
+    obj: object,
     wanted: type[_Wanted],
     opens: Opens | None,
     path: str = "",
@@ -120,9 +120,9 @@ def items_of(obj: Any, opens: Opens | None = None) -> Items:
 
 
 def _opens_objects() -> Opens:
-    opened: dict[int, Any] = {}
+    opened: dict[int, object] = {}
 
-    def opens(obj: Any) -> Items:
+    def opens(obj: object) -> Items:
         if isinstance(obj, (deque, set, frozenset)):
             return enumerate(obj)
         # Objects may know one another: a tree's nodes, parent and child.
@@ -134,7 +134,7 @@ def _opens_objects() -> Opens:
     return opens
 
 
-def _keyed(obj: Any) -> list[tuple[Any, Any]]:
+def _keyed(obj: Any) -> list[tuple[object, object]]:
     """The items of what can be asked like a mapping without being one (a graph of PyTorch Geometric)."""
     if not (hasattr(type(obj), "keys") and hasattr(type(obj), "__getitem__")):
         return []
@@ -144,7 +144,7 @@ def _keyed(obj: Any) -> list[tuple[Any, Any]]:
         return []
 
 
-def map_tensors(obj: Any, change: Callable[[Tensor], Tensor], *, depth: int = _DEPTH) -> Any:
+def map_tensors(obj: object, change: Callable[[Tensor], Tensor], *, depth: int = _DEPTH) -> Any:
     """`obj` with each tensor replaced by `change` of it; containers in which nothing changed stay the same object."""
     if isinstance(obj, Tensor):
         return change(obj)
@@ -158,14 +158,16 @@ def map_tensors(obj: Any, change: Callable[[Tensor], Tensor], *, depth: int = _D
     return rebuilt(obj, changed) if changed else obj
 
 
-def rebuilt(obj: Any, changed: Mapping[Any, Any]) -> Any:
+def rebuilt(obj: Any, changed: Mapping[Any, object]) -> object:
     """A container of the same class with other items under some keys; `obj` itself, if its class allows no copy.
 
     The constructor is not run: it may want other arguments than the items, compute, or refuse.
     """
     try:
         if isinstance(obj, dict):
-            new = _filled_dict(obj, changed)
+            kind, new = empty_like(obj)
+            for key, item in kind.items(obj):
+                kind.__setitem__(new, key, changed.get(key, item))
         elif isinstance(obj, (list, tuple)):
             items = [changed.get(key, item) for key, item in items_of(obj)]
             base: Any = native_base(type(obj))
@@ -187,17 +189,16 @@ def rebuilt(obj: Any, changed: Mapping[Any, Any]) -> Any:
     return new
 
 
-def _filled_dict(obj: dict[Any, Any], changed: Mapping[Any, Any]) -> Any:
-    base: Any = native_base(type(obj))
+def empty_like(obj: dict[object, object]) -> tuple[type[dict[object, object]], dict[object, object]]:
+    """An empty dictionary of the same class and the base that fills it: no constructor or `__setitem__` of a user."""
+    base: type[dict[object, object]] = native_base(type(obj))
     new = base.__new__(type(obj))
-    for key, item in base.items(obj):
-        base.__setitem__(new, key, changed.get(key, item))
     if isinstance(obj, defaultdict):
-        new.default_factory = obj.default_factory
-    return new
+        new.default_factory = obj.default_factory  # type: ignore[attr-defined]
+    return base, new
 
 
-def _filled_mapping(obj: Mapping[Any, Any], changed: Mapping[Any, Any]) -> Any:
+def _filled_mapping(obj: Mapping[object, object], changed: Mapping[object, object]) -> object:
     try:
         new: Any = copy.copy(obj)
         for key, item in changed.items():

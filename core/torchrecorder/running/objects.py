@@ -54,8 +54,7 @@ def native_base(cls: type) -> type:
     return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP)
 
 
-def attributes(obj: object) -> Iterator[tuple[str, Any]]:
-    """What an object holds, by name."""
+def attributes(obj: object) -> Iterator[tuple[str, object]]:
     yield from dictionary(obj).items()
     for member in members(type(obj)):
         try:

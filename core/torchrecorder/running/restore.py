@@ -28,7 +28,7 @@ def restored(
     """Run a model and leave it and the process as they were, also after an exception.
 
     Restored are each module's training flag, buffers, whether parameters require grad, and what
-    `preserved_process_state` restores. Not restored: what a forward writes into the numbers of a parameter, and
+    `preserved_process_state` restores. Not restored: what a forward writes into the data of a parameter, and
     attributes of the user's own.
 
     Args:
@@ -169,7 +169,7 @@ def _preserved_modes() -> Iterator[None]:
                 vars(torch_private.DEFAULT_DEVICE.get()).pop("device_context", None)
 
 
-def _default_device() -> Any:
+def _default_device() -> torch.device | None:
     """The device that was set; None if none was, which costs less than the CPU does when it is set."""
     context = torch_private.DEFAULT_DEVICE.get()
     if context is None:

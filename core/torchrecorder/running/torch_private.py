@@ -1,6 +1,6 @@
 """Every private part of torch that we use, each with what is lost where a torch does not have it.
 
-Nobody promises these names: torch 2.15 made a builtin of `Function.apply`, and every recording failed. So they are
+These names are not promised: torch 2.15 made a builtin of `Function.apply`, and every recording failed. So they are
 looked up here and nowhere else. A part that is missing costs what its line says, and each Graph says so in a note.
 
 Not listed is what every saved module is made of: `_modules`, `_parameters`, `_buffers` and the dictionaries of hooks.
@@ -26,7 +26,7 @@ _found: dict[str, Any] = {}
 class Part:
     """A private part of torch, looked up when it is first asked for: importing some takes long."""
 
-    def __init__(self, path: str, lost: str, *others: str, find: Callable[[], Any] | None = None) -> None:
+    def __init__(self, path: str, lost: str, *others: str, find: Callable[[], object] | None = None) -> None:
         """Declare one.
 
         Args:
@@ -60,7 +60,7 @@ def notes() -> tuple[str, ...]:
     return tuple(f"torch {torch.__version__} has no {part.path.replace(':', '.')}: {part.lost}" for part in missing)
 
 
-def _first(paths: tuple[str, ...]) -> Any:
+def _first(paths: tuple[str, ...]) -> object:
     """What the first path leads to that leads anywhere."""
     *others, last = paths
     for path in others:
@@ -185,7 +185,7 @@ DEFAULT_DEVICE = Part(
 
 HOOKS_WITH_KWARGS = Part(
     "torch.nn.modules.module:_global_forward_hooks_with_kwargs",
-    "torch may warn of our hooks whoever compiles a module afterwards",
+    "torch may warn of our hooks when a module is compiled afterwards",
 )
 BACKWARD_PASS = Part(
     "torch._C:_current_graph_task_id",
@@ -197,7 +197,7 @@ AT_END_OF_PASS = Part(
 )
 
 
-def _functorch() -> tuple[Callable[..., Any], ...]:
+def _functorch() -> tuple[Callable[..., object], ...]:
     found: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
     return found.peek_interpreter_stack, found.is_functorch_wrapped_tensor, found.get_unwrapped
 
@@ -210,13 +210,13 @@ def _skipper() -> Callable[[CodeType], None]:
     return lambda code: eval_frame.set_code_exec_strategy(code, strategy)
 
 
-def without_torch_function() -> AbstractContextManager[Any]:
-    """In this, nobody sees what is asked of tensors."""
+def without_torch_function() -> AbstractContextManager[object]:
+    """In this, tensor subclasses and modes do not see what is asked of tensors."""
     return (NO_TORCH_FUNCTION.get() or contextlib.nullcontext)()
 
 
-def without_subclass_function() -> AbstractContextManager[Any]:
-    """In this, tensors of other classes are plain ones."""
+def without_subclass_function() -> AbstractContextManager[object]:
+    """In this, tensor subclasses do not see what is asked of tensors."""
     return (NO_SUBCLASS_FUNCTION.get() or contextlib.nullcontext)()
 
 

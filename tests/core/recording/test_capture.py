@@ -103,12 +103,10 @@ def test_numbers_given_to_a_table_are_answered_with_the_shape_to_write(table: nn
     with pytest.raises(ForwardError) as caught:
         record(net, X)
     sizes = ",".join(map(str, X.shape))
-    assert f"table looks up whole numbers: say so in the shape of what it is given, `int64[{sizes}]<9`" in str(
-        caught.value
-    )
+    assert f"table looks up integers: say so in the shape of what it is given, `int64[{sizes}]<9`" in str(caught.value)
     with pytest.raises(ForwardError) as caught:
         record(net, torch.ones(2, 3, dtype=torch.int64).bool())
-    assert "whole numbers" not in str(caught.value)
+    assert "looks up integers" not in str(caught.value)
 
 
 def test_a_caught_failure_is_not_blamed_for_a_later_one() -> None:
@@ -162,7 +160,7 @@ def test_a_forward_without_tensors_says_so() -> None:
 )
 def test_numbers_that_leave_pytorch_are_noted(detour: Any, name: str) -> None:
     (note,) = record(Net(lambda self, x: detour(x)), X).info.notes
-    assert note.startswith(f"numbers left PyTorch through {name}() at ")
+    assert note.startswith(f"values left PyTorch through {name}() at ")
     assert "test_capture.py:" in note
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import suppress
 
 from torch import nn
 
@@ -18,38 +18,24 @@ def guesses(model: nn.Module, batch: int = 1) -> Iterator[Guess]:
     """The guesses for a model, most trusted source first, equal inputs once."""
     seen: set[str] = set()
     for source in _SOURCES:
-        for guess in _until_it_raises(source(model, batch)):
-            key = guess.inputs()
-            if key not in seen or not key:
-                seen.add(key)
-                yield guess
+        with suppress(Exception):  # attributes of a model may be properties, whose code may raise
+            for guess in source(model, batch):
+                key = guess.inputs()
+                if key not in seen or not key:
+                    seen.add(key)
+                    yield guess
 
 
-def _until_it_raises(guesses: Iterator[Guess]) -> Iterator[Guess]:
-    # Attributes of a model may be properties, whose code may raise.
-    try:
-        yield from guesses
-    except Exception:
-        return
-
-
-def _nothing(model: nn.Module, _batch: int) -> Iterator[Guess]:
-    found = parameters(model)
-    if found and all(p.kind is not p.VAR_POSITIONAL for p in found):
-        return
-    if not found and "forward" in vars(type(model)):
+def _of_itself(model: nn.Module, _batch: int) -> Iterator[Guess]:
+    if not parameters(model) and "forward" in vars(type(model)):
         yield Guess("nothing, since the forward has no parameters", arguments=((), {}))
-
-
-def _lightning(model: nn.Module, _batch: int) -> Iterator[Guess]:
-    example: Any = getattr(model, "example_input_array", None)
+    example = getattr(model, "example_input_array", None)  # of Lightning
     if example is not None:
         yield Guess(f"the example_input_array of {type(model).__name__}", arguments=as_arguments(example))
 
 
 _SOURCES: tuple[Callable[[nn.Module, int], Iterator[Guess]], ...] = (
-    _nothing,
-    _lightning,
+    _of_itself,
     transformers,
     timm,
     diffusers,

@@ -35,14 +35,12 @@ class Guess:
         return f"{inputs}, {self.why}" if inputs else self.why
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}: {_text(item)}" for name, item in value.items()) + "}"
-    return str(value.tolist() if isinstance(value, Tensor) and value.dim() < 2 else _shape(value))
-
-
-def _shape(value: Any) -> Any:
-    return list(value.shape) if isinstance(value, Tensor) else value
+    if isinstance(value, Tensor):
+        return str(value.tolist() if value.dim() < 2 else list(value.shape))
+    return str(value)
 
 
 def is_from(model: nn.Module, library: str) -> bool:

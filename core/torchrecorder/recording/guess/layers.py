@@ -14,6 +14,8 @@ from torchrecorder.request import InputSpec
 _LAYERS = 3
 """Layers that are looked at: the one registered first need not be the one called first."""
 
+_SIDES = {1: (128, 16, 1000, 16000), 2: (224, 32, 28, 64, 299, 256, 384, 512), 3: (32, 16, 112)}
+"""Sizes of the axes that a convolution slides over, by how many they are."""
 
 _WITH_PARTS = (nn.MultiheadAttention, nn.RNNBase, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 """Layers that say what they take, even where they have layers inside."""
@@ -90,11 +92,18 @@ def _accepted(layer: nn.Module, batch: int) -> Iterator[InputSpec]:
     if isinstance(layer, nn.Embedding):
         yield InputSpec((batch, min(16, layer.num_embeddings)), "int64", high=layer.num_embeddings)
     elif isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
-        yield from _grids(len(layer.kernel_size), layer.in_channels or 3, batch)
+        for size in _SIDES[len(layer.kernel_size)]:
+            yield InputSpec((batch, layer.in_channels or 3, *(size,) * len(layer.kernel_size)))
         if isinstance(layer, nn.Conv1d) and layer.in_channels == 1:
             yield InputSpec((batch, 16000))  # a waveform, to which the model adds the axis of channels
     elif isinstance(layer, nn.Linear):
-        yield from _rows(layer.in_features or 16, batch)
+        features = layer.in_features or 16
+        yield InputSpec((batch, features))
+        yield InputSpec((batch, 16, features))
+        for channels in (1, 3):  # an image that the model flattens
+            side = math.isqrt(features // channels)
+            if side > 1 and side * side * channels == features:
+                yield InputSpec((batch, channels, side, side))
     elif isinstance(layer, nn.MultiheadAttention):
         yield InputSpec((batch, 16, layer.embed_dim))
     elif isinstance(layer, nn.RNNBase):
@@ -107,18 +116,3 @@ def _accepted(layer: nn.Module, batch: int) -> Iterator[InputSpec]:
     elif isinstance(layer, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)):
         yield InputSpec((2, layer.num_features, 32, 32))
         yield InputSpec((2, layer.num_features))
-
-
-def _grids(dimensions: int, channels: int, batch: int) -> Iterator[InputSpec]:
-    sizes = {1: (128, 16, 1000, 16000), 2: (224, 32, 28, 64, 299, 256, 384, 512), 3: (32, 16, 112)}[dimensions]
-    for size in sizes:
-        yield InputSpec((batch, channels, *(size,) * dimensions))
-
-
-def _rows(features: int, batch: int) -> Iterator[InputSpec]:
-    yield InputSpec((batch, features))
-    yield InputSpec((batch, 16, features))
-    for channels in (1, 3):  # an image that the model flattens
-        side = math.isqrt(features // channels)
-        if side > 1 and side * side * channels == features:
-            yield InputSpec((batch, channels, side, side))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -22,7 +22,7 @@ _PROMPT_WIDTHS = (
 )
 
 
-def timm(model: Any, batch: int) -> Iterator[Guess]:
+def timm(model: nn.Module, batch: int) -> Iterator[Guess]:
     """Images of the size that `pretrained_cfg` or the patch embedding says."""
     if not is_from(model, "timm"):
         return
@@ -36,24 +36,23 @@ def timm(model: Any, batch: int) -> Iterator[Guess]:
         yield Guess(f"from the default_cfg of {type(model).__name__}", (InputSpec((batch, *size)),))
 
 
-def transformers(model: Any, batch: int) -> Iterator[Guess]:
+def transformers(model: nn.Module, batch: int) -> Iterator[Guess]:
     """The inputs that `main_input_name` and the signature ask for, with the sizes of the configuration."""
     if not (is_from(model, "transformers") and isinstance(getattr(model, "main_input_name", None), str)):
         return
     names = [p.name for p in parameters(model)]
-    main = model.main_input_name
+    config = _TransformersConfig(model.config)
+    main = str(model.main_input_name)
     needed = dict.fromkeys([main, *(p.name for p in required(model))])
     decoder = ["decoder_input_ids"] if getattr(model.config, "is_encoder_decoder", False) else []
     both = [name for name in ("input_ids", "pixel_values") if name in names]
     why = f"from the config of {type(model).__name__}"
     for wanted in ([main, *decoder], [*needed], [*needed, *decoder], [*both, *decoder], [main]):
-        wanted = [name for name in dict.fromkeys(wanted) if name in names]
-        if wanted and all(name in _TRANSFORMERS_INPUTS for name in wanted):
-            for size in (0, 1):
-                made = [_TRANSFORMERS_INPUTS[name](_TransformersConfig(model.config), batch, size) for name in wanted]
-                yield Guess(
-                    why, tuple(InputSpec(s.shape, s.dtype, n, s.high) for n, s in zip(wanted, made, strict=True))
-                )
+        for size in (0, 1):
+            made = [_transformers_input(n, config, batch, size) for n in dict.fromkeys(wanted) if n in names]
+            specs = tuple(spec for spec in made if spec)
+            if specs and len(specs) == len(made):
+                yield Guess(why, specs)
     dummy = getattr(model, "dummy_inputs", None)
     if dummy:
         yield Guess(f"the dummy_inputs of {type(model).__name__}", arguments=as_arguments(dict(dummy)))
@@ -62,11 +61,11 @@ def transformers(model: Any, batch: int) -> Iterator[Guess]:
 class _TransformersConfig:
     """A configuration together with the ones nested in it."""
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: object) -> None:
         inner = ("text_config", "vision_config", "audio_config", "backbone_config", "encoder", "decoder")
         self._parts = [config, *(part for name in inner if (part := getattr(config, name, None)) is not None)]
 
-    def get(self, *names: str, default: Any) -> Any:
+    def get(self, *names: str, default: object) -> Any:
         """The first of these attributes that is set."""
         for part in self._parts:
             for name in names:
@@ -76,74 +75,48 @@ class _TransformersConfig:
         return default
 
     def square(self) -> tuple[int, int]:
-        """Height and width of an image."""
         size = self.get("image_size", "img_size", "input_size", default=224)
         if isinstance(size, dict):
             size = (size.get("height", 224), size.get("width", 224))
         return (size, size) if isinstance(size, int) else (int(size[0]), int(size[-1]))
 
 
-_Make = Callable[[_TransformersConfig, int, int], InputSpec]
-
-
-def _token_ids(config: _TransformersConfig, batch: int, _size: int) -> InputSpec:
-    longest = config.get("max_position_embeddings", "n_positions", default=_TOKENS)
-    length = min(_TOKENS, longest) if isinstance(longest, int) and longest > 0 else _TOKENS
-    return InputSpec((batch, length), "int64", high=int(config.get("vocab_size", default=100)))
-
-
-def _image(config: _TransformersConfig, batch: int, size: int) -> InputSpec:
-    channels = config.get("num_channels", "in_channels", "in_chans", default=3)
-    frames = config.get("num_frames", default=None)
-    height, width = config.square() if size == 0 else (224, 224)
-    return InputSpec((batch, *((frames,) if frames else ()), channels, height, width))
-
-
-def _waveform(config: _TransformersConfig, batch: int, size: int) -> InputSpec:
-    bins = config.get("num_mel_bins", default=None)
-    if bins and size == 0:
-        return InputSpec((batch, config.get("max_length", default=1024), bins))
-    return InputSpec((batch, 16000))
-
-
-def _features(config: _TransformersConfig, batch: int, size: int) -> InputSpec:
-    bins = config.get(
-        "num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "input_size", default=80
-    )
-    if size == 0:
-        return InputSpec((batch, bins, 2 * config.get("max_source_positions", default=50)))
-    return InputSpec((batch, 100, bins))
-
-
-def _series(config: _TransformersConfig, batch: int, size: int) -> InputSpec:
-    lags = config.get("lags_sequence", default=[0])
-    length = config.get("context_length", "prediction_length", default=16) + max(lags)
-    channels = config.get("num_input_channels", default=None)
-    return InputSpec((batch, length, channels) if channels and size == 0 else (batch, length))
-
-
-def _time_features(config: _TransformersConfig, batch: int, size: int) -> InputSpec:
-    return InputSpec((*_series(config, batch, 1).shape, config.get("num_time_features", default=0)))
-
-
-def _embeddings(config: _TransformersConfig, batch: int, _size: int) -> InputSpec:
-    return InputSpec((batch, _TOKENS, config.get("d_model", "hidden_size", default=32)))
-
-
-_TRANSFORMERS_INPUTS: dict[str, _Make] = {
-    "input_ids": _token_ids,
-    "decoder_input_ids": _token_ids,
-    "pixel_values": _image,
-    "pixel_values_videos": _image,
-    "input_values": _waveform,
-    "input_features": _features,
-    "past_values": _series,
-    "past_observed_mask": _series,
-    "past_time_features": _time_features,
-    "inputs": _embeddings,
-    "inputs_embeds": _embeddings,
-}
-"""How each input that transformers names is made; a second size is tried where models differ."""
+def _transformers_input(name: str, config: _TransformersConfig, batch: int, size: int) -> InputSpec | None:
+    """The input that transformers gives this name, None for other names; `size` 1 is tried where models differ."""
+    shape: tuple[int, ...]
+    match name:
+        case "input_ids" | "decoder_input_ids":
+            longest = config.get("max_position_embeddings", "n_positions", default=_TOKENS)
+            length = min(_TOKENS, longest) if isinstance(longest, int) and longest > 0 else _TOKENS
+            return InputSpec((batch, length), "int64", name, int(config.get("vocab_size", default=100)))
+        case "inputs" | "inputs_embeds":
+            shape = (batch, _TOKENS, config.get("d_model", "hidden_size", default=32))
+        case "pixel_values" | "pixel_values_videos":
+            channels = config.get("num_channels", "in_channels", "in_chans", default=3)
+            frames = config.get("num_frames", default=None)
+            sides = config.square() if size == 0 else (224, 224)
+            shape = (batch, *((frames,) if frames else ()), channels, *sides)
+        case "input_values":
+            bins = config.get("num_mel_bins", default=None)
+            shape = (batch, 16000)
+            if bins and size == 0:
+                shape = (batch, config.get("max_length", default=1024), bins)
+        case "input_features":
+            names = ("num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim", "input_size")
+            bins = config.get(*names, default=80)
+            shape = (batch, 100, bins)
+            if size == 0:
+                shape = (batch, bins, 2 * config.get("max_source_positions", default=50))
+        case "past_values" | "past_observed_mask" | "past_time_features":
+            length = config.get("context_length", "prediction_length", default=16)
+            length += max(config.get("lags_sequence", default=[0]))
+            channels = config.get("num_input_channels", default=None)
+            shape = (batch, length, channels) if channels and size == 0 else (batch, length)
+            if name == "past_time_features":
+                shape = (batch, length, config.get("num_time_features", default=0))
+        case _:
+            return None
+    return InputSpec(shape, name=name)
 
 
 def diffusers(model: nn.Module, batch: int) -> Iterator[Guess]:
@@ -157,7 +130,7 @@ def diffusers(model: nn.Module, batch: int) -> Iterator[Guess]:
         known = _diffusers_inputs(config, batch, main)
         for wanted in (names, needed):
             chosen = [name for name in wanted if name in known]
-            specs = [known[name] for name in chosen if isinstance(known[name], InputSpec)]
+            specs = [spec for name in chosen if isinstance(spec := known[name], InputSpec)]
             fixed = {name: known[name] for name in chosen if not isinstance(known[name], InputSpec)}
             if set(needed) <= set(chosen):
                 why = f"from the config of {type(model).__name__}"
@@ -178,61 +151,33 @@ def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> It
         yield (batch, channels, width)
 
 
-def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> dict[str, Any]:
+def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> dict[str, object]:
     """Inputs by the name that diffusers has for them; a value that is not an `InputSpec` is passed as it is."""
-    found: dict[str, Any] = {name: InputSpec(main, name=name) for name in ("sample", "hidden_states", "x")}
-    found["timestep"] = InputSpec((batch,), "int64", "timestep")
-    for name, make in _CONDITIONS.items():
-        spec = make(config, batch, main)
-        if spec is not None:
-            found[name] = InputSpec(spec.shape, spec.dtype, name, spec.high) if isinstance(spec, InputSpec) else spec
-    return found
+    found: dict[str, object] = {name: InputSpec(main, name=name) for name in ("sample", "hidden_states", "x")}
 
+    def add(name: str, *shape: int, dtype: str = "float32", high: int | None = None) -> None:
+        found[name] = InputSpec(shape, dtype, name, high)
 
-def _prompt(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> InputSpec | None:
+    add("timestep", batch, dtype="int64")
     widths = [config.get(name) for name in _PROMPT_WIDTHS]
     width = next((w[0] if isinstance(w, (tuple, list)) else w for w in widths if w), None)
-    return None if width is None else InputSpec((batch, _PROMPT_TOKENS, width))
-
-
-def _pooled_prompt(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> InputSpec | None:
-    width = config.get("pooled_projection_dim")
-    return None if width is None else InputSpec((batch, width))
-
-
-def _class_labels(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> InputSpec | None:
-    classes = config.get("num_class_embeds") or config.get("num_embeds_ada_norm")
-    return InputSpec((batch,), "int64", high=classes) if classes else None
-
-
-def _added(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> dict[str, Any] | None:
-    """What Stable Diffusion XL adds to the time embedding: the pooled prompt and the crop."""
+    if width is not None:
+        add("encoder_hidden_states", batch, _PROMPT_TOKENS, width)
+    if (pooled := config.get("pooled_projection_dim")) is not None:
+        add("pooled_projections", batch, pooled)
+    if classes := config.get("num_class_embeds") or config.get("num_embeds_ada_norm"):
+        add("class_labels", batch, dtype="int64", high=classes)
     if config.get("addition_embed_type") == "text_time":
+        # Stable Diffusion XL adds the pooled prompt and the crop to the time embedding.
         width = config["projection_class_embeddings_input_dim"] - 6 * config["addition_time_embed_dim"]
-        return {"text_embeds": torch.zeros(batch, width), "time_ids": torch.zeros(batch, 6)}
-    return {"resolution": None, "aspect_ratio": None} if "caption_channels" in config else None
-
-
-def _control(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> InputSpec | None:
-    channels = config.get("conditioning_channels")
-    return InputSpec((batch, channels, *(8 * side for side in main[2:]))) if channels and len(main) == 4 else None
-
-
-def _guidance(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> InputSpec | None:
-    return InputSpec((batch,)) if config.get("guidance_embeds") else None
-
-
-def _position_ids(length: Callable[[tuple[int, ...]], int]) -> Callable[..., InputSpec]:
-    return lambda config, batch, main: InputSpec((length(main), len(config.get("axes_dims_rope") or (0, 0, 0))))
-
-
-_CONDITIONS: dict[str, Callable[[Mapping[str, Any], int, tuple[int, ...]], Any]] = {
-    "encoder_hidden_states": _prompt,
-    "pooled_projections": _pooled_prompt,
-    "class_labels": _class_labels,
-    "added_cond_kwargs": _added,
-    "controlnet_cond": _control,
-    "guidance": _guidance,
-    "img_ids": _position_ids(lambda main: main[1]),
-    "txt_ids": _position_ids(lambda main: _PROMPT_TOKENS),
-}
+        found["added_cond_kwargs"] = {"text_embeds": torch.zeros(batch, width), "time_ids": torch.zeros(batch, 6)}
+    elif "caption_channels" in config:
+        found["added_cond_kwargs"] = {"resolution": None, "aspect_ratio": None}
+    if (channels := config.get("conditioning_channels")) and len(main) == 4:
+        add("controlnet_cond", batch, channels, *(8 * side for side in main[2:]))
+    if config.get("guidance_embeds"):
+        add("guidance", batch)
+    axes = len(config.get("axes_dims_rope") or (0, 0, 0))
+    add("img_ids", main[1], axes)
+    add("txt_ids", _PROMPT_TOKENS, axes)
+    return found

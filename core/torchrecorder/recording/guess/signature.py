@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any
 
 import torch
 from torch import nn
@@ -61,9 +59,9 @@ def from_annotations(model: nn.Module, batch: int) -> Iterator[Guess]:
             yield Guess("from the annotations of its forward", tuple(spec for spec in specs if spec))
 
 
-def _annotated_input(annotation: Any, name: str, batch: int, other: int) -> InputSpec | None:
+def _annotated_input(annotation: object, name: str, batch: int, other: int) -> InputSpec | None:
     shape = []
-    for dim in annotation.dim_str.split():
+    for dim in str(getattr(annotation, "dim_str", "")).split():
         word = dim.rpartition("=")[2].lstrip("#*?")
         if dim == "..." or dim.startswith("*") or word == "_":
             continue
@@ -80,7 +78,9 @@ def _annotated_input(annotation: Any, name: str, batch: int, other: int) -> Inpu
 def from_names(model: nn.Module, batch: int) -> Iterator[Guess]:
     """Inputs for parameters whose name says what they hold; the others are what the first layers take."""
     needed = required(model)
-    roles = {p.name: _role(p) for p in needed}
+    roles = {
+        p.name: next((role for role, name in _ROLES.items() if re.fullmatch(name, p.name.lower())), "") for p in needed
+    }
     found = {role for role in roles.values() if role}
     if not found or any(p.kind is p.POSITIONAL_ONLY for p in needed):
         return
@@ -92,42 +92,27 @@ def from_names(model: nn.Module, batch: int) -> Iterator[Guess]:
         yield from _sequences(model, roles, batch)
 
 
-def _role(parameter: inspect.Parameter) -> str:
-    return next((role for role, name in _ROLES.items() if re.fullmatch(name, parameter.name.lower())), "")
-
-
 def _sequences(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
-    # What has a length or is masked is a sequence, rather than one row of numbers.
+    # What has a length or is masked is a sequence, rather than one row of features.
     needs_axis = set(roles.values()) & {"length", "mask"}
     mains = list(layers.accepted(model, batch))
     mains.sort(key=lambda found: bool(needs_axis) and found[1].dtype == "float32" and len(found[1].shape) < 3)
     for where, main in mains:
         specs = tuple(InputSpec(main.shape, main.dtype, name, main.high) for name, role in roles.items() if not role)
         for variant in range(_VARIANTS):
-            made, fixed = list(specs), {}
+            made: list[InputSpec] = [*specs]
+            fixed: dict[str, torch.Tensor | None] = {}
             for name, role in roles.items():
                 if role == "time":
-                    made.append(_time(name, batch, variant))
-                elif role:
-                    fixed[name] = _OF_SEQUENCE[role](main.shape, variant)
+                    shape = () if variant == 1 else (batch,)
+                    made.append(InputSpec(shape, "float32" if variant == 2 else "int64", name))
+                elif role == "length":  # as long as the input is: along its second axis, or its last
+                    axis = min(1, len(main.shape) - 1) if variant == 0 else -1
+                    fixed[name] = torch.full((main.shape[0],), main.shape[axis])
+                elif role:  # no mask, or one that hides nothing
+                    dtype = torch.bool if variant == 1 else torch.float32
+                    fixed[name] = None if variant == 0 else torch.ones(main.shape[:2], dtype=dtype)
             yield Guess(f"from the names of its parameters and {where}", tuple(made), fixed=fixed)
-
-
-def _time(name: str, batch: int, variant: int) -> InputSpec:
-    return (InputSpec((batch,), "int64", name), InputSpec((), "int64", name), InputSpec((batch,), name=name))[variant]
-
-
-def _lengths(shape: Sequence[int], variant: int) -> torch.Tensor:
-    """As long as the input is; along its second axis, or its last."""
-    return torch.full((shape[0],), shape[1 if variant == 0 and len(shape) > 1 else -1])
-
-
-def _mask(shape: Sequence[int], variant: int) -> torch.Tensor | None:
-    """None at all, or one that hides nothing."""
-    return None if variant == 0 else torch.ones(tuple(shape[:2]), dtype=torch.bool if variant == 1 else torch.float32)
-
-
-_OF_SEQUENCE: dict[str, Callable[[Sequence[int], int], Any]] = {"length": _lengths, "mask": _mask}
 
 
 def _graphs(model: nn.Module, roles: dict[str, str]) -> Iterator[Guess]:
@@ -136,8 +121,9 @@ def _graphs(model: nn.Module, roles: dict[str, str]) -> Iterator[Guess]:
     nodes = [InputSpec((_NODES, width)) for width in dict.fromkeys(islice(layers.widths(model), 6))]
     if embedding is not None:
         nodes += [InputSpec(shape, "int64", high=embedding.num_embeddings) for shape in ((_NODES,), (_NODES, 1))]
+    edge_widths = [width for m in model.modules() if type(width := getattr(m, "edge_dim", None)) is int]
     for node in nodes:
-        for edge_width in dict.fromkeys((*_edge_widths(model), node.shape[-1])):
+        for edge_width in dict.fromkeys((*edge_widths, node.shape[-1])):
             specs = [_of_graph(name, role, node, edge_width) for name, role in roles.items()]
             yield Guess("a small graph, from the names of its parameters and its first layers", tuple(specs))
 
@@ -155,15 +141,8 @@ def _of_graph(name: str, role: str, node: InputSpec, edge_width: int) -> InputSp
     return made.get(role, InputSpec(node.shape, node.dtype, name, node.high))
 
 
-def _edge_widths(model: nn.Module) -> Iterator[int]:
-    for module in model.modules():
-        width = getattr(module, "edge_dim", None)
-        if type(width) is int:
-            yield width
-
-
 def _tables(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
-    """Rows: a column of categories for each embedding, and as many numbers as some layer has weights for."""
+    """Rows: a column of categories for each embedding, and as many numerical columns as some layer has weights for."""
     categories = sum(isinstance(module, nn.Embedding) for module in model.modules())
     sizes = [p.shape[0] for name, p in model.named_parameters() if re.search("cont|num", name) and p.dim()]
     for numbers in dict.fromkeys((*sizes, *islice(layers.widths(model), 6))):
