@@ -99,7 +99,7 @@ class Remote:
         answer = self._ask({"write": name, "data": base64.b64encode(data).decode("ascii")})
         if "error" in answer:  # most often one that is only read from here
             self._is_written = False
-            self.notice = self.notice or f"the remote cache {self._shown()} is not written: {answer['error']}"
+            self.notice = self.notice or f"the remote cache {self._shown()} cannot be written to: {answer['error']}"
 
     def _ask(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """The answer; empty once it has been given up."""
@@ -113,7 +113,7 @@ class Remote:
             self._give_up("no answer in time")
         except (EOFError, FormatError, OSError):
             words = "" if self._log is None else tail(self._log).rpartition("\n")[2]
-            self._give_up(words or "the process that asks it ended")
+            self._give_up(words or "the process that connects to it ended")
         finally:
             self._patience_s -= time.monotonic() - start
         return {}
@@ -140,7 +140,7 @@ class Remote:
         return None
 
     def _give_up(self, why: str) -> None:
-        self.notice = f"the remote cache {self._shown()} is left aside: {why}"
+        self.notice = f"the remote cache {self._shown()} is not used in this build: {why}"
         self._patience_s = 0
         self.close()
 

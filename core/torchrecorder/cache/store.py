@@ -102,7 +102,7 @@ class Store:
         self._make_folder()
         for part in file.relative_to(self.folder).parents:
             if str(part) != "." and (self.folder / part).is_symlink():
-                raise OSError(f"{part} in it is a link, which may lead anywhere")
+                raise OSError(f"{part} in it is a symbolic link, which may point outside of it")
         file.parent.mkdir(parents=True, exist_ok=True)
         name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile lets only the owner read it
         try:

@@ -13,8 +13,7 @@ from typing import Any
 
 import torch
 
-from torchrecorder.classic.recording import ClassicCall, ClassicRecording
-from torchrecorder.classic.steps import Step
+from torchrecorder.classic.recording import ClassicCall, ClassicRecording, Step
 from torchrecorder.errors import NotRecorded
 from torchrecorder.graph import Call, ClassicNode, ClassicNodes, Graph, Info, Op, Value
 from torchrecorder.graph.model import ClassicKind, Mode, OpKind, ValueKind

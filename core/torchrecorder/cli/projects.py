@@ -96,7 +96,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     for remark in cache_remarks(pipeline):
         print(f"torchrecorder: {remark}", file=sys.stderr)
     wrong += _verify(project, wanted) if arguments.verify else 0
-    print(f"{len(wanted)} recordings, {wrong} to be made again" if wrong else f"{len(wanted)} recordings, all fresh")
+    print(f"{len(wanted)} recordings, {wrong} to be recorded again" if wrong else f"{len(wanted)} recordings, all fresh")
     return FAILED if wrong else 0
 
 
@@ -160,7 +160,7 @@ def _add_docs(parser: argparse.ArgumentParser) -> None:
 def _collect(docs: Path) -> Collected:
     project = collect(docs)
     if project.settings.committed is None:
-        raise OptionError((f"{docs} names no cache: {_WHERE}",))
+        raise OptionError((f"{docs} does not set a cache: {_WHERE}",))
     return project
 
 

@@ -20,11 +20,11 @@ class StyledNode:
     label: str
     """Its words, one or two lines."""
     path: str = ""
-    """The path of the layer in the model, `layer1.0.conv1`; empty for the model and for what is no layer."""
+    """The path of the layer in the model, `layer1.0.conv1`; empty for the model, and if the node does not show a layer."""
     cls: str = ""
-    """The class of the layer with its module, `torch.nn.modules.conv.Conv2d`; empty for what is no layer."""
+    """The class of the layer with its module, `torch.nn.modules.conv.Conv2d`; empty if it does not show a layer."""
     op: str = ""
-    """The full name of the operation, `torch.cat`; empty for what is none."""
+    """The full name of the operation, `torch.cat`; empty if it does not show one."""
     params: int = 0
     """Number of parameters in the layer."""
     repeat: int = 1
@@ -92,11 +92,11 @@ def _shape(view: View, values: tuple[int, ...]) -> tuple[int | str, ...]:
 
 
 class StylerRaised(Exception):
-    """A styler raised an exception or is none.
+    """A styler raised an exception, or is not a styler.
 
     Attributes:
         reason: What happened, in a sentence.
-        trace: The traceback of the user's code; empty if it is no exception of theirs.
+        trace: The traceback of the user's code; empty if that code did not raise.
     """
 
     def __init__(self, reason: str, trace: str = "") -> None:
@@ -120,7 +120,7 @@ def run_styler(styler: object, given: StylerInput) -> dict[str, list[object]]:
     Raises:
         StylerRaised: It raised, or has neither of the methods.
     """
-    styler = _guarded("making it", styler) if isinstance(styler, type) else styler
+    styler = _guarded("creating it", styler) if isinstance(styler, type) else styler
     of_node, of_edge = (getattr(styler, name, None) for name in ("style_node", "style_edge"))
     if not callable(of_node) and not callable(of_edge):
         raise StylerRaised(f"{type(styler).__name__} has no method style_node or style_edge")

@@ -140,7 +140,7 @@ def _asked(styler: str, job: str, python: str, timeout_s: float) -> tuple[list[o
             found = json.loads(answer.read_bytes())
             return list(found["answers"]), dict(found["modules"])
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise StylerError(styler, (ending or "its process gave no answer",), printed) from error
+            raise StylerError(styler, (ending or "its process returned no answer",), printed) from error
 
 
 def _run(command: list[str], variables: dict[str, str], job: str, output: BinaryIO, timeout_s: float) -> str:

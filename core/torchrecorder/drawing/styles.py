@@ -98,7 +98,7 @@ class _StyleReader:
             attribute = known.get(name) if isinstance(name, str) else None
             if attribute is None:
                 near = get_close_matches(name, known, 1) if isinstance(name, str) else []
-                advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                advice = f"did you mean {near[0]}?" if near else f"the known ones are {', '.join(known)}"
                 self.problems.setdefault(f"the attribute {_shown(name)}, {advice}", where)
                 continue
             try:
@@ -126,7 +126,7 @@ def _colour(value: object) -> str:
 
 def _label(value: object) -> tuple[str, str]:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("a text is expected")
+        raise ValueError("a str is expected")
     name, _, line = value[: 8 * (MAX_NAME + MAX_LINE)].strip().replace("\r\n", "\n").partition("\n")
     return clean(name, MAX_NAME), clean(line.replace("\n", " "), MAX_LINE)
 

@@ -127,7 +127,7 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
     """What replaces `nn.Module.__call__`: it records a call whose arguments hold tensors that come from an input.
 
     Args:
-        model_graph: Told which module is running.
+        model_graph: Gets the module that is running.
     """
     at_first = nn.Module.__call__
 

@@ -165,7 +165,7 @@ class Freshness:
             if name not in self._folders:
                 self._folders[name] = self._digests.folder(self._names.path(name))
             if self._folders[name] != then:
-                yield f"what lies in {shown_name(name)}/ changed"
+                yield f"the list of files in {shown_name(name)}/ changed"
         for name, then in manifest.environment.items():
             if (None if (value := os.environ.get(name)) is None else text_digest(value)) != then:
                 yield f"${name} {_what_happened(then, value)}"

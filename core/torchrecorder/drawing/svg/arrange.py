@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, Rect, Rects, along, around, part, passes
 from torchrecorder.drawing.svg.layout import Layout, Line, Word
-from torchrecorder.drawing.svg.metrics import width
+from torchrecorder.drawing.svg.themes import width
 
 _AIR = 7.0
 """Between a skip and the border of the box it is in."""

@@ -65,10 +65,10 @@ def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "
 
     Raises:
         EngineError: `layout` cannot be read.
-        ValueError: `uid` is no identifier.
+        ValueError: `uid` is not a valid id.
     """
     if not _UID.fullmatch(uid):
-        raise ValueError(f"{uid!r} is no identifier")
+        raise ValueError(f"{uid!r} is not a valid id")
     placed = read_layout(layout)
     reroute_skips(placed)
     curves = Curves([line.curve for line in placed.lines], is_wide=placed.is_wide)

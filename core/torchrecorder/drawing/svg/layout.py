@@ -97,7 +97,7 @@ def read_layout(text: str) -> Layout:
     """What the engine laid out.
 
     Raises:
-        EngineError: The text is no layout as Graphviz writes it.
+        EngineError: The text is not a layout that Graphviz wrote.
     """
     try:
         return _LayoutReader(json.loads(text)).layout
@@ -200,5 +200,5 @@ def _plain(text: object) -> str:
 def _numbers(text: str, n: int | None = None) -> list[float]:
     numbers = [*map(float, text.split(","))]
     if not sum(map(abs, numbers)) < _MAX_SUM or n not in (None, len(numbers)):  # also if one is not a number
-        raise ValueError(f"{text[:40]} is no position")
+        raise ValueError(f"{text[:40]} is not a valid position")
     return numbers

@@ -8,12 +8,15 @@ Symbol. Nothing has to be installed, and the same picture gives the same bytes.
 from __future__ import annotations
 
 import re
+import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 from xml.etree import ElementTree
 
-from torchrecorder.drawing.svg.metrics import width
+from torchrecorder.drawing.svg.themes import width
+from torchrecorder.errors import OptionError
 
 _MAX_SIDE = 14_400
 """Longer pages are measured in larger units, by a rule of the format."""
@@ -236,3 +239,44 @@ def circle(cx: float, cy: float, radius: float) -> str:
 
 def _point(x: float, y: float) -> str:
     return f"{x:.2f} {y:.2f}"
+
+
+DPI = 192
+_MAX_PIXELS = 100_000_000
+"""A larger picture is painted more coarsely, since its pixels must fit into memory."""
+
+
+def to_png(svg: str) -> bytes:
+    """The PNG of a picture, at `DPI` dots per inch.
+
+    Args:
+        svg: What `fixed` gave.
+
+    Raises:
+        OptionError: pypdfium2 is not installed.
+    """
+    try:
+        import pypdfium2  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise OptionError(("a .png needs pypdfium2: pip install 'torchrecorder-docs[png]'",)) from error
+    document: Any = pypdfium2.PdfDocument(to_pdf(svg))
+    try:
+        page = document[0]
+        wide, high = page.get_size()
+        scale = min(DPI / 72, (_MAX_PIXELS / (wide * high)) ** 0.5)
+        bitmap = page.render(scale=scale, rev_byteorder=True, prefer_bgrx=False)
+        wide, high, stride, pixels = bitmap.width, bitmap.height, bitmap.stride, bytes(bitmap.buffer)
+    finally:
+        document.close()
+    # rows of red, green and blue
+    rows = b"".join(b"\0" + pixels[row * stride : row * stride + 3 * wide] for row in range(high))
+    per_metre = round(scale * 72 / 0.0254)
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)),
+        (b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1)),
+        (b"IDAT", zlib.compress(rows, 9)),
+        (b"IEND", b""),
+    )
+    pack = struct.Struct(">I").pack
+    chunks = (pack(len(data)) + kind + data + pack(zlib.crc32(kind + data)) for kind, data in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)

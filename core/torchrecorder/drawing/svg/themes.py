@@ -8,6 +8,7 @@ one picture is right in light and dark.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -68,7 +69,7 @@ class Theme:
     box_opacity: str
     skip: str
     dashes: bool = True
-    """Whether what is no layer and no op has a dashed outline."""
+    """Whether parameters, buffers, constants and links have a dashed outline."""
 
 
 _CLASSIC = {
@@ -129,3 +130,40 @@ def line_paint(style: NodeStyle | EdgeStyle) -> str:
     """Width and dashes of a line."""
     width = f' stroke-width="{style.pen:g}"' if style.pen else ""
     return width + (f' stroke-dasharray="{_DASHES[style.stroke]}"' if style.stroke in _DASHES else "")
+
+
+_BY_WIDTH = {
+    191: "'",
+    222: "ijl",
+    260: "|",
+    278: " !,./:;I[]\\ft·",
+    333: "()-`r",
+    334: "{}",
+    355: '"',
+    389: "*",
+    469: "^",
+    500: "Jckvsxyz",
+    556: "0123456789#$?L_abdeghnopqu–",
+    584: "+<=>~×÷−",
+    611: "FTZ",
+    667: "&ABEKPSVXY",
+    722: "CDHNRUw",
+    778: "GOQ",
+    833: "Mm",
+    889: "%",
+    944: "W",
+    1000: "→…",
+    1015: "@",
+}
+_WIDTHS = {sign: width for width, signs in _BY_WIDTH.items() for sign in signs}
+BOLD = 1.07
+"""How much wider the bold face is."""
+
+
+def width(text: str, size: float, *, bold: bool = False) -> float:
+    """Width of one line in points, within some per cent."""
+    wide = 0
+    for sign in text:
+        is_full = unicodedata.east_asian_width(sign) in "WF"
+        wide += _WIDTHS.get(sign, 0 if unicodedata.combining(sign) else 1000 if is_full else 600)
+    return wide * size / 1000 * (BOLD if bold else 1)
