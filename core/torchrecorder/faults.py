@@ -37,7 +37,6 @@ def _numbers(version: str) -> list[int]:
 
 
 def failed_inside(target: str, error: BaseException, *, at_start: bool = False) -> FailedInside:
-    """What to say of an exception in our own code."""
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     ours = [f"{PurePath(file).relative_to(OURS.parent).as_posix()}:{line}" for file, line in frames if is_ours(file)]
     return FailedInside(

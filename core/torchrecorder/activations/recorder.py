@@ -208,7 +208,6 @@ class Recorder(nn.Module):
 
 
 def _drop_dead_hooks(module: nn.Module) -> None:
-    """Take off what copying or unpickling has brought along of other recorders' hooks."""
     for hooks in (module._forward_hooks, module._forward_pre_hooks):
         for key in [key for key, hook in hooks.items() if isinstance(hook, Orphan)]:
             del hooks[key]
@@ -243,12 +242,6 @@ def check_static_flow(net: nn.Module, names: list[str], constants: Mapping[str, 
     A forward with `*args` or `**kwargs` cannot be traced as such, since their number is unknown. It is traced
     with as many as the example input has.
 
-    Args:
-        net: The network.
-        names: A name for each of its inputs.
-        constants: More keyword arguments, which keep their values.
-        named: Whether the inputs are keyword arguments too.
-
     Raises:
         RuntimeError: It cannot be traced.
     """
@@ -266,8 +259,6 @@ def check_static_flow(net: nn.Module, names: list[str], constants: Mapping[str, 
 
 
 class _CallTracer(Tracer):
-    """Traces one call with a known number of arguments."""
-
     def __init__(self, names: list[str], constants: Mapping[str, Any], named: bool) -> None:
         super().__init__()
         self._names = names
@@ -277,7 +268,6 @@ class _CallTracer(Tracer):
     def create_args_for_root(
         self, root_fn: Callable[..., Any], is_module: bool, concrete_args: Any = None
     ) -> tuple[Callable[..., Any], list[Any]]:
-        """The forward as a function of its inputs, and what stands for them."""
         proxies = [self.create_proxy("placeholder", name, (), {}) for name in self._names]
 
         def call(root: nn.Module, *inputs: Any) -> Any:

@@ -41,10 +41,6 @@ class LayerTable(Protocol):
 def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[LayerTable, CallLog[ModuleCall]]:
     """The summary that torchinfo makes of the network with one forward pass of the example input, and the calls in it.
 
-    Args:
-        net: The network; only its device may have changed afterwards, if `options` ask for another.
-        options: For `torchinfo.summary`; the table shows all depths, attribute names, shapes and parameters by default.
-
     Raises:
         ImportError: torchinfo or numpy is not installed.
         ValueError: There is neither `input_data` nor `input_size`.
@@ -89,7 +85,6 @@ def inputs_of(options: Mapping[str, Any]) -> tuple[list[str], bool]:
 
 
 def constants_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What torchinfo hands on to forward: everything that is not an option of its own."""
     own = inspect.signature(import_torchinfo().summary).parameters
     return {name: value for name, value in options.items() if name not in own}
 

@@ -30,13 +30,6 @@ class Remote:
     """The shared cache of one build. Not thread-safe."""
 
     def __init__(self, url: str, *, timeout_s: float = 10.0, patience_s: float = 120.0) -> None:
-        """Make it ready; nothing is started or looked up yet.
-
-        Args:
-            url: Of the cache's folder.
-            timeout_s: How long one file may take.
-            patience_s: How long all files of a build may take together.
-        """
         self._url = url
         self._timeout_s = timeout_s
         self._patience_s = patience_s
@@ -50,33 +43,27 @@ class Remote:
         """What went wrong on the way, though nothing is wrong here; worth a line in the log."""
 
     def entry(self, kind: Kind, key: str) -> Entry | None:
-        """The entry of that key; asked for once in a build."""
         name = entry_name(kind, key)
         if name not in self._entries:
             self._entries[name] = entry_of(self._read(name))
         return self._entries[name]
 
     def asked(self, kind: Kind, key: str) -> Entry | None:
-        """What `entry` gave for that key; None if it was not asked."""
         return self._entries.get(entry_name(kind, key))
 
     def object(self, digest: str) -> bytes | None:
-        """The object of that hash; None if there is none or it is damaged."""
         name = object_name(digest)
         return None if name is None else object_of(self._read(name), digest)
 
     def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
-        """Keep an entry for the others of the team."""
         self._entries.pop(entry_name(kind, key), None)
         self._write(entry_name(kind, key), entry_text(entry))
 
     def put_object(self, digest: str, data: bytes) -> None:
-        """Keep an object for the others of the team."""
         if (name := object_name(digest)) is not None:
             self._write(name, data)
 
     def close(self) -> None:
-        """End the process; the next question would start it again."""
         if self._process is not None:
             self._process.end(grace_s=0.2)
             self._process = None
@@ -145,5 +132,4 @@ class Remote:
         self.close()
 
     def _shown(self) -> str:
-        """The URL without passwords and keys."""
         return _SECRETS.sub("", self._url)

@@ -26,15 +26,6 @@ def prehook(module: nn.Module, inputs: Any, rec: ClassicRecording, node: LayerNo
 
     Records the parameters of `module`, then the operations that made `inputs` since the end of the previous module,
     then `inputs` themselves.
-
-    Args:
-        module: The module.
-        inputs: A tensor or a tuple of tensors; other values may be among them, at any depth.
-        rec: The recorder for global information.
-        node: The layer; `node.fn` is `module`.
-
-    Returns:
-        The leaf-equivalent of `inputs`.
     """
     with torch_private.without_torch_function():
         for name, param in own_parameters(module):
@@ -55,16 +46,6 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording
     Records the operations that made `outputs` inside `module`. An output that a module inside it gave already moves
     to the scope of this one. Where no operation is known, as with a module that returns its argument, edges lead from
     the inputs to `module` and from there to the output.
-
-    Args:
-        module: The module.
-        inputs: A tensor or a tuple of tensors.
-        outputs: A tensor or a tuple of tensors; other values may be among them, at any depth.
-        rec: The recorder for global information.
-        node: The layer; `node.fn` is `module`.
-
-    Returns:
-        The leaf-equivalent of `outputs`.
     """
     with torch_private.without_torch_function():
         call = rec.calls.running(module)
@@ -118,7 +99,6 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _in_place_of(value: Any, pairs: _Pairs) -> Any:
-    """The value with each tensor replaced."""
     if type(value) is tuple and len(value) == 1 and isinstance(value[0], Tensor):
         return (pairs[id(value[0])][1],)
     return map_tensors(value, lambda tensor: pairs[id(tensor)][1])
@@ -135,7 +115,6 @@ def _scope(rec: ClassicRecording, node: LayerNode) -> LayerNode | None:
 
 
 def _taken(inputs: Any, rec: ClassicRecording, node: LayerNode) -> _Pairs:
-    """Each tensor among the inputs, with the one that the module gets in its place."""
     scope = _scope(rec, node)
     taken: _Pairs = {}
     for tensor in _tensors(inputs):
@@ -189,7 +168,6 @@ def _give(tensor: Tensor, rec: ClassicRecording, node: LayerNode, taken: list[Te
 
 
 def _origin(tensor: Tensor, rec: ClassicRecording) -> Any:
-    """The operation that made the tensor, or the leaf that it is; None if nothing is known of it."""
     if tensor.grad_fn is not None:
         return tensor.grad_fn
     return tensor if tensor.requires_grad and rec.calls.current is not None else rec.steps.of(tensor)
@@ -223,7 +201,6 @@ def _followed(tensor: Tensor, node: BaseNode, rec: ClassicRecording) -> _Passed:
 
 
 def _replaced(value: Any, taken: _Pairs, call: ClassicCall, rec: ClassicRecording) -> Any:
-    """The arguments with the dummies in place; the call remembers both."""
     for tensor, dummy, found in taken.values():
         if found is not None:
             call.inputs.append(found)

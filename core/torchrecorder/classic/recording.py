@@ -27,18 +27,13 @@ _NEED_NO_GRAD: set[Any] = {Tensor.numpy, Tensor.__array__, Tensor.__deepcopy__}
 
 
 class RecordedTensors:
-    """Looks tensors up among the nodes of a recording. It does not hold the recorder, which would make a cycle.
-
-    Args:
-        nodes: The recorder's nodes, by recorded thing.
-    """
+    """Looks tensors up among the nodes of a recording. It does not hold the recorder, which would make a cycle."""
 
     def __init__(self, nodes: Mapping[Any, Any]) -> None:
         self._nodes = nodes
         self._versions: dict[int, int] = {}
 
     def see(self, tensor: Tensor) -> None:
-        """The tensor is a key of the nodes, as it is now."""
         self._versions[id(tensor)] = version_of(tensor)
 
     def node_of(self, tensor: Tensor) -> TensorNode | None:
@@ -51,7 +46,6 @@ class RecordedTensors:
         return node if isinstance(node, TensorNode) else None
 
     def has(self, tensor: Tensor) -> bool:
-        """Whether the tensor is a key of the nodes, written to or not."""
         return tensor in self._nodes
 
 
@@ -64,11 +58,7 @@ class Step:
 
 
 class Steps(TorchFunctionMode):
-    """Watches the operations of one recording. Tensors are kept weakly, sources as long as the recording lives.
-
-    Args:
-        recorded: The tensors that are recorded.
-    """
+    """Watches the operations of one recording. Tensors are kept weakly, sources as long as the recording lives."""
 
     def __init__(self, recorded: RecordedTensors) -> None:
         super().__init__()
@@ -78,7 +68,6 @@ class Steps(TorchFunctionMode):
         """By `grad_fn`: what the operation read besides that which autograd follows."""
 
     def of(self, tensor: Tensor) -> Step | None:
-        """The step that made a tensor last; None if none did."""
         made = self._made.get(id(tensor))
         return made[1] if made is not None and made[0]() is tensor else None
 
@@ -210,10 +199,6 @@ class ClassicRecording:
     def add_dummy(self, dummy: Any, fn: Any) -> None:
         """Let `dummy` point to the node of `fn`, instead of creating a separate one.
 
-        Args:
-            dummy: A tensor or operation that should not be recorded itself.
-            fn: A recorded object that will be connected to further operations.
-
         Raises:
             NotRecorded: There is no node of `fn` (a KeyError).
         """
@@ -222,7 +207,6 @@ class ClassicRecording:
         self.point(dummy, self.nodes[fn])
 
     def point(self, dummy: Any, node: BaseNode) -> None:
-        """Let `dummy` point to a node; see `add_dummy`."""
         self.nodes[dummy] = node
         self.fn_set.add(dummy)
         if isinstance(dummy, Tensor):

@@ -76,7 +76,6 @@ class _GraphMaker:
             self._tensor(node)
 
     def _op(self, node: OpNode) -> None:
-        """An operation with the tensors it gives; without one, a value that nothing is known of."""
         row = self._row(node, self.call_of.get(id(node), 0))
         heads = self.connections.heads[id(node)]
         for head in heads:
@@ -89,7 +88,6 @@ class _GraphMaker:
             self.value_of[id(node)] = given[0] if given else -1
 
     def _tensor(self, node: TensorNode) -> None:
-        """An input, a constant, or what a module gave of which no operation is known."""
         if any(node is other for other in self.inputs):
             self.value_of[id(node)] = self._value("input", node, name=node.name)
         elif self.connections.sources[id(node)]:
@@ -133,8 +131,6 @@ class _GraphMaker:
 
 @dataclass(slots=True)
 class _OpRow:
-    """An Op in the making."""
-
     id: int
     name: str
     call: int
@@ -148,7 +144,6 @@ class _OpRow:
 
 
 def _names(named: Iterable[tuple[str, Any]]) -> dict[int, str]:
-    """The first name of each thing, by `id`."""
     found: dict[int, str] = {}
     for name, thing in named:
         found.setdefault(id(thing), name)
@@ -215,12 +210,7 @@ _KINDS: tuple[tuple[type[BaseNode], ClassicKind], ...] = (
 
 
 def classic_nodes(rec: ClassicRecording, paths: Mapping[int, str]) -> ClassicNodes:
-    """The nodes of a recorder in its order, for the picture that torchrecorder 1.0.3 would have drawn.
-
-    Args:
-        rec: The recording.
-        paths: The paths of modules by `id`.
-    """
+    """The nodes of a recorder in its order, for the picture that torchrecorder 1.0.3 would have drawn."""
     context = rec.nodes.get(None)
     nodes = [node for node in dict.fromkeys(rec.nodes.values()) if node is not context]
     place = {id(node): position for position, node in enumerate(nodes)}

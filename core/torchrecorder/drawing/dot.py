@@ -64,15 +64,7 @@ def to_dot(
     show: Collection[str] = USUAL,
     styles: Styles | None = None,
 ) -> graphviz.Digraph:
-    """The picture of a View, without positions; its colours are only those of a user's styler.
-
-    Args:
-        view: What to show.
-        name: What the model is called; its class if empty.
-        direction: Where the data flows: `TB`, `LR`, `BT` or `RL`.
-        show: What it says besides names and classes: `shapes` on edges where they change, `params`, ….
-        styles: What a styler changes.
-    """
+    """The picture of a View, without positions; its colours are only those of a user's styler."""
     return _DotWriter(view, Labels(view, name=name, show=show), show, styles).digraph(direction)
 
 
@@ -127,7 +119,6 @@ class _DotWriter:
                 pending.extend(self._content(thing.id))
 
     def _content(self, box: int | None) -> list[Box | Node]:
-        """What is directly in a box, last first."""
         return [*reversed(self.boxes_in.get(box, [])), *reversed(self.nodes_in.get(box, []))]
 
     def box(self, box: Box) -> dict[str, str | float]:
@@ -188,7 +179,6 @@ class _DotWriter:
 
 
 def _paint(style: NodeStyle | EdgeStyle) -> dict[str, str | float]:
-    """The attributes of a style that layout has no use for."""
     given: dict[str, str | float] = {"color": style.line, "penwidth": style.pen}
     if isinstance(style, NodeStyle):
         given = {"fillcolor": style.fill, "fontcolor": style.ink, **given}

@@ -20,11 +20,11 @@ class StyledNode:
     label: str
     """Its words, one or two lines."""
     path: str = ""
-    """The path of the layer in the model, `layer1.0.conv1`; empty for the model, and if the node does not show a layer."""
+    """The path of the layer in the model, `layer1.0.conv1`; empty for the model, an op and a value."""
     cls: str = ""
-    """The class of the layer with its module, `torch.nn.modules.conv.Conv2d`; empty if it does not show a layer."""
+    """The class of the layer with its module, `torch.nn.modules.conv.Conv2d`; empty for an op and a value."""
     op: str = ""
-    """The full name of the operation, `torch.cat`; empty if it does not show one."""
+    """The full name of the operation, `torch.cat`; empty for a layer and a value."""
     params: int = 0
     """Number of parameters in the layer."""
     repeat: int = 1
@@ -53,8 +53,6 @@ class Styler:
 
 @dataclass(frozen=True, slots=True)
 class StylerInput:
-    """The things in a picture, in the order of its View."""
-
     nodes: tuple[StyledNode, ...]
     boxes: tuple[StyledNode, ...]
     edges: tuple[tuple[int, int], ...]
@@ -62,7 +60,6 @@ class StylerInput:
 
     @staticmethod
     def of(view: View, labels: Labels) -> StylerInput:
-        """What a styler gets to see of a View."""
         nodes = []
         for node in view.nodes:
             label, kind = labels.node(node), labels.kind(node)
@@ -105,7 +102,6 @@ class StylerRaised(Exception):
 
     @staticmethod
     def by(doing: str, error: Exception) -> StylerRaised:
-        """What to raise when the user's code raised something."""
         trace = "".join(traceback.format_exception(error))
         return StylerRaised(f"{doing} raised {type(error).__name__}: {error}", trace)
 
@@ -133,7 +129,6 @@ def run_styler(styler: object, given: StylerInput) -> dict[str, list[object]]:
 
 
 def _guarded(doing: str, method: Callable[..., object] | None, *arguments: StyledNode) -> object:
-    """What the user's method answers; nothing, where the styler has no such method."""
     try:
         return method(*arguments) if callable(method) else {}
     except Exception as error:

@@ -21,7 +21,6 @@ from torchrecorder.trace.ownership import is_user_code
 
 
 def main() -> None:
-    """Answer one job."""
     start = time.time()
     job = json.load(sys.stdin)
     sys.path[:0] = job["path"]

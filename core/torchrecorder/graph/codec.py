@@ -213,6 +213,6 @@ def _classic(graph: Graph) -> Iterator[str]:
         elif node.parent is not None:
             around = nodes[node.parent] if 0 <= node.parent < position else None
             if around is None or around.kind != "layer" or around.depth >= node.depth:
-                yield f"classic node {position} stands in {node.parent}, which is not a layer that comes before it, one level up"
+                yield f"classic node {position} stands in {node.parent}, which is not a layer before it, one level up"
     if any(not 0 <= end < len(nodes) for edge in graph.classic.edges for end in edge):
         yield "a classic edge leads to or from an unknown node"

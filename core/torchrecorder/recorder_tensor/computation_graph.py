@@ -128,13 +128,7 @@ class ComputationGraph:
         return None if node is None else self.id_dict[node.node_id]
 
     def traverse_graph(self, action_fn: Callable[..., None], **kwargs: Any) -> None:
-        """Call `action_fn(cur_node=node, subgraph=subgraph)` for the nodes down to the depth that is shown.
-
-        Args:
-            action_fn: What to do with a node.
-            kwargs: `cur_node`, a node or a part of the hierarchy; `subgraph`, the box of the drawing it is in (None
-                outside of all); both go to `action_fn`, with any others.
-        """
+        """Call `action_fn(cur_node=node, subgraph=subgraph)` for the nodes down to the depth that is shown."""
         cur_node = kwargs["cur_node"]
         assert_input_type("traverse_graph", (TensorNode, ModuleNode, FunctionNode, dict, list), cur_node)
         if kwargs["subgraph"] is None:
@@ -173,11 +167,7 @@ class ComputationGraph:
             yield box
 
     def collect_graph(self, **kwargs: Any) -> None:
-        """Draw a node if it is visible, and collect the edges at it.
-
-        Args:
-            kwargs: `cur_node` and `subgraph`, as `traverse_graph` gives them.
-        """
+        """Draw a node if it is visible, and collect the edges at it."""
         node = kwargs["cur_node"]
         if id(node) in self.node_set or (node.is_root() and node.is_leaf()):
             return
@@ -269,23 +259,15 @@ class ComputationGraph:
         target.node(name=f"{self.id_dict[node.node_id]}", label=label, fillcolor=color)
 
     def get_node_label(self, node: COMPUTATION_NODES) -> str:
-        """The HTML-like label of a node."""
         return html_label(node, self.show_shapes, self.html_config)
 
     def resize_graph(self, scale: float = 1.0, size_per_element: float = 0.3, min_size: float = 12) -> None:
-        """Set the size of the page by the number of lines in the drawing.
-
-        Args:
-            scale: Factor for the result.
-            size_per_element: Inches for a line.
-            min_size: Inches before `scale`, at least.
-        """
+        """Set the size of the page by the number of lines in the drawing."""
         size = scale * max(min_size, len(self.visual_graph.body) * size_per_element)
         self.visual_graph.graph_attr.update(size=f"{size},{size}")
 
     @staticmethod
     def get_node_color(node: COMPUTATION_NODES) -> str:
-        """The fill colour of a kind of node."""
         return node2color[type(node)]
 
     def check_node(self, node: COMPUTATION_NODES) -> None:

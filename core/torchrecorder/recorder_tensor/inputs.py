@@ -84,19 +84,7 @@ def process_input(
     dtypes: list[torch.dtype] | None = None,
     collect_attributes: bool = False,
 ) -> tuple[CORRECTED_INPUT_DATA_TYPE, Any, NodeContainer[TensorNode]]:
-    """Recorded inputs for a model.
-
-    Args:
-        input_data: A tensor; or positional arguments in a sequence, or keyword arguments in a mapping.
-        input_size: Instead: the shape of the input, batch included, or a list of shapes; the values are random.
-        kwargs: Further keyword arguments. Their tensors stay on their device.
-        device: Where the tensors of `input_data` and the random ones are to be.
-        dtypes: For `input_size`, one for each shape; float32 by default.
-        collect_attributes: Kept by the nodes.
-
-    Returns:
-        The arguments and the keyword arguments, each tensor a RecorderTensor on the same memory, and the nodes.
-    """
+    """Recorded inputs for a model."""
     data: Any = None
 
     def recorded(tensor: torch.Tensor) -> RecorderTensor:
@@ -114,7 +102,6 @@ def process_input(
 
 
 def set_device(data: Any, device: torch.device | str) -> Any:
-    """The same nested values with their tensors on a device."""
     return traverse_data(data, lambda tensor: tensor.to(device, non_blocking=True), type)
 
 

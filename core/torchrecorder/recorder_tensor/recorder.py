@@ -91,12 +91,7 @@ class Recorder:
 
 
 def creation_ops_wrapper(_orig_op: Callable[..., Any], model_graph: ComputationGraph) -> Callable[..., Any]:
-    """The function, its tensor being a RecorderTensor with a node in the module that runs.
-
-    Args:
-        _orig_op: A function that makes a tensor.
-        model_graph: Says which module is running.
-    """
+    """The function, its tensor being a RecorderTensor with a node in the module that runs."""
 
     @functools.wraps(_orig_op)
     def _func(*args: Any, **kwargs: Any) -> Any:
@@ -124,11 +119,7 @@ def _created(made: Tensor, model_graph: ComputationGraph) -> RecorderTensor:
 
 
 def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
-    """What replaces `nn.Module.__call__`: it records a call whose arguments hold tensors that come from an input.
-
-    Args:
-        model_graph: Gets the module that is running.
-    """
+    """What replaces `nn.Module.__call__`: it records a call whose arguments hold tensors that come from an input."""
     at_first = nn.Module.__call__
 
     def _module_forward_wrapper(mod: nn.Module, *args: Any, **kwargs: Any) -> Any:
@@ -163,7 +154,6 @@ def _entered(
     mains: dict[RecorderTensor, TensorNode],
     model_graph: ComputationGraph,
 ) -> ModuleNode:
-    """The node of the call; each input gets an auxiliary node inside of it."""
     first = next(iter(inputs))
     collects = any(node.collect_attributes for node in inputs)
     call = ModuleNode(
@@ -192,7 +182,6 @@ def _entered(
 
 
 def _left(call: ModuleNode, context: list[Any], given: Iterable[RecorderTensor], out: Any) -> None:
-    """Make the outputs those of the call, and take its nodes from the inputs."""
     returned = reduce_data_info(out, collect_tensor, OrderedSet[RecorderTensor]())
     traverse_data_inplace(returned, process_output_node(call))
     for tensor in given:

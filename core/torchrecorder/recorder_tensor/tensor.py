@@ -76,14 +76,7 @@ class RecorderTensor(Tensor, metaclass=_EqualToTensor):
     def __torch_function__(
         cls: Any, func: Callable[..., Any] | ScriptMethod[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run a function of torch; if it returns tensors, make nodes for the call and for them.
-
-        Args:
-            func: The function.
-            types: The classes of the arguments that override functions.
-            args: Its arguments; those that come from an input are RecorderTensors.
-            kwargs: Its keyword arguments.
-        """
+        """Run a function of torch; if it returns tensors, make nodes for the call and for them."""
         kwargs = {} if kwargs is None else kwargs
         inputs = reduce_data_info([args, kwargs], collect_tensor_node, NodeContainer[TensorNode]())
         run: Any = super().__torch_function__
@@ -124,14 +117,7 @@ def _opened(data: Any) -> Items:
 
 
 def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callable[..., Any]) -> Any:
-    """The same nested values with `action_fn(tensor)` in place of each tensor.
-
-    Args:
-        data: A tensor, or tensors in mappings, sequences, sets, dataclasses and namespaces. Anything else, such as a
-            generator or an array, is given back as it is.
-        action_fn: Makes the new value.
-        aggregate_fn: Called with a container, gives what builds the new one; usually `type`.
-    """
+    """The same nested values with `action_fn(tensor)` in place of each tensor."""
     if isinstance(data, Tensor):
         return action_fn(data)
     # Not `map_tensors`, which builds containers by itself, and those only in which something has changed.
@@ -149,18 +135,7 @@ def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callab
 
 
 def reduce_data_info(recorded_data: Any, action_fn: Callable[..., Any], collected: L, **kwargs: Any) -> L:
-    """Call `action_fn(tensor, collected, **kwargs)` for each RecorderTensor inside nested values.
-
-    Args:
-        recorded_data: Tensors in mappings, iterables, dataclasses, namespaces; an iterator is not used up, hence not
-            looked into.
-        action_fn: One of the collectors, or a function of yours.
-        collected: What the collector adds to.
-        kwargs: For the collector.
-
-    Returns:
-        `collected` itself.
-    """
+    """Call `action_fn(tensor, collected, **kwargs)` for each RecorderTensor inside nested values."""
     for tensor in _recorders(recorded_data):
         action_fn(tensor, collected, **kwargs)
     return collected
@@ -193,24 +168,20 @@ def collect_tensor_node(
 
 
 def collect_tensor(recorded_data: RecorderTensor, collected: OrderedSet[RecorderTensor]) -> None:
-    """Add the tensor itself."""
     collected.add(recorded_data)
 
 
 def collect_shape(recorded_data: RecorderTensor, collected: list[tuple[int, ...]]) -> None:
-    """Append the shape of the tensor, the batch included."""
     collected.append(shape_of(recorded_data))
 
 
 def collect_tensor_node_id_dict(recorded_data: RecorderTensor, collected: dict[RecorderTensor, TensorNode]) -> None:
-    """Map the tensor to the node that its newest node stands for."""
     nodes = getattr(recorded_data, "tensor_nodes", None)
     if nodes:
         collected[recorded_data] = nodes[-1].main_node
 
 
 def tensor_name(depth: int, shallow: str = "output-tensor") -> str:
-    """What the node of a tensor is called: on level 0, `shallow`; below, a hidden tensor."""
     return shallow if depth == 0 else "hidden-tensor"
 
 

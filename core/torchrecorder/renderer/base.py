@@ -92,7 +92,6 @@ class BaseRenderer:
             self.processed[nodes[tail]].append(nodes[head])
 
     def _spots(self, nodes: list[BaseNode]) -> dict[int, int]:
-        """By `id` of a node: the place of what is shown for it; -1 if nothing is. Nodes of one layer share it."""
         limit, within, spots = self.render_depth, dict[Any, int](), dict[int, int]()
         for position, node in enumerate(nodes):
             if node.depth <= limit:

@@ -41,14 +41,12 @@ class Trace:
         self._executed.start()
 
     def stop(self) -> None:
-        """Leave everything as it was before `start`."""
         self._saw_all = self._executed.stop()
         self._imports.stop()
         self._files.stop()
         self._environment.stop()
 
     def stamps(self) -> dict[str, Stamp | None]:
-        """The files that were imported or read so far, each as it was."""
         return {**self._files.sources, **self._files.read}
 
     def result(self) -> TraceResult:
@@ -74,7 +72,6 @@ class Trace:
         )
 
     def _modules(self) -> tuple[dict[str, str], set[str]]:
-        """The user's modules with their files, and the top-level packages of what is installed."""
         modules: dict[str, str] = {}
         installed: set[str] = set()
         for name in sorted(set(sys.modules) - self._before):
@@ -88,7 +85,6 @@ class Trace:
         return modules, installed
 
     def _executed_by_file(self) -> dict[str, tuple[list[str], list[str]]]:
-        """The functions by file; files of the user's that ran without being a module are among them."""
         first, later = _by_file(self._executed.at_import), _by_file(self._executed.after_import)
         return {file: (sorted(first.get(file, ())), sorted(later.get(file, ()))) for file in sorted({*first, *later})}
 
@@ -149,7 +145,6 @@ def distribution_names() -> dict[str, list[str]]:
 
 
 def _versions(tops: Iterable[str]) -> dict[str, str]:
-    """The version of each distribution that brings one of the top-level packages, by its name."""
     names = {name for top in tops for name in distribution_names().get(top, ())}
     return {name: importlib.metadata.version(name) for name in sorted(names)}
 
@@ -202,7 +197,6 @@ class Files:
         os.stat = self._stat
 
     def note_source(self, path: str) -> None:
-        """A module is imported from that file."""
         self.sources.setdefault(os.path.abspath(path), stamp_of(path))
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:

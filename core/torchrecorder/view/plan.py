@@ -60,7 +60,6 @@ class Visibility:
 
     @cached_property
     def max_depth(self) -> int:
-        """The depth from which on a view shows everything."""
         level = self.tree.level
         calls = range(self.root, self.tree.end[self.root])
         is_closed = self.formulas - {self.root}
@@ -110,7 +109,6 @@ class Visibility:
         return module.native or sum(self.handed[op] is None for op in ops) < (1 if call == self.root else 2)
 
     def _is_gone(self, call: int, found: Sequence[State]) -> bool:
-        """Whether the call ran nothing that is drawn."""
         if not self.graph.calls[call].ok:
             return False
         if not self.tree.n_ops[call]:
@@ -125,7 +123,6 @@ class Visibility:
 
 
 def _focused(graph: Graph, focus: str) -> int:
-    """The first call of the module of that path."""
     if not focus:
         return 0
     found = next((row.id for row in graph.calls if row.module == focus and row.kind == "module"), None)
@@ -155,8 +152,6 @@ def _handed_on(graph: Graph, op: Op) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A call, or several that are the same again."""
-
     calls: tuple[int, ...]
     period: int = 1
     """How many kinds of calls take turns."""
@@ -164,8 +159,6 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A stretch that is drawn as one node."""
-
     calls: tuple[int, ...]
     ops: tuple[int, ...]
 
@@ -175,13 +168,7 @@ BoxItem = int | Run | Gap
 
 
 class Plan:
-    """The boxes and nodes of the calls and ops, and what each op of the Graph became.
-
-    Args:
-        visible: What the options say of calls and ops.
-        depth: How many levels of calls are boxes.
-        item_limit: How many things are drawn one by one in a box; 0 for all.
-    """
+    """The boxes and nodes of the calls and ops, and what each op of the Graph became."""
 
     def __init__(self, visible: Visibility, depth: int, item_limit: int = 0) -> None:
         self.visible, self.tree, self.root = visible, visible.tree, visible.root
@@ -207,7 +194,6 @@ class Plan:
                 pending.append(self._place(item, box))
 
     def _place(self, item: BoxItem, parent: int | None) -> tuple[int | None, Iterator[BoxItem]]:
-        """Draws an op, calls or a gap as a box or a node; returns the box and what is in it."""
         id_ = len(self.nodes)
         if isinstance(item, Run):
             if len(item.calls) > 1:
@@ -232,7 +218,6 @@ class Plan:
         return parent, iter(())
 
     def _inside(self, run: Run) -> list[BoxItem]:
-        """What is in the box of a call, or in that around calls that take turns."""
         if run.period > 1:
             return [Run(turn.calls) for turn in in_runs(self.visible.comparer, run.calls[: run.period])]
         call, rows = run.calls[0], self.tree.graph.calls

@@ -21,8 +21,6 @@ MAX_LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A node reads a value."""
-
     head: int
     """Position of the node in the plan."""
     tail: int | None
@@ -38,8 +36,6 @@ class Read:
 
 
 class Reads:
-    """Follows values through contracted ops and folded calls."""
-
     def __init__(self, plan: Plan) -> None:
         self.plan, self.graph = plan, plan.tree.graph
         self.span = range(plan.root, plan.tree.end[plan.root])
@@ -68,7 +64,6 @@ class Reads:
         self._drawn_for = self._drawn()
 
     def __iter__(self) -> Iterator[Read]:
-        """Each read by a node of something that another node, or something outside, made."""
         for op in self.graph.ops:
             if op.call not in self.span or self.contracted[op.id]:
                 continue
@@ -150,8 +145,6 @@ class Source:
 
 
 class Sources:
-    """Tells of each read from outside what its source is."""
-
     def __init__(self, reads: Reads, constant: set[int]) -> None:
         self.reads, self.plan, self.graph = reads, reads.plan, reads.graph
         self.constant = constant

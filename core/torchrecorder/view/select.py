@@ -44,8 +44,6 @@ def make_view(graph: Graph, options: ViewOptions = _USUAL) -> View:
 
 
 class _Views:
-    """Views of one Graph at several depths."""
-
     def __init__(self, graph: Graph, options: ViewOptions) -> None:
         self.graph, self.options = graph, options
         self.visible = Visibility(graph, options)
@@ -87,7 +85,6 @@ class _Views:
         return replace(view, notes=(*view.notes, note))
 
     def _view(self, depth: int, item_limit: int = 0) -> View:
-        """The view of that depth, with no more than so many things one by one in a box; 0 for all."""
         plan = Plan(self.visible, depth, item_limit)
         nodes, edges = Ends(plan).joined()
         view = shortened(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth))
@@ -131,11 +128,6 @@ def _size(view: View) -> int:
 
 
 def _judged(view: View) -> View:
-    """The view, with a note if it is large.
-
-    Raises:
-        OptionError: It is larger than what is ever drawn.
-    """
     n = len(view.nodes)
     if n > MAX_NODES:
         raise _too_many(n)
@@ -188,10 +180,6 @@ def ranks(n: int, edges: Iterable[Edge]) -> list[int]:
 
     As far down as its inputs ask; then what has no more inputs than readers, such as a mask, moves down to its first
     reader.
-
-    Args:
-        n: Number of nodes; every edge leads from a smaller to a larger one.
-        edges: The edges.
     """
     before: list[list[int]] = [[] for _ in range(n)]
     below: list[list[int]] = [[] for _ in range(n)]
@@ -208,7 +196,6 @@ def ranks(n: int, edges: Iterable[Edge]) -> list[int]:
 
 
 def _together(view: View, far: Iterable[Edge], rank: Sequence[int]) -> Iterator[_Group]:
-    """The far edges of one tail whose heads lie together."""
     by_place: defaultdict[tuple[int, int | None], _Group] = defaultdict(list)
     for edge in far:
         by_place[edge.tail, view.nodes[edge.head].box].append(edge)
@@ -224,7 +211,6 @@ def _together(view: View, far: Iterable[Edge], rank: Sequence[int]) -> Iterator[
 
 
 def _cut(view: View, groups: Iterable[_Group], far: Iterable[Edge]) -> View:
-    """The View without the edges of the groups, with the nodes that stand for them at both ends."""
     edges = {(edge.tail, edge.head): edge for edge in view.edges}
     order = [(2 * node.id, node) for node in view.nodes]
     for group in groups:

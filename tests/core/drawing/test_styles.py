@@ -105,8 +105,8 @@ def test_problems_are_told_at_once_each_once() -> None:
         "style_node for 'x\\n1×8×16×16' gave fillcolor='orang': write #rrggbb or the name of a colour; "
         "did you mean orange?",
         "style_node for 'x\\n1×8×16×16' gave the attribute 'penwidt', did you mean penwidth?",
-        "style_node for 'x\\n1×8×16×16' gave the attribute 'image', the known ones are label, fillcolor, fontcolor, color, "
-        "penwidth, style",
+        "style_node for 'x\\n1×8×16×16' gave the attribute 'image', the known ones are label, fillcolor, fontcolor, "
+        "color, penwidth, style",
         "style_node for 'x\\n1×8×16×16' gave penwidth=99: a width in points is expected, at most 6",
     ]
 

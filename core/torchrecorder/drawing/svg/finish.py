@@ -46,8 +46,6 @@ _INK = {False: ("#1f2328", "#ffffff"), True: ("#e6edf3", "#16181d")}
 
 @dataclass(frozen=True, slots=True)
 class FinishedSvg:
-    """The SVG of a picture and its natural size in CSS pixels."""
-
     svg: str
     width: float
     height: float
@@ -164,7 +162,6 @@ def _edge_labels(words: Sequence[Word]) -> Iterator[str]:
 
 
 def _nodes(layout: Layout, titles: Sequence[Title], look: Theme) -> Iterator[str]:
-    """The nodes, and before the first of a box its title: the Tab key and screen readers visit links in this order."""
     opening: dict[int, list[Title]] = {}
     for title in titles:
         opening.setdefault(title.before, []).append(title)
@@ -216,7 +213,6 @@ def _outline(figure: Figure, radius: float, paint: str) -> str:
 
 
 def _stack(figure: Figure, radius: float, colour: str = "") -> str:
-    """What is seen of two sheets under a repeated box or node."""
     if "repeat" not in figure.flags:
         return ""
     stroke = f' stroke="{colour}"' if colour else ""
@@ -234,7 +230,6 @@ def _text(text: str) -> str:
 
 
 def _n(value: float) -> str:
-    """The number with one decimal at most: `12.3`, `4`, `.5`."""
     return _tenths(round(value * 10))
 
 
@@ -244,7 +239,6 @@ def _tenths(tenths: int) -> str:
 
 
 def _curve(points: Curve) -> str:
-    """The path data of a curve or of a line, in steps."""
     (x, y), *others = [(round(px * 10), round(py * 10)) for px, py in points]
     start = f"M{_tenths(x)} {_tenths(y)}"
     steps: list[str] = []

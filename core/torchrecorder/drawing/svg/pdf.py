@@ -33,11 +33,6 @@ _RUNS = re.compile(f"[{''.join(_SYMBOL)}]+|[^{''.join(_SYMBOL)}]+")
 
 
 def to_pdf(svg: str) -> bytes:
-    """The PDF of a picture.
-
-    Args:
-        svg: What `fixed` gave: a picture with colours of its own.
-    """
     root = ElementTree.fromstring(svg)
     wide, high = (float(size) for size in root.get("viewBox", "").split()[2:])
     unit = max(wide, high, _MAX_SIDE) / _MAX_SIDE
@@ -61,7 +56,6 @@ class _Style:
     text_anchor: str = "start"
 
     def within(self, attributes: Mapping[str, str]) -> _Style:
-        """The style of an element in this one."""
         found: dict[str, str | float] = {}
         for name in _NAMES & attributes.keys():
             text = attributes[name]
@@ -81,7 +75,6 @@ class _Painter:
         self.alphas: dict[tuple[float, float], str] = {}
 
     def paint(self, root: ElementTree.Element, style: _Style) -> Iterator[str]:
-        """The operators of the shapes and words in an element."""
         pending = [(root, style)]
         while pending:
             element, around = pending.pop()
@@ -178,7 +171,6 @@ def _file(wide: float, high: float, unit: float, content: str, alphas: Mapping[t
 
 
 def outline(data: str) -> str:
-    """The path of an SVG: `M` in absolute, `l h v c q` in relative numbers, `z`."""
     found: list[str] = []
     letter, numbers = "", [0.0][:0]
     x = y = 0.0
@@ -197,7 +189,6 @@ def outline(data: str) -> str:
 
 
 def _step(letter: str, n: list[float], x: float, y: float) -> tuple[str, float, float]:
-    """One step from a point: its operator, and the point it leads to."""
     if letter == "M":
         return f"{_point(n[0], n[1])} m", n[0], n[1]
     if letter == "c":
@@ -214,7 +205,6 @@ def _step(letter: str, n: list[float], x: float, y: float) -> tuple[str, float, 
 
 
 def rectangle(x: float, y: float, wide: float, high: float, rx: float, ry: float | None = None) -> str:
-    """A rectangle with round corners; if they meet, an ellipse."""
     if not rx:
         return f"{_point(x, y)} {_point(wide, high)} re"
     ry = rx if ry is None else ry
@@ -233,7 +223,6 @@ def rectangle(x: float, y: float, wide: float, high: float, rx: float, ry: float
 
 
 def circle(cx: float, cy: float, radius: float) -> str:
-    """A circle."""
     return rectangle(cx - radius, cy - radius, 2 * radius, 2 * radius, radius)
 
 
@@ -247,14 +236,7 @@ _MAX_PIXELS = 100_000_000
 
 
 def to_png(svg: str) -> bytes:
-    """The PNG of a picture, at `DPI` dots per inch.
-
-    Args:
-        svg: What `fixed` gave.
-
-    Raises:
-        OptionError: pypdfium2 is not installed.
-    """
+    """The PNG of a finished picture, at `DPI` dots per inch."""
     try:
         import pypdfium2  # pyright: ignore[reportMissingImports]
     except ImportError as error:

@@ -49,8 +49,6 @@ def variable(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """How a node is painted."""
-
     fill: str
     opacity: str
     stroke: str
@@ -60,8 +58,6 @@ class Paint:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """A look."""
-
     paint: Callable[[str, bool], Paint]
     """The paint of a node by its kind, and whether it is a layer."""
     round_node: float
@@ -99,11 +95,6 @@ def node_paint(style: NodeStyle, outline: str, ink: str) -> tuple[str, str]:
     """The attributes of an outline, and those of the words in it, as a styler changed them.
 
     A node that is filled with a colour has words that are seen on it, since the page's may not be.
-
-    Args:
-        style: What the styler gave.
-        outline: The attributes that the theme gives the outline.
-        ink: Those that it gives the words.
     """
     if style.fill:
         outline = re.sub(r' fill="[^"]*"( fill-opacity="[^"]*")?', f' fill="{style.fill}"', outline)
@@ -120,14 +111,12 @@ def node_paint(style: NodeStyle, outline: str, ink: str) -> tuple[str, str]:
 
 
 def box_paint(style: NodeStyle) -> str:
-    """The attributes of the outline of a box."""
     fill = f' fill="{style.fill}" fill-opacity="{_BOX_OPACITY}"' if style.fill else ""
     line = f' stroke="{style.line}" stroke-opacity="1"' if style.line else ""
     return fill + line + line_paint(style)
 
 
 def line_paint(style: NodeStyle | EdgeStyle) -> str:
-    """Width and dashes of a line."""
     width = f' stroke-width="{style.pen:g}"' if style.pen else ""
     return width + (f' stroke-dasharray="{_DASHES[style.stroke]}"' if style.stroke in _DASHES else "")
 
