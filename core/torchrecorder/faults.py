@@ -1,4 +1,4 @@
-"""Whose fault it is that nothing can be recorded: that of the torch of this Python, or our own."""
+"""Why nothing can be recorded: the torch of this Python, or a bug of torchrecorder."""
 
 from __future__ import annotations
 

@@ -48,9 +48,6 @@ class Pass:
 
         Calls beyond those of the summary have no label and are not recorded. Calls that a postprocessor makes are none
         of this pass.
-
-        Raises:
-            ValueError: There are fewer postprocessors than recorded layers.
         """
         labels = self._targets.get(module)
         if labels is None or self._busy:

@@ -241,9 +241,6 @@ def check_static_flow(net: nn.Module, names: list[str], constants: Mapping[str, 
 
     A forward with `*args` or `**kwargs` cannot be traced as such, since their number is unknown. It is traced
     with as many as the example input has.
-
-    Raises:
-        RuntimeError: It cannot be traced.
     """
     try:
         Tracer().trace(net)

@@ -39,13 +39,7 @@ class LayerTable(Protocol):
 
 
 def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[LayerTable, CallLog[ModuleCall]]:
-    """The summary that torchinfo makes of the network with one forward pass of the example input, and the calls in it.
-
-    Raises:
-        ImportError: torchinfo or numpy is not installed.
-        ValueError: There is neither `input_data` nor `input_size`.
-        RuntimeError: The forward pass failed (from torchinfo).
-    """
+    """The summary that torchinfo makes with one forward pass of the example input, and the calls in it."""
     if not {"input_size", "input_data"} & options.keys():
         raise ValueError("You must provide `input_data` or `input_size`")
     torchinfo = import_torchinfo()
@@ -60,11 +54,7 @@ def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[LayerTable, 
 
 
 def import_torchinfo() -> Any:
-    """The module `torchinfo.torchinfo`.
-
-    Raises:
-        ImportError: It or numpy is not installed.
-    """
+    """The module `torchinfo.torchinfo`."""
     try:
         return import_module("torchinfo.torchinfo")
     except ModuleNotFoundError as error:
@@ -90,11 +80,7 @@ def constants_of(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def get_layer_info_depth_idx(layer_info: TorchinfoRow) -> DepthIdx:
-    """The label of a row of torchinfo's table.
-
-    Raises:
-        ValueError: torchinfo has not counted it.
-    """
+    """The label of a row of torchinfo's table."""
     depth, index = layer_info.depth, layer_info.depth_index
     if index is None:
         raise ValueError(f"Unexpected `None` depth_index for {layer_info}")

@@ -21,15 +21,7 @@ class LayeredCache:
         copies: Store | None = None,
         machine: Store | None = None,
     ) -> None:
-        """Put caches over one another.
-
-        Args:
-            first: Where things are put.
-            others: Where they are looked for too.
-            remote: Asked last, and given what is new.
-            copies: Keeps what came from the remote one, which stays as little trusted as it was.
-            machine: The cache of this machine, which remembers what entries say; the first, if it is not given.
-        """
+        """`copies` keeps what came from the remote cache, as little trusted as there; `machine` indexes what entries say."""
         self._first = first
         self._all = [first, *others]
         self._remote = remote

@@ -1,7 +1,7 @@
 """A cache that a team shares behind a URL. It saves time, is never needed, and is never trusted.
 
-Another process speaks to it (`remote_process`). The first thing that goes wrong ends that for the whole build,
-because a network that is slow once is slow a thousand times; a build then does what it would do without.
+A process of its own connects to it (`remote_process`). After the first error or time-out the build no longer uses it,
+because a network that is slow for one file is slow for a thousand; the build goes on as if none were configured.
 """
 
 from __future__ import annotations

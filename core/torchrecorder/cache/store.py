@@ -112,7 +112,7 @@ class Store:
             raise
 
     def _make_folder(self) -> None:
-        """The folder, with what keeps people, git and backup programs from taking it for the user's own work."""
+        """Make the folder, with the files by which git and backup programs ignore it, and a README."""
         if (self.folder / "README").exists():  # it is written last
             return
         self.folder.mkdir(parents=True, exist_ok=True)

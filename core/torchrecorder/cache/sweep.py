@@ -1,4 +1,4 @@
-"""Removes from a cache folder what is damaged, forgotten by others, or led to by nothing."""
+"""Removes damaged, old and unreferenced files from a cache folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Swept:
 
 
 def sweep(folder: Path, *, days: float | None = None, now: float | None = None) -> Swept:
-    """Remove entries that lead nowhere, objects that nothing leads to, and files that a killed build left."""
+    """Remove entries whose objects are missing or that are older than `days`, and objects that no entry names."""
     sweeper = _Sweeper(folder, time.time() if now is None else now, days)
     needed = {digest for kind in POINTERS for digest in sweeper.entries(kind)}
     sweeper.objects(needed)

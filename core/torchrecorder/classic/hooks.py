@@ -104,18 +104,12 @@ def _in_place_of(value: Any, pairs: _Pairs) -> Any:
     return map_tensors(value, lambda tensor: pairs[id(tensor)][1])
 
 
-def _scope(rec: ClassicRecording, node: LayerNode) -> LayerNode | None:
-    """The layer that operations before a call of `node.fn` belong to: its parent, or a second one that calls it."""
-    parent = rec.nodes.get(node.parent)
-    caller = rec.calls.current
+def _taken(inputs: Any, rec: ClassicRecording, node: LayerNode) -> _Pairs:
+    parent, caller = rec.nodes.get(node.parent), rec.calls.current
     is_elsewhere = caller is not None and caller.module is not node.parent
     if caller is not None and is_elsewhere and any(child is node.fn for child in caller.module.children()):
-        parent = rec.nodes[caller.module]
-    return parent if isinstance(parent, LayerNode) else None
-
-
-def _taken(inputs: Any, rec: ClassicRecording, node: LayerNode) -> _Pairs:
-    scope = _scope(rec, node)
+        parent = rec.nodes[caller.module]  # a second layer has it as a child, and calls it
+    scope = parent if isinstance(parent, LayerNode) else None
     taken: _Pairs = {}
     for tensor in _tensors(inputs):
         if id(tensor) not in taken:

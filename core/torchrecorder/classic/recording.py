@@ -213,11 +213,7 @@ class ClassicRecording:
             self._tensors.see(dummy)
 
     def add_edge(self, _from: Any, _to: Any) -> None:
-        """Construct an edge between two `fn`s.
-
-        Raises:
-            NothingToConnect: One of them is None (an AssertionError).
-        """
+        """Construct an edge between two `fn`s."""
         if _from is None or _to is None:
             raise NothingToConnect(tail=type(_from).__name__, head=type(_to).__name__)
         self.edges.add((_from, _to))

@@ -23,11 +23,7 @@ from torchrecorder.running.facts import describe_modules, describe_tensor, tied,
 
 
 def to_graph(rec: ClassicRecording) -> Graph:
-    """The Graph of a recording.
-
-    Raises:
-        NotRecorded: No module was recorded.
-    """
+    """The Graph of a recording."""
     root = next((node.fn for node in rec.nodes.values() if isinstance(node, LayerNode) and node.depth == 0), None)
     if root is None:
         raise NotRecorded(what="Module")
@@ -97,7 +93,8 @@ class _GraphMaker:
             self.value_of[id(node)] = self._value("const", node, name=node.name)
 
     def _row(self, node: BaseNode, call: int, kind: OpKind = "op") -> _OpRow:
-        name = type(self.calls[call].module).__name__ if kind == "pass" else _kind_name(node.fn)
+        named = self.calls[call].module if kind == "pass" else node.fn
+        name = named.name if isinstance(named, Step) else type(named).__name__
         read = [self.value_of.get(id(source), -1) for source in self.connections.sources[id(node)]]
         row = _OpRow(len(self.rows), name, call, kind, [value for value in dict.fromkeys(read) if value >= 0])
         self.rows.append(row)
@@ -148,10 +145,6 @@ def _names(named: Iterable[tuple[str, Any]]) -> dict[int, str]:
     for name, thing in named:
         found.setdefault(id(thing), name)
     return found
-
-
-def _kind_name(fn: Any) -> str:
-    return fn.name if isinstance(fn, Step) else type(fn).__name__
 
 
 class _Connections:

@@ -189,7 +189,7 @@ def _drawing(views: Sequence[_JobView], dot: str, layouts: Sequence[str | Engine
     memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
     try:
         picture = finish(layout, uid=_uid(job), title=title, desc=description, theme=options.theme)
-    except EngineError as error:  # an engine that wrote something else harms its own picture only
+    except EngineError as error:  # output that is not Graphviz's concerns this picture only
         return error
     return Drawing(
         svg=picture.svg,

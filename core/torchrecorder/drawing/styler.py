@@ -89,12 +89,7 @@ def _shape(view: View, values: tuple[int, ...]) -> tuple[int | str, ...]:
 
 
 class StylerRaised(Exception):
-    """A styler raised an exception, or is not a styler.
-
-    Attributes:
-        reason: What happened, in a sentence.
-        trace: The traceback of the user's code; empty if that code did not raise.
-    """
+    """A styler raised an exception, or is not a styler."""
 
     def __init__(self, reason: str, trace: str = "") -> None:
         super().__init__(reason)
@@ -107,15 +102,7 @@ class StylerRaised(Exception):
 
 
 def run_styler(styler: object, given: StylerInput) -> dict[str, list[object]]:
-    """What the styler answers for each node, box and edge, unchecked.
-
-    Args:
-        styler: An object with `style_node` or `style_edge`; a class is called without arguments first.
-        given: What it is asked about.
-
-    Raises:
-        StylerRaised: It raised, or has neither of the methods.
-    """
+    """What the styler answers for each node, box and edge, unchecked."""
     styler = _guarded("creating it", styler) if isinstance(styler, type) else styler
     of_node, of_edge = (getattr(styler, name, None) for name in ("style_node", "style_edge"))
     if not callable(of_node) and not callable(of_edge):

@@ -1,7 +1,7 @@
 """What a user's styler answers for a picture, asked in a process of its own.
 
 A styler often lives beside the model, so importing it imports torch, which a documentation build must not; and a styler
-that hangs or prints must not harm the build either. The answer is plain data and is checked on this side.
+that hangs or prints must not stop or disturb the build either. The answer is plain data and is checked on this side.
 """
 
 from __future__ import annotations

@@ -34,12 +34,7 @@ class Records(Protocol):
 
 
 class Subrecorder:
-    """Records one module.
-
-    Attributes:
-        index: The slot of the recorder's data that it fills: its place among the subrecorders.
-        samples: How many times it has recorded.
-    """
+    """Records one module."""
 
     def __init__(self, index: int, recorder: Records) -> None:
         self.index = index

@@ -210,11 +210,7 @@ class ComputationGraph:
         return node.depth <= self.depth and self.is_node_visible(node)
 
     def is_node_visible(self, compute_node: COMPUTATION_NODES) -> bool:
-        """Whether a node is drawn as a node of its own, if it is not too deep to be drawn at all.
-
-        Raises:
-            AssertionError: It is not one of the three kinds of nodes.
-        """
+        """Whether a node is drawn as a node of its own, if it is not too deep to be drawn at all."""
         assert_input_type("is_node_visible", (TensorNode, ModuleNode, FunctionNode), compute_node)
         if compute_node.name == "empty-pass":
             return False
@@ -271,11 +267,7 @@ class ComputationGraph:
         return node2color[type(node)]
 
     def check_node(self, node: COMPUTATION_NODES) -> None:
-        """Check what the drawing relies on.
-
-        Raises:
-            AssertionError: A tensor has more than one parent, or a drawn node is drawn again.
-        """
+        """Check what the drawing relies on."""
         if id(node) in self.node_set:
             raise AssertionError(f"node {node} is drawn already")
         if isinstance(node, TensorNode) and len(node.parents) > 1:

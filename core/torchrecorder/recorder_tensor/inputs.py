@@ -38,15 +38,7 @@ def validate_user_params(
     device: torch.device | str | None,
     dtypes: list[torch.dtype] | None,
 ) -> None:
-    """Check what `draw_graph` is called with.
-
-    Raises:
-        ValueError: `depth` is negative, or neither a whole number nor infinite.
-        RuntimeError: Both or none of `input_data` and `input_size` are given.
-
-    Warns:
-        UserWarning: The model is compiled, or `dtypes` asks for half precision where that is none.
-    """
+    """Check what `draw_graph` is called with."""
     if depth < 0:
         raise ValueError(f"depth must be a non-negative number, depth={depth}")
     if depth != math.inf and depth % 1 != 0:
@@ -125,12 +117,7 @@ def get_input_tensor(
 
 
 def get_correct_input_sizes(input_size: INPUT_SIZE_TYPE) -> CORRECTED_INPUT_SIZE_TYPE:
-    """The list of shapes that is meant by one shape or by several.
-
-    Raises:
-        TypeError: It is not a list or tuple.
-        ValueError: It is empty, or a size is not positive.
-    """
+    """The list of shapes that is meant by one shape or by several."""
     if not isinstance(input_size, (list, tuple)):
         raise TypeError(
             "Input_size is not a recognized type. Please ensure input_size is valid.\n"

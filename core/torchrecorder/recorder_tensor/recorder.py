@@ -197,9 +197,6 @@ def pop_after_forward(r_in: RecorderTensor, recorded_output: OrderedSet[Recorder
 
     If the module returned the tensor (it worked in place), the last node is the output's, and the one below it goes.
     Otherwise the last goes.
-
-    Raises:
-        AssertionError: The tensor is an output, but its last two nodes are not of one tensor.
     """
     nodes = r_in.tensor_nodes
     # Not `in`: of a list, it would compare the numbers of tensors.

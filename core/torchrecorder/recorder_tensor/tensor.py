@@ -58,11 +58,7 @@ class RecorderTensor(Tensor, metaclass=_EqualToTensor):
     tensor_nodes: list[TensorNode]
 
     def __new__(cls: Any, x: Any, tensor_nodes: Any = _MISSING, *args: Any, **kwargs: Any) -> Any:
-        """A tensor of this class on the memory of `x`.
-
-        Raises:
-            TypeError: No nodes are given, or arguments that a tensor does not take.
-        """
+        """A tensor of this class on the memory of `x`."""
         named = kwargs.pop("tensor_node", _MISSING)
         if tensor_nodes is _MISSING and named is _MISSING:
             raise TypeError("RecorderTensor.__new__() missing 1 required positional argument: 'tensor_nodes'")
@@ -192,15 +188,6 @@ def attach_node(
 
     Under a ModuleNode the tensor, an input, gets one node more. Under a FunctionNode the tensor is an output: the new
     node is its first or, if the function worked in place, replaces its last.
-
-    Args:
-        kwargs: Arguments of `TensorNode`; `is_aux`, `parents`, `depth` and `context` must be there. The list
-            `kwargs["context"]` gets the new node, as does `kwargs` itself a `main_node`.
-        tensor_to_node: For auxiliary nodes, the node that each tensor's stands for.
-
-    Raises:
-        KeyError: (the function) An argument that must be there is not.
-        AssertionError: (the function) The parent is neither of the two, or a tensor that enters a module has no nodes.
     """
 
     def _func(recorded_tensor: RecorderTensor) -> None:

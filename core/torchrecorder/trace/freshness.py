@@ -75,12 +75,7 @@ class Freshness:
         self._versions: dict[tuple[str, str], str] = {}
 
     def of(self, manifest: Manifest, *, is_local: bool = True) -> Finding:
-        """The finding for a manifest.
-
-        Args:
-            manifest: What a recording depended on.
-            is_local: Whether it was recorded on this machine; elsewhere, files outside the project may be absent.
-        """
+        """Files outside the project may be absent if the recording is from another machine (not `is_local`)."""
         modules = self._modules_of(manifest)
         if modules is None:
             return Finding(Verdict.MISSING, ("its table of modules is missing or damaged",))

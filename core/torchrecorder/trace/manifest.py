@@ -92,7 +92,7 @@ class Manifest:
     graph: str
     """Hash of the Graph's JSON."""
     request: Mapping[str, Any] = field(default_factory=dict)
-    """What was asked, for people and for `check`."""
+    """The request, for readers and for `check`."""
     modules: str = ""
     """Hash of the table of modules."""
     ran: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -58,17 +58,20 @@ class Trace:
         for path in files.written:
             if files.read.get(path) is not None:
                 untracked.add(f"reads and writes {PurePath(path).name}")
+        first, later = _by_file(self._executed.at_import), _by_file(self._executed.after_import)
+        ran = {file: (sorted(first.get(file, ())), sorted(later.get(file, ()))) for file in sorted({*first, *later})}
+        distributions = {name for top in ("torch", *installed) for name in distribution_names().get(top, ())}
         return TraceResult(
             modules,
             dict(sorted(files.sources.items())),
-            self._executed_by_file() if self._saw_all else None,
+            ran if self._saw_all else None,
             {path: files.read[path] for path in sorted(read)},
             {path: kind_of(path) for path in sorted(looked_for)},
             tuple(sorted(files.listed)),
             tuple(sorted(self._environment.names)),
             tuple(sorted(name for name in self._imports.missing if name not in sys.modules)),
             tuple(sorted(untracked)),
-            _versions({"torch", *installed}),
+            {name: importlib.metadata.version(name) for name in sorted(distributions)},
         )
 
     def _modules(self) -> tuple[dict[str, str], set[str]]:
@@ -83,10 +86,6 @@ class Trace:
             elif is_user_code(file := os.path.abspath(file)):
                 modules[name] = file
         return modules, installed
-
-    def _executed_by_file(self) -> dict[str, tuple[list[str], list[str]]]:
-        first, later = _by_file(self._executed.at_import), _by_file(self._executed.after_import)
-        return {file: (sorted(first.get(file, ())), sorted(later.get(file, ()))) for file in sorted({*first, *later})}
 
 
 class _Environment:
@@ -142,11 +141,6 @@ def _by_file(codes: Iterable[CodeType]) -> dict[str, set[str]]:
 def distribution_names() -> dict[str, list[str]]:
     """The distributions by the top-level packages they bring; slow, so the worker asks once before it forks."""
     return {top: sorted(set(names)) for top, names in importlib.metadata.packages_distributions().items()}
-
-
-def _versions(tops: Iterable[str]) -> dict[str, str]:
-    names = {name for top in tops for name in distribution_names().get(top, ())}
-    return {name: importlib.metadata.version(name) for name in sorted(names)}
 
 
 _Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]

@@ -61,7 +61,14 @@ class Reads:
                 self.contracted[op.id] = True
                 for value in op.outputs:
                     self.origin[value] = self.origin[source]
-        self._drawn_for = self._drawn()
+        self._drawn_for = [*range(len(self.graph.ops))]
+        """For each op the one that is drawn for it, which is the same op in the first call of the run."""
+        for call, head in plan.run_head.items():
+            shift = plan.tree.first_op[call] - plan.tree.first_op[head]
+            for again in plan.tree.ops_of(call):
+                self._drawn_for[again] = again - shift
+        for again, drawn in enumerate(self._drawn_for):  # a run in a run
+            self._drawn_for[again] = self._drawn_for[drawn]
 
     def __iter__(self) -> Iterator[Read]:
         for op in self.graph.ops:
@@ -90,18 +97,6 @@ class Reads:
             is_constant = all(value.kind in ("const", "buffer") or value.producer in found for value in inputs)
             if is_constant and not op.name.startswith(RANDOM):
                 found.add(op.id)
-        return found
-
-    def _drawn(self) -> list[int]:
-        """For each op the one that is drawn for it, which is the same op in the first call of the run."""
-        tree = self.plan.tree
-        found = [*range(len(self.graph.ops))]
-        for call, head in self.plan.run_head.items():
-            shift = tree.first_op[call] - tree.first_op[head]
-            for op in tree.ops_of(call):
-                found[op] = op - shift
-        for op, drawn in enumerate(found):  # a run in a run
-            found[op] = found[drawn] if drawn != op else op
         return found
 
     def _node_of(self, op: int) -> int:

@@ -52,19 +52,7 @@ class FinishedSvg:
 
 
 def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> FinishedSvg:
-    """The picture, ready to stand inline in a page.
-
-    Args:
-        layout: What the engine wrote.
-        uid: Begins the two ids in the picture; must be unique in the page.
-        title: Names the picture for those who do not see it.
-        desc: Describes it.
-        theme: The look.
-
-    Raises:
-        EngineError: `layout` cannot be read.
-        ValueError: `uid` is not a valid id.
-    """
+    """The picture, ready to stand inline in a page."""
     if not _UID.fullmatch(uid):
         raise ValueError(f"{uid!r} is not a valid id")
     placed = read_layout(layout)
@@ -93,10 +81,6 @@ def fixed(svg: str, *, dark: bool = False) -> str:
 
     It paints its own background, white or near-black: a picture in `<img>` does not learn the colour of the page, and
     dark text on a dark page cannot be read. It has its natural size in pixels.
-
-    Args:
-        svg: What `finish` gave.
-        dark: Whether it is for a dark page.
     """
     svg = link(svg, {})
     ink, paper = _INK[dark]

@@ -85,11 +85,7 @@ class Layout:
 
 
 def read_layout(text: str) -> Layout:
-    """What the engine laid out.
-
-    Raises:
-        EngineError: The text is not a layout that Graphviz wrote.
-    """
+    """What the engine laid out."""
     try:
         return _LayoutReader(json.loads(text)).layout
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
