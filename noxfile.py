@@ -12,7 +12,7 @@ import nox
 
 nox.needs_version = ">=2025.2.9"  # the first that reads dependency groups
 nox.options.default_venv_backend = "virtualenv"
-nox.options.sessions = ["tests", "lint", "types", "contracts"]
+nox.options.sessions = ["contracts", "lint", "types", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 
 ROOT = Path(__file__).parent
@@ -28,6 +28,9 @@ ORIGINALS = {
     "scio": ["scio-pypi==1.1.0", "lazy-loader"],
 }
 """The releases that our recorders are ports of. scio needs Python 3.12."""
+
+MARKS = ("soak", "browser", "transformers", "parity")
+"""The marks of tests that the session `tests` leaves out; `pyproject.toml` says what they are."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """What builds documentation, with torch or without."""
@@ -70,16 +73,16 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests, on up to four cores at once; arguments go to pytest."""
+    """Run the tests but for those behind a mark, on up to four cores at once; arguments go to pytest."""
     install(session, *group("test"))
-    session.run("pytest", *PARALLEL, *session.posargs)
+    session.run("pytest", *PARALLEL, "-m", f"not ({' or '.join(MARKS)})", *session.posargs)
 
 
 @nox.session
-def browser(session: nox.Session) -> None:
-    """Run the tests that look at pages in a real browser, with all themes; arguments go to pytest."""
-    install(session, *group("browser"))
-    session.run("pytest", "tests/browser", *PARALLEL, *session.posargs)
+def marked(session: nox.Session) -> None:
+    """Run the tests behind marks, which take long or need more; arguments go to pytest, `-- -m soak` chooses one."""
+    install(session, *group("marked"))
+    session.run("pytest", *PARALLEL, "-m", " or ".join(MARKS), *session.posargs)
 
 
 @nox.session
@@ -88,7 +91,7 @@ def corpus(session: nox.Session) -> None:
 
     `-- bench` measures them instead.
     """
-    install(session, *group("test"))
+    install(session, *group("test"), "transformers")
     session.install(
         "aiohttp", "joblib", "pandas", "pillow", "psutil", "requests", "scipy", "sentencepiece", "soundfile", "xxhash"
     )
@@ -104,12 +107,12 @@ def corpus(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure; `-- record` the recorder, in ratios to the plain forward of the same run, `-- cache` the cache,
-    `-- seeds` the four ports.
+    `-- seeds` the four ports, `-- house` how simple the source is.
     """
     if "seeds" in session.posargs:
         session.notify("bench_seeds", posargs=[])
         return
-    install(session, *group("test"))
+    install(session, *group("test"), "transformers")
     session.install("--no-deps", "torchvision==0.28.0", "pillow")
     for name in session.posargs or ["record"]:
         session.run("python", f"bench/{name}.py")

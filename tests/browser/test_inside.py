@@ -9,6 +9,8 @@ import pytest
 from tests.browser.conftest import Open
 from tests.browser.sites import THEMES
 
+pytestmark = pytest.mark.browser
+
 
 def seen(page: Any, figure: str) -> list[str]:
     """The titles of the pictures of a figure that are seen."""

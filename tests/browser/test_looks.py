@@ -11,6 +11,8 @@ import pytest
 from tests.browser.conftest import Open
 from tests.browser.sites import ALWAYS_LIGHT, GALLERY, THEMES
 
+pytestmark = pytest.mark.browser
+
 LOOK = Path(__file__).with_name("looking.js").read_text(encoding="utf-8")
 SCHEMES = [(theme, dark) for theme in THEMES for dark in (False, True) if not (dark and theme in ALWAYS_LIGHT)]
 IDS = [f"{theme}-{'dark' if dark else 'light'}" for theme, dark in SCHEMES]

@@ -10,6 +10,8 @@ from tests.browser.conftest import Open
 from tests.browser.sites import GALLERY, MANY, SITE_URL, THEMES
 from tests.browser.test_inside import seen
 
+pytestmark = pytest.mark.browser
+
 SHIFTS = """
 window.shifts = [];
 new PerformanceObserver((list) => shifts.push(...list.getEntries().filter((it) => it.sources.some((moved) =>

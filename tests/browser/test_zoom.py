@@ -8,6 +8,8 @@ import pytest
 
 from tests.browser.conftest import Open
 
+pytestmark = pytest.mark.browser
+
 THEMES = ("furo", "material")
 PICTURE = "#fig-all .torchrecorder-picture"
 

@@ -24,6 +24,8 @@ from torchrecorder.faults import OLDEST_TORCH
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Worker
 
+pytestmark = pytest.mark.usefixtures("real_processes")
+
 ROOT = Path(__file__).parents[2]
 
 TORCHES = {
@@ -39,7 +41,7 @@ SAID: dict[str, tuple[type[TorchRecorderError], str]] = {
     "missing": (TorchMissing, r"No module named 'torch'\)\ninstall torch there, \S+ -m pip install torch \(a CPU"),
     "broken": (TorchBroken, r"\(OSError: libtorch_cpu.so: .*\)\n\S+ -m pip install --force-reinstall torch repairs"),
     "in parts": (TorchBroken, r"No module named 'parts_of_torch_that_are_not_there'\)\n\S+ -m pip install --force-re"),
-    "too old": (TorchTooOld, rf"has torch 1\.13\.1\+cu117, .*\n\S+ -m pip install 'torch>={OLDEST_TORCH}' brings"),
+    "too old": (TorchTooOld, rf"has torch 1\.13\.1\+cu117, .*\n\S+ -m pip install 'torch>={OLDEST_TORCH}' installs"),
     "other": (TorchBroken, r"torch\.py is not PyTorch, but has its name\)\n\S+ -m pip install --force-reinstall"),
 }
 

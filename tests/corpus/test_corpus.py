@@ -10,7 +10,7 @@ import torch
 from tests.core.recording.test_models import leaf_calls
 from tests.corpus import science, text, vision
 from tests.corpus.entry import Entry
-from tests.truth.other import other_inputs
+from tests.truth.other_inputs import other_inputs
 from tests.truth.replay import replay
 from torchrecorder.graph.codec import problems
 
@@ -20,7 +20,7 @@ ORDINARY = ("hf_bert", "hf_t5", "hf_vit", "hf_mae", "nn_mha", "nn_transformer")
 """What runs with the other tests; `nox -s corpus` sets the variable that adds the rest."""
 
 ENTRIES = [
-    entry
+    pytest.param(entry, marks=[pytest.mark.transformers] if entry.name.startswith("hf_") else [])
     for entry in (*text.ENTRIES, *vision.ENTRIES, *science.ENTRIES)
     if os.environ.get("TORCHRECORDER_CORPUS") or entry.name in ORDINARY
 ]

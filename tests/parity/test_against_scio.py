@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from tests.parity import originals
 from torchrecorder.activations import Recorder
 
+pytestmark = pytest.mark.parity
+
 original = originals.original("scio", "scio.recorder")
 
 

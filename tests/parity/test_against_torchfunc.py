@@ -13,6 +13,8 @@ from torch import nn
 from tests.parity import originals
 from torchrecorder.hooks import recorders, registrators
 
+pytestmark = pytest.mark.parity
+
 original = originals.original("torchfunc", "torchfunc.hooks")
 
 

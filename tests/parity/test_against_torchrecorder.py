@@ -15,6 +15,8 @@ from tests.parity.classic_nets import NETS
 from tests.parity.originals import folder_of
 from tests.parity.report import report
 
+pytestmark = pytest.mark.parity
+
 HERE = Path(__file__).parent
 ORIGINAL = folder_of("torchrecorder")
 

@@ -7,9 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.parity.originals import original
 from tests.parity.torchview_nets import sources
 from torchrecorder import recorder_tensor as ours
+
+pytestmark = pytest.mark.parity
 
 torchview = original("torchview", "torchview")
 GOLDEN = Path(__file__).parent / "golden_torchview"

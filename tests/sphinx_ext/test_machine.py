@@ -56,7 +56,7 @@ def test_a_cache_that_cannot_be_written(pages: Project) -> None:
     assert len(built.svgs("index.html")) == 2
 
 
-def test_the_old_distribution_is_told_of_where_something_is_made(pages: Project) -> None:
+def test_the_old_distribution_is_reported_where_something_is_made(pages: Project) -> None:
     facts = "Metadata-Version: 2.1\nName: torchrecorder\nVersion: 1.0.3\n"
     pages.write("old/torchrecorder-1.0.3.dist-info/METADATA", facts)
     built = pages.build("html", path="old")

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from tests.truth import argument_cases, cases, last_cases, module_cases, more_cases, odd_cases, operation_cases
+from tests.truth import (
+    argument_cases,
+    flow_cases,
+    layer_cases,
+    operation_cases,
+    scope_cases,
+    weight_cases,
+    write_cases,
+)
 
 CASES = [
-    *cases.CASES,
-    *more_cases.CASES,
+    *layer_cases.CASES,
+    *flow_cases.CASES,
     *argument_cases.CASES,
     *operation_cases.CASES,
-    *module_cases.CASES,
-    *odd_cases.CASES,
-    *last_cases.CASES,
+    *write_cases.CASES,
+    *weight_cases.CASES,
+    *scope_cases.CASES,
 ]

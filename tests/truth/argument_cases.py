@@ -1,4 +1,4 @@
-"""The truth about what goes in and comes out: tensors in objects, iterators, arguments of all kinds; see `case`."""
+"""The truth about what goes in and comes out: signatures, containers, objects, iterators; see `case`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,135 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from tests.truth.case import Cases
-from tests.truth.cases import OneLayer, numbers
+from tests.truth.layers import OneLayer, numbers
 
 CASES = Cases()
 case = CASES.case
 
+
+@case("in:a -> m:sub.fc -> sub/add -> out; in:b -> sub/add", a=numbers(2, 3), b=numbers(2, 3))
+class KeywordsOnly(nn.Module):
+    class Inner(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+
+        def forward(self, *, left: Tensor, right: Tensor) -> Any:
+            return self.fc(left) + right
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sub = self.Inner()
+
+    def forward(self, *, a: Tensor, b: Tensor) -> Any:
+        return self.sub(left=a, right=b)
+
+
+@case(
+    "in:xs.0 -> /cat; in:xs.1 -> /cat; /cat -> m:fc -> out",
+    lambda: [torch.randn(2, 2), torch.randn(2, 1)],
+)
+class ListInput(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, xs: list[Tensor]) -> Any:
+        return self.fc(torch.cat(xs, 1))
+
+
+@case("in:x -> m:enc.fc -> out:h; m:enc.fc -> enc/relu -> out:aux.r", numbers(2, 3))
+class DictOutput(nn.Module):
+    class Encoder(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 3)
+
+        def forward(self, x: Tensor) -> Any:
+            h = self.fc(x)
+            return {"h": h, "aux": {"r": F.relu(h), "k": 3}}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.enc = self.Encoder()
+
+    def forward(self, x: Tensor) -> Any:
+        return self.enc(x)
+
+
+@case("in:x -> m:fc -> /add -> /add#2 -> out; in:rest.0 -> /add; in:rest.1 -> /add#2", *[numbers(2, 3)] * 3)
+class StarArguments(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor, *rest: Tensor) -> Any:
+        x = self.fc(x)
+        for other in rest:
+            x = x + other
+        return x
+
+
+@case("in:x -> m:fc -> out", numbers(2, 3))
+class DefaultArguments(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None, scale: float = 1.0) -> Any:
+        x = self.fc(x)
+        return x if mask is None else x * mask
+
+
+class Pair(NamedTuple):
+    first: Tensor
+    second: Tensor | None
+
+
+@case("in:x -> m:fc -> out:first", numbers(2, 3))
+class NamedResult(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        return Pair(self.fc(x), None)
+
+
+@dataclass
+class Result:
+    logits: Tensor
+    states: tuple[Tensor, ...]
+    loss: Tensor | None = None
+
+
+@case("in:x -> m:fc -> out:logits; m:fc -> /tanh -> out:states.0; in:x -> out:states.1", numbers(2, 3))
+class DataclassResult(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        y = self.fc(x)
+        return Result(y, (torch.tanh(y), x))
+
+
+class Batch:
+    def __init__(self, x: Tensor) -> None:
+        self.x = x
+
+
+@case("in:batch.x -> m:fc -> out", lambda: Batch(torch.randn(2, 3)), needs_numbers=True)
+class CustomObject(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, batch: Batch) -> Any:
+        return self.fc(batch.x)
+
+
 SAME, BASE = torch.ones(2, 3), torch.ones(2, 3)
-
-
-# Tensors in objects
 
 
 class Box:
@@ -178,9 +298,6 @@ class ArgumentsShareMemory(nn.Module):
         return b * 2
 
 
-# Iterators
-
-
 @case("in:xs.0 -> m:fc -> /add -> out; in:xs.1 -> m:fc#2 -> /add", lambda: iter([torch.ones(2, 3), torch.ones(2, 3)]))
 class IteratorInput(OneLayer):
     def forward(self, xs: Iterator[Tensor]) -> Any:
@@ -218,9 +335,6 @@ class GeneratorInside(OneLayer):
         return list(self.steps(x))[-1]
 
 
-# Arguments
-
-
 @case("in:x -> m:fc -> /add -> out; in:y -> /add", numbers(2, 3), numbers(2, 3))
 class PositionalOnly(OneLayer):
     def forward(self, x: Tensor, /, y: Tensor) -> Any:
@@ -255,3 +369,14 @@ class ReturnsInputTwice(OneLayer):
 class ReturnType(OneLayer):
     def forward(self, x: Tensor) -> Any:
         return self.fc(x).max(1)
+
+
+@case("in:x -> m:rnn -> out", numbers(5, 2, 4))  # fmt: skip
+class OnlyResult(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = nn.LSTM(4, 4, 2, bidirectional=True)
+
+    def forward(self, x: Tensor) -> Any:
+        y, _ = self.rnn(x)
+        return y

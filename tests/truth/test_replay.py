@@ -13,7 +13,7 @@ from tests.core.recording.nets import Net
 from tests.truth import replay as replaying
 from tests.truth.all import CASES
 from tests.truth.case import Case
-from tests.truth.other import other_inputs
+from tests.truth.other_inputs import other_inputs
 from tests.truth.replay import replay
 from torchrecorder.recording.session import Session
 

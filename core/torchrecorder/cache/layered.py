@@ -21,7 +21,7 @@ class LayeredCache:
         copies: Store | None = None,
         machine: Store | None = None,
     ) -> None:
-        """`copies` keeps what came from the remote cache, as little trusted as there; `machine` indexes what entries say."""
+        """`copies` keeps what came from the remote cache, and is not trusted either; `machine` indexes entries."""
         self._first = first
         self._all = [first, *others]
         self._remote = remote

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tests.models.one_layer import net
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cli.projects import update
 from torchrecorder.errors import OutOfDate, TorchMissing
@@ -30,16 +31,6 @@ from torchrecorder.request import DiagramRequest, RecordingRequest, Settings, re
 from torchrecorder.worker.client import Worker
 from torchrecorder.worker.messages import Answer
 
-NET = """from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, WIDTH)
-
-    def forward(self, x):
-        return self.fc(x)
-"""
 WIDTHS = (4, 5)
 KEPT = read_request("soak_kept.Net", {"shape": "1,3"})
 """A model that nobody edits: its entry must never be lost."""
@@ -82,7 +73,7 @@ class Soak:
         answers: dict[int, Answer] = {}
         with Worker([str(root)]) as worker:
             for width in WIDTHS:
-                (root / f"soak{width}.py").write_text(NET.replace("WIDTH", str(width)))
+                (root / f"soak{width}.py").write_text(net(width))
                 answers[width] = worker.record(RecordingRequest(f"soak{width}.Net", "1,3"), timeout_s=60)
         for width, answer in answers.items():
             assert answer.error is None, answer.error
@@ -107,7 +98,7 @@ class Soak:
     def edit(self, name: str, width: int) -> None:
         """Change the code at one stroke."""
         new = self.root / f".{name}.new"
-        new.write_text(NET.replace("WIDTH", str(width)))
+        new.write_text(net(width))
         new.replace(self.root / f"{name}.py")
 
     def settings(self) -> Settings:

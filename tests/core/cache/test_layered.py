@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.models.one_layer import net
 from torchrecorder.cache.store import entry_text
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.drawing.svg import is_safe
@@ -21,17 +22,7 @@ from torchrecorder.request import RecordingRequest, Settings, read_request
 from torchrecorder.worker.client import Worker
 from torchrecorder.worker.messages import Answer
 
-NET = """from torch import nn
-from lay_pkg import spare
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, 4)
-
-    def forward(self, x):
-        return self.fc(x)
-"""
+NET = net(imports="from lay_pkg import spare")
 REQUEST = read_request("lay_pkg.net.Net", {"shape": "1,3"})
 
 

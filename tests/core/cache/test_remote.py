@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.models.one_layer import net
 from torchrecorder.cache.remote import Remote
 from torchrecorder.cache.store import Store, entry_text
 from torchrecorder.drawing.model import Drawing
@@ -29,16 +30,6 @@ from torchrecorder.worker.messages import Answer
 
 pytestmark = pytest.mark.skipif(find_spec("aiohttp") is None, reason="needs the extra remote")
 
-NET = """from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, 4)
-
-    def forward(self, x):
-        return self.fc(x)
-"""
 REQUEST = read_request("rem_net.Net", {"shape": "1,3"})
 KEY = "ab" + "0" * 62
 
@@ -50,7 +41,7 @@ class NoTorch(Worker):
 
 def project(root: Path) -> Path:
     root.mkdir()
-    (root / "rem_net.py").write_text(NET)
+    (root / "rem_net.py").write_text(net())
     return root
 
 
@@ -137,11 +128,11 @@ def test_update_brings_it_into_the_committed_cache(team: Path, here: Path) -> No
 
 
 def test_an_edit_is_recorded_and_shared(team: Path, here: Path) -> None:
-    (here / "rem_net.py").write_text(NET.replace("3, 4", "3, 5"))
+    (here / "rem_net.py").write_text(net(5))
     assert isinstance(build(here, str(team), on_stale="placeholder")[0].diagram, type(None))
     assert build(here, str(team), has_torch=True)[0].error is None
     there = project(here.parent / "there")
-    (there / "rem_net.py").write_text(NET.replace("3, 4", "3, 5"))
+    (there / "rem_net.py").write_text(net(5))
     outcome, _ = build(there, str(team))
     assert outcome.error is None
     assert outcome.diagram is not None
@@ -180,7 +171,7 @@ def test_http_that_is_only_read(team: Path, here: Path, serve: Serve) -> None:
     team.rename(team.parent / "cache")
     url = serve(partial(Files, directory=str(team.parent)))
     assert build(here, url)[0].error is None
-    (here / "rem_net.py").write_text(NET.replace("3, 4", "3, 5"))
+    (here / "rem_net.py").write_text(net(5))
     outcome, made = build(here, url, has_torch=True)
     assert outcome.error is None
     assert made.cache.problem == ""

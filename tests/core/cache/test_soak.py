@@ -16,6 +16,8 @@ import pytest
 from tests.core.cache.soaking import EDITED, KEPT, WIDTHS, Soak, fresh
 from torchrecorder.cache.store import Store
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Soak:

@@ -168,7 +168,7 @@ NAMES = st.sampled_from(["label", "fillcolor", "color", "fontcolor", "penwidth",
 ROWS = st.dictionaries(NAMES, VALUES, max_size=4) | VALUES
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(ROWS, min_size=12, max_size=12), st.lists(ROWS, min_size=13, max_size=13), ROWS)
 def test_any_answer_is_a_picture_or_problems(nodes: list[Any], edges: list[Any], box: Any) -> None:
     view = make_view(GRAPH)
@@ -179,7 +179,7 @@ def test_any_answer_is_a_picture_or_problems(nodes: list[Any], edges: list[Any],
     check(finish(laid_out(to_dot(view, styles=styles).source), uid="p1", title="t", desc="d").svg)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.recursive(VALUES, lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=5), x, max_size=3)))
 def test_any_data_in_place_of_an_answer_is_refused(data: Any) -> None:
     assert check_styles(data, asked())[1] == ["no answer"]

@@ -161,6 +161,7 @@ def test_a_tensor_in_an_object_is_an_input_and_stays(name: str, way: Any) -> Non
     assert seen == [{"real": "Tensor", "fake": "FakeTensor", "meta": "meta"}[way]]
 
 
+@pytest.mark.transformers
 @pytest.mark.parametrize("way", ["real", "fake"])
 def test_a_cache_is_not_filled(way: Any) -> None:
     transformers = pytest.importorskip("transformers")

@@ -295,6 +295,7 @@ SMALL = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 1, "num_atten
         ),
     ],
 )
+@pytest.mark.transformers
 @pytest.mark.filterwarnings("ignore")
 def test_a_transformers_model_needs_no_shape(name: str, config: dict[str, Any], said: str) -> None:
     transformers = pytest.importorskip("transformers")

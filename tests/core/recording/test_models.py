@@ -90,9 +90,13 @@ def _transformers() -> Any:
         return pytest.importorskip("transformers")
 
 
-MODELS: list[Callable[[], Made]] = [resnet, unet, encoder, transformer, recurrent, bert, llama]
+MODELS: list[Callable[[], Made]] = [resnet, unet, encoder, transformer, recurrent]
 
-every_model = pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
+every_model = pytest.mark.parametrize(
+    "make",
+    [*MODELS, *(pytest.param(make, marks=pytest.mark.transformers) for make in (bert, llama))],
+    ids=lambda make: make.__name__,
+)
 
 
 def leaf_calls(model: nn.Module, args: Any, kwargs: Any) -> list[str]:
@@ -129,6 +133,7 @@ def test_parameters_add_up(make: Callable[[], Made]) -> None:
     assert graph.modules[""].params.total >= sum(module.params.own for module in graph.modules.values())
 
 
+@pytest.mark.transformers
 @pytest.mark.parametrize("way", ["fake", "meta"])
 def test_the_operations_of_bert_are_counted_exactly(way: Any) -> None:
     transformers = _transformers()

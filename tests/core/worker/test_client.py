@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -17,68 +18,15 @@ from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Worker
 from torchrecorder.worker.messages import Answer
 
-NETS = """
-import os, signal, sys, threading, time
-import torch
-from torch import nn
+pytestmark = pytest.mark.usefixtures("real_processes")
 
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, 2)
-    def forward(self, x):
-        return self.fc(x).relu()
-
-class Exits(Net):
-    def forward(self, x): os._exit(3)
-
-class SysExits(Net):
-    def forward(self, x): sys.exit(4)
-
-class Interrupts(Net):
-    def forward(self, x): raise KeyboardInterrupt
-
-class Segfaults(Net):
-    def forward(self, x):
-        print("about to fall", flush=True)
-        os.kill(os.getpid(), signal.SIGSEGV)
-
-class Loops(Net):
-    def forward(self, x):
-        print("round and round", flush=True)
-        while True: pass
-
-class Prints(Net):
-    def forward(self, x):
-        print("{not json")
-        os.write(1, b"raw\\n")
-        os.system("echo shell")
-        return super().forward(x)
-
-class LeavesThread(Net):
-    def forward(self, x):
-        threading.Thread(target=time.sleep, args=(1000,)).start()
-        return super().forward(x)
-
-class Forks(Net):
-    def forward(self, x):
-        if os.fork() == 0: time.sleep(1000)
-        return super().forward(x)
-
-class Recurses(Net):
-    def forward(self, x): return self.forward(x)
-
-class ChangesFolder(Net):
-    def forward(self, x):
-        os.chdir("/"); sys.path.clear(); os.environ.clear()
-        return super().forward(x)
-"""
+MISBEHAVING = Path(__file__).parents[2] / "models" / "misbehaving.py"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("worker")
-    (folder / "wrk_nets.py").write_text(NETS)
+    shutil.copy(MISBEHAVING, folder / "wrk_nets.py")
     return folder
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,79 +21,15 @@ from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Worker
 from torchrecorder.worker.messages import Answer
 
-NETS = """
-import ctypes, os, re, subprocess, sys, threading, time
-import torch
-from torch import nn
+pytestmark = pytest.mark.usefixtures("real_processes")
 
-class Net(nn.Linear):
-    def __init__(self): super().__init__(3, 2)
-
-class Hoards(Net):
-    def forward(self, x): return super().forward(x) + len(bytearray(64 << 30))
-
-class HoardsTensor(Net):
-    def forward(self, x): return super().forward(x) + torch.empty(64 << 30, dtype=torch.uint8)[0]
-
-class Closes(Net):
-    def forward(self, x):
-        os.closerange(3, 1000)
-        return super().forward(x)
-
-class Native(Net):
-    def forward(self, x):
-        print("deep down", flush=True)
-        re.match(r"(a|a)*$", "a" * 60 + "b")
-
-class Unserialisable(Net):
-    def forward(self, x): return {"net": (lambda: 1), "x": super().forward(x), 3: object(), "s": "\\udcff"}
-
-class Unspeakable(Exception):
-    def __str__(self): raise RuntimeError("no words")
-
-class Unsaid(Net):
-    def forward(self, x): raise Unspeakable
-
-class Stops(Net):
-    def forward(self, x): raise SystemExit
-
-class Falls(Net):
-    def forward(self, x): ctypes.string_at(0)
-
-class Exits(Net):
-    def forward(self, x): os._exit(3)
-
-class Interrupts(Net):
-    def forward(self, x): raise KeyboardInterrupt
-
-class Loops(Net):
-    def forward(self, x):
-        while True: pass
-
-class Recurses(Net):
-    def forward(self, x): return self.forward(x)
-
-class Leaves(Net):
-    def forward(self, x):
-        threading.Thread(target=time.sleep, args=(1000,)).start()
-        if os.fork() == 0: time.sleep(1000)
-        subprocess.Popen(["sleep", "1000"])
-        os.chdir("/"); sys.path.clear(); os.environ.clear()
-        print("{not json"); os.write(1, b"raw\\n"); os.system("echo shell")
-        return super().forward(x)
-
-class LeavesAndLoops(Net):
-    def forward(self, x):
-        if os.fork() == 0: time.sleep(1000)
-        open(os.environ["LIM_COUNT"], "w").write("running")
-        while True: pass
-"""
+MISBEHAVING = Path(__file__).parents[2] / "models" / "misbehaving.py"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("limits")
-    (folder / "lim_nets.py").write_text(NETS)
+    shutil.copy(MISBEHAVING, folder / "lim_nets.py")
     package = folder / "lim_pkg"
     package.mkdir()
     (package / "__init__.py").write_text("from lim_pkg.nets import A, B, C\nIMPORTS = 'x'\n")

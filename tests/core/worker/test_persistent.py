@@ -12,6 +12,8 @@ from torchrecorder.errors import TorchMissing
 from torchrecorder.request import RecordingRequest, Settings
 from torchrecorder.worker.client import PersistentWorker
 
+pytestmark = pytest.mark.usefixtures("real_processes")
+
 REQUEST = RecordingRequest("torch.nn.Linear(3, 4)", "1,3")
 
 

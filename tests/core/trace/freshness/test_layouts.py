@@ -15,17 +15,9 @@ from typing import Any
 import pytest
 import torch
 
-NET = """from pathlib import Path
-from torch import nn
+from tests.models.one_layer import net
 
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, int((Path(__file__).parent / "width.txt").read_text()))
-
-    def forward(self, x):
-        return self.fc(x)
-"""
+NET = net("int((Path(__file__).parent / 'width.txt').read_text())", "from pathlib import Path")
 CORE = str(Path(__file__).parents[4] / "core")
 
 

@@ -11,25 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.models.one_layer import net
+
 Files = dict[str, str | bytes]
-
-NET = """import torch
-from torch import nn
-{imports}
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, {width})
-
-    def forward(self, x):
-        return self.fc(x)
-{more}
-"""
-
-
-def net(width: str = "4", imports: str = "", more: str = "") -> str:
-    return NET.format(width=width, imports=imports, more=more)
 
 
 def package(init: str = "", **files: str | bytes) -> Files:
@@ -116,7 +100,9 @@ CASES = {
     ),
     "CRLF checkout": Case(plain(net()), crlf, ""),
     "never-called method": Case(
-        plain(net(more="    def spare(self):\n        return 1\n")), replace("__init__.py", "return 1", "return 2"), ""
+        plain(net(more="    def spare(self):\n        return 1\n")),
+        replace("__init__.py", "return 1", "return 2"),
+        "",
     ),
     "other class in the file": Case(
         plain(net(more="\nclass Other(nn.Module):\n    def forward(self, x):\n        return x\n")),
@@ -134,7 +120,10 @@ CASES = {
         "pkg/__init__.py changed",
     ),
     "yaml read at construction": Case(
-        {**plain(net("int((HERE / 'net.yaml').read_text().split(':')[1])", HERE)), "src/pkg/net.yaml": "width: 4"},
+        {
+            **plain(net("int((HERE / 'net.yaml').read_text().split(':')[1])", HERE)),
+            "src/pkg/net.yaml": "width: 4",
+        },
         write(net_yaml="width: 6"),
         "pkg/net.yaml changed",
     ),

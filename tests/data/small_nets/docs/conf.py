@@ -1,0 +1,3 @@
+extensions = ["sphinx_torchrecorder"]
+torchrecorder_path = ["../src"]
+torchrecorder_cache = "../diagrams"
