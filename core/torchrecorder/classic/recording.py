@@ -207,6 +207,7 @@ class ClassicRecording:
         self.point(dummy, self.nodes[fn])
 
     def point(self, dummy: Any, node: BaseNode) -> None:
+        """Let `dummy` point to a node; see `add_dummy`."""
         self.nodes[dummy] = node
         self.fn_set.add(dummy)
         if isinstance(dummy, Tensor):

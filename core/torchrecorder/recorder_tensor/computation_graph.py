@@ -255,6 +255,7 @@ class ComputationGraph:
         target.node(name=f"{self.id_dict[node.node_id]}", label=label, fillcolor=color)
 
     def get_node_label(self, node: COMPUTATION_NODES) -> str:
+        """The HTML-like label of a node."""
         return html_label(node, self.show_shapes, self.html_config)
 
     def resize_graph(self, scale: float = 1.0, size_per_element: float = 0.3, min_size: float = 12) -> None:
@@ -264,6 +265,7 @@ class ComputationGraph:
 
     @staticmethod
     def get_node_color(node: COMPUTATION_NODES) -> str:
+        """The fill colour of a kind of node."""
         return node2color[type(node)]
 
     def check_node(self, node: COMPUTATION_NODES) -> None:

@@ -94,6 +94,7 @@ def process_input(
 
 
 def set_device(data: Any, device: torch.device | str) -> Any:
+    """The same nested values with their tensors on a device."""
     return traverse_data(data, lambda tensor: tensor.to(device, non_blocking=True), type)
 
 

@@ -164,14 +164,17 @@ def collect_tensor_node(
 
 
 def collect_tensor(recorded_data: RecorderTensor, collected: OrderedSet[RecorderTensor]) -> None:
+    """Add the tensor itself."""
     collected.add(recorded_data)
 
 
 def collect_shape(recorded_data: RecorderTensor, collected: list[tuple[int, ...]]) -> None:
+    """Append the shape of the tensor, the batch included."""
     collected.append(shape_of(recorded_data))
 
 
 def collect_tensor_node_id_dict(recorded_data: RecorderTensor, collected: dict[RecorderTensor, TensorNode]) -> None:
+    """Map the tensor to the node that its newest node stands for."""
     nodes = getattr(recorded_data, "tensor_nodes", None)
     if nodes:
         collected[recorded_data] = nodes[-1].main_node
