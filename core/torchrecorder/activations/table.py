@@ -80,7 +80,11 @@ def constants_of(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def get_layer_info_depth_idx(layer_info: TorchinfoRow) -> DepthIdx:
-    """The label of a row of torchinfo's table."""
+    """The label of a row of torchinfo's table.
+
+    Raises:
+        ValueError: torchinfo has not counted it.
+    """
     depth, index = layer_info.depth, layer_info.depth_index
     if index is None:
         raise ValueError(f"Unexpected `None` depth_index for {layer_info}")

@@ -31,8 +31,8 @@ class Remote:
 
     def __init__(self, url: str, *, timeout_s: float = 10.0, patience_s: float = 120.0) -> None:
         self._url = url
-        self._timeout_s = timeout_s
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s  # for one file
+        self._patience_s = patience_s  # for all files of a build together
         self._process: LineProcess | None = None
         self._log: Path | None = None
         self._entries: dict[str, Entry | None] = {}

@@ -26,6 +26,15 @@ def prehook(module: nn.Module, inputs: Any, rec: ClassicRecording, node: LayerNo
 
     Records the parameters of `module`, then the operations that made `inputs` since the end of the previous module,
     then `inputs` themselves.
+
+    Args:
+        module: The module.
+        inputs: A tensor or a tuple of tensors; other values may be among them, at any depth.
+        rec: The recorder for global information.
+        node: The layer; `node.fn` is `module`.
+
+    Returns:
+        The leaf-equivalent of `inputs`.
     """
     with torch_private.without_torch_function():
         for name, param in own_parameters(module):
@@ -46,6 +55,16 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording
     Records the operations that made `outputs` inside `module`. An output that a module inside it gave already moves
     to the scope of this one. Where no operation is known, as with a module that returns its argument, edges lead from
     the inputs to `module` and from there to the output.
+
+    Args:
+        module: The module.
+        inputs: A tensor or a tuple of tensors.
+        outputs: A tensor or a tuple of tensors; other values may be among them, at any depth.
+        rec: The recorder for global information.
+        node: The layer; `node.fn` is `module`.
+
+    Returns:
+        The leaf-equivalent of `outputs`.
     """
     with torch_private.without_torch_function():
         call = rec.calls.running(module)

@@ -199,6 +199,10 @@ class ClassicRecording:
     def add_dummy(self, dummy: Any, fn: Any) -> None:
         """Let `dummy` point to the node of `fn`, instead of creating a separate one.
 
+        Args:
+            dummy: A tensor or operation that should not be recorded itself.
+            fn: A recorded object that will be connected to further operations.
+
         Raises:
             NotRecorded: There is no node of `fn` (a KeyError).
         """
@@ -214,7 +218,11 @@ class ClassicRecording:
             self._tensors.see(dummy)
 
     def add_edge(self, _from: Any, _to: Any) -> None:
-        """Construct an edge between two `fn`s."""
+        """Construct an edge between two `fn`s.
+
+        Raises:
+            NothingToConnect: One of them is None (an AssertionError).
+        """
         if _from is None or _to is None:
             raise NothingToConnect(tail=type(_from).__name__, head=type(_to).__name__)
         self.edges.add((_from, _to))

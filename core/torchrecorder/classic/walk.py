@@ -18,6 +18,11 @@ def op_acc(gf: Any, rec: ClassicRecording, node: BaseNode) -> None:
     """Operator accumulator: an `OpNode` for `gf` and for each operation it is connected to, if not yet recorded.
 
     An accumulation of gradients points to its tensor instead. There is no recursion: chains may be long.
+
+    Args:
+        gf: A `grad_fn` object obtained from a tensor; None is passed over.
+        rec: The recorder whose nodes are updated.
+        node: The layer whose `fn` the operation is a part of, or the scope around the model.
     """
     if gf is None or _is_end(gf, rec, node):
         return
@@ -75,13 +80,25 @@ def leaf_acc(leaf: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
 
 
 def tensor_acc(tensor: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
-    """Tensor accumulator: a `TensorNode` for `tensor`, if not yet recorded, in the same scope as `node`."""
+    """Tensor accumulator: a `TensorNode` for `tensor`, if not yet recorded, in the same scope as `node`.
+
+    Args:
+        tensor: A tensor that `node.fn` takes or gives.
+        rec: The recorder whose nodes are updated.
+        node: The layer.
+    """
     if tensor not in rec.nodes:
         rec.add_node(tensor, depth=node.depth, parent=node.parent)
 
 
 def param_acc(param: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
-    """Parameter accumulator: a `ParamNode` for `param`, if not yet recorded, inside `node.fn`."""
+    """Parameter accumulator: a `ParamNode` for `param`, if not yet recorded, inside `node.fn`.
+
+    Args:
+        param: A parameter.
+        rec: The recorder whose nodes are updated.
+        node: The layer whose `fn` contains it.
+    """
     if param not in rec.nodes:
         rec.add_node(param, depth=node.depth + 1, parent=node.fn)
 
@@ -91,6 +108,13 @@ def leaf_dummy(tensor: Tensor, rec: ClassicRecording) -> Tensor:
 
     The dummy and its operation are not recorded, they point to the node of the tensor. Tensors that autograd cannot
     follow (integers, sparse ones) are their own dummy.
+
+    Args:
+        tensor: A recorded tensor.
+        rec: The recorder whose nodes are updated.
+
+    Returns:
+        The tensor after adding 0.
 
     Raises:
         NotRecorded: There is no node of `tensor` (a KeyError).

@@ -128,7 +128,13 @@ class ComputationGraph:
         return None if node is None else self.id_dict[node.node_id]
 
     def traverse_graph(self, action_fn: Callable[..., None], **kwargs: Any) -> None:
-        """Call `action_fn(cur_node=node, subgraph=subgraph)` for the nodes down to the depth that is shown."""
+        """Call `action_fn(cur_node=node, subgraph=subgraph)` for the nodes down to the depth that is shown.
+
+        Args:
+            action_fn: What to do with a node.
+            kwargs: `cur_node`, a node or a part of the hierarchy; `subgraph`, the box of the drawing it is in (None
+                outside of all); both go to `action_fn`, with any others.
+        """
         cur_node = kwargs["cur_node"]
         assert_input_type("traverse_graph", (TensorNode, ModuleNode, FunctionNode, dict, list), cur_node)
         if kwargs["subgraph"] is None:
@@ -167,7 +173,11 @@ class ComputationGraph:
             yield box
 
     def collect_graph(self, **kwargs: Any) -> None:
-        """Draw a node if it is visible, and collect the edges at it."""
+        """Draw a node if it is visible, and collect the edges at it.
+
+        Args:
+            kwargs: `cur_node` and `subgraph`, as `traverse_graph` gives them.
+        """
         node = kwargs["cur_node"]
         if id(node) in self.node_set or (node.is_root() and node.is_leaf()):
             return
@@ -210,7 +220,11 @@ class ComputationGraph:
         return node.depth <= self.depth and self.is_node_visible(node)
 
     def is_node_visible(self, compute_node: COMPUTATION_NODES) -> bool:
-        """Whether a node is drawn as a node of its own, if it is not too deep to be drawn at all."""
+        """Whether a node is drawn as a node of its own, if it is not too deep to be drawn at all.
+
+        Raises:
+            AssertionError: It is not one of the three kinds of nodes.
+        """
         assert_input_type("is_node_visible", (TensorNode, ModuleNode, FunctionNode), compute_node)
         if compute_node.name == "empty-pass":
             return False
@@ -259,7 +273,13 @@ class ComputationGraph:
         return html_label(node, self.show_shapes, self.html_config)
 
     def resize_graph(self, scale: float = 1.0, size_per_element: float = 0.3, min_size: float = 12) -> None:
-        """Set the size of the page by the number of lines in the drawing."""
+        """Set the size of the page by the number of lines in the drawing.
+
+        Args:
+            scale: Factor for the result.
+            size_per_element: Inches for a line.
+            min_size: Inches before `scale`, at least.
+        """
         size = scale * max(min_size, len(self.visual_graph.body) * size_per_element)
         self.visual_graph.graph_attr.update(size=f"{size},{size}")
 
@@ -269,7 +289,11 @@ class ComputationGraph:
         return node2color[type(node)]
 
     def check_node(self, node: COMPUTATION_NODES) -> None:
-        """Check what the drawing relies on."""
+        """Check what the drawing relies on.
+
+        Raises:
+            AssertionError: A tensor has more than one parent, or a drawn node is drawn again.
+        """
         if id(node) in self.node_set:
             raise AssertionError(f"node {node} is drawn already")
         if isinstance(node, TensorNode) and len(node.parents) > 1:

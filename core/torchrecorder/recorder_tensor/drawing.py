@@ -141,6 +141,14 @@ def forward_prop(
 ) -> None:
     """Run a model on recorded inputs, without gradients.
 
+    Args:
+        model: The model; it is left as it was.
+        x: Positional arguments in a list or tuple, or keyword arguments in a mapping.
+        device: Where to run.
+        model_graph: Gets what is recorded.
+        mode: `train` or `eval`.
+        kwargs: Further keyword arguments.
+
     Raises:
         RuntimeError: The forward, or the mode, failed; the exception is in the text and the cause.
     """

@@ -38,7 +38,15 @@ def validate_user_params(
     device: torch.device | str | None,
     dtypes: list[torch.dtype] | None,
 ) -> None:
-    """Check what `draw_graph` is called with."""
+    """Check what `draw_graph` is called with.
+
+    Raises:
+        ValueError: `depth` is negative, or neither a whole number nor infinite.
+        RuntimeError: Both or none of `input_data` and `input_size` are given.
+
+    Warns:
+        UserWarning: The model is compiled, or `dtypes` asks for half precision where that is none.
+    """
     if depth < 0:
         raise ValueError(f"depth must be a non-negative number, depth={depth}")
     if depth != math.inf and depth % 1 != 0:
@@ -76,7 +84,19 @@ def process_input(
     dtypes: list[torch.dtype] | None = None,
     collect_attributes: bool = False,
 ) -> tuple[CORRECTED_INPUT_DATA_TYPE, Any, NodeContainer[TensorNode]]:
-    """Recorded inputs for a model."""
+    """Recorded inputs for a model.
+
+    Args:
+        input_data: A tensor; or positional arguments in a sequence, or keyword arguments in a mapping.
+        input_size: Instead: the shape of the input, batch included, or a list of shapes; the values are random.
+        kwargs: Further keyword arguments. Their tensors stay on their device.
+        device: Where the tensors of `input_data` and the random ones are to be.
+        dtypes: For `input_size`, one for each shape; float32 by default.
+        collect_attributes: Kept by the nodes.
+
+    Returns:
+        The arguments and the keyword arguments, each tensor a RecorderTensor on the same memory, and the nodes.
+    """
     data: Any = None
 
     def recorded(tensor: torch.Tensor) -> RecorderTensor:
@@ -118,7 +138,12 @@ def get_input_tensor(
 
 
 def get_correct_input_sizes(input_size: INPUT_SIZE_TYPE) -> CORRECTED_INPUT_SIZE_TYPE:
-    """The list of shapes that is meant by one shape or by several."""
+    """The list of shapes that is meant by one shape or by several.
+
+    Raises:
+        TypeError: It is not a list or tuple.
+        ValueError: It is empty, or a size is not positive.
+    """
     if not isinstance(input_size, (list, tuple)):
         raise TypeError(
             "Input_size is not a recognized type. Please ensure input_size is valid.\n"

@@ -73,7 +73,13 @@ _MOST_OUTSIDE, _MOST_INSIDE = 20, 5
 
 
 def stringify_attributes(obj: Any, max_depth: int = 3, current_depth: int = 0) -> str:
-    """Text of a value and, for containers and objects, of what they hold."""
+    """Text of a value and, for containers and objects, of what they hold.
+
+    Args:
+        obj: Any value. Of a tensor, shape and dtype are shown; of an object, its first public attributes.
+        max_depth: Levels to go down; what lies deeper is `...`.
+        current_depth: The level that `obj` is on.
+    """
     if current_depth > max_depth:
         return _CUT
     if isinstance(obj, Tensor):

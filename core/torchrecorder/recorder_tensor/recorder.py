@@ -91,7 +91,12 @@ class Recorder:
 
 
 def creation_ops_wrapper(_orig_op: Callable[..., Any], model_graph: ComputationGraph) -> Callable[..., Any]:
-    """The function, its tensor being a RecorderTensor with a node in the module that runs."""
+    """The function, its tensor being a RecorderTensor with a node in the module that runs.
+
+    Args:
+        _orig_op: A function that makes a tensor.
+        model_graph: Says which module is running.
+    """
 
     @functools.wraps(_orig_op)
     def _func(*args: Any, **kwargs: Any) -> Any:
@@ -119,7 +124,11 @@ def _created(made: Tensor, model_graph: ComputationGraph) -> RecorderTensor:
 
 
 def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
-    """What replaces `nn.Module.__call__`: it records a call whose arguments hold tensors that come from an input."""
+    """What replaces `nn.Module.__call__`: it records a call whose arguments hold tensors that come from an input.
+
+    Args:
+        model_graph: Gets the module that is running.
+    """
     at_first = nn.Module.__call__
 
     def _module_forward_wrapper(mod: nn.Module, *args: Any, **kwargs: Any) -> Any:
@@ -197,6 +206,9 @@ def pop_after_forward(r_in: RecorderTensor, recorded_output: OrderedSet[Recorder
 
     If the module returned the tensor (it worked in place), the last node is the output's, and the one below it goes.
     Otherwise the last goes.
+
+    Raises:
+        AssertionError: The tensor is an output, but its last two nodes are not of one tensor.
     """
     nodes = r_in.tensor_nodes
     # Not `in`: of a list, it would compare the numbers of tensors.

@@ -58,7 +58,11 @@ class RecorderTensor(Tensor, metaclass=_EqualToTensor):
     tensor_nodes: list[TensorNode]
 
     def __new__(cls: Any, x: Any, tensor_nodes: Any = _MISSING, *args: Any, **kwargs: Any) -> Any:
-        """A tensor of this class on the memory of `x`."""
+        """A tensor of this class on the memory of `x`.
+
+        Raises:
+            TypeError: No nodes are given, or arguments that a tensor does not take.
+        """
         named = kwargs.pop("tensor_node", _MISSING)
         if tensor_nodes is _MISSING and named is _MISSING:
             raise TypeError("RecorderTensor.__new__() missing 1 required positional argument: 'tensor_nodes'")
@@ -72,7 +76,14 @@ class RecorderTensor(Tensor, metaclass=_EqualToTensor):
     def __torch_function__(
         cls: Any, func: Callable[..., Any] | ScriptMethod[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run a function of torch; if it returns tensors, make nodes for the call and for them."""
+        """Run a function of torch; if it returns tensors, make nodes for the call and for them.
+
+        Args:
+            func: The function.
+            types: The classes of the arguments that override functions.
+            args: Its arguments; those that come from an input are RecorderTensors.
+            kwargs: Its keyword arguments.
+        """
         kwargs = {} if kwargs is None else kwargs
         inputs = reduce_data_info([args, kwargs], collect_tensor_node, NodeContainer[TensorNode]())
         run: Any = super().__torch_function__
@@ -113,7 +124,14 @@ def _opened(data: Any) -> Items:
 
 
 def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callable[..., Any]) -> Any:
-    """The same nested values with `action_fn(tensor)` in place of each tensor."""
+    """The same nested values with `action_fn(tensor)` in place of each tensor.
+
+    Args:
+        data: A tensor, or tensors in mappings, sequences, sets, dataclasses and namespaces. Anything else, such as a
+            generator or an array, is given back as it is.
+        action_fn: Makes the new value.
+        aggregate_fn: Called with a container, gives what builds the new one; usually `type`.
+    """
     if isinstance(data, Tensor):
         return action_fn(data)
     # Not `map_tensors`, which builds containers by itself, and those only in which something has changed.
@@ -131,7 +149,18 @@ def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callab
 
 
 def reduce_data_info(recorded_data: Any, action_fn: Callable[..., Any], collected: L, **kwargs: Any) -> L:
-    """Call `action_fn(tensor, collected, **kwargs)` for each RecorderTensor inside nested values."""
+    """Call `action_fn(tensor, collected, **kwargs)` for each RecorderTensor inside nested values.
+
+    Args:
+        recorded_data: Tensors in mappings, iterables, dataclasses, namespaces; an iterator is not used up, hence not
+            looked into.
+        action_fn: One of the collectors, or a function of yours.
+        collected: What the collector adds to.
+        kwargs: For the collector.
+
+    Returns:
+        `collected` itself.
+    """
     for tensor in _recorders(recorded_data):
         action_fn(tensor, collected, **kwargs)
     return collected
@@ -191,6 +220,15 @@ def attach_node(
 
     Under a ModuleNode the tensor, an input, gets one node more. Under a FunctionNode the tensor is an output: the new
     node is its first or, if the function worked in place, replaces its last.
+
+    Args:
+        kwargs: Arguments of `TensorNode`; `is_aux`, `parents`, `depth` and `context` must be there. The list
+            `kwargs["context"]` gets the new node, as does `kwargs` itself a `main_node`.
+        tensor_to_node: For auxiliary nodes, the node that each tensor's stands for.
+
+    Raises:
+        KeyError: (the function) An argument that must be there is not.
+        AssertionError: (the function) The parent is neither of the two, or a tensor that enters a module has no nodes.
     """
 
     def _func(recorded_tensor: RecorderTensor) -> None:

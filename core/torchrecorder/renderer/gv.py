@@ -85,7 +85,12 @@ class GraphvizRenderer(BaseRenderer):
 
     # The document calls its first argument `g`, and that of the base class is `dest`.
     def render_node(self, g: Digraph, node: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Render a node in graphviz, after applying its style; a layer above `render_depth` with what is in it."""
+        """Render a node in graphviz, after applying its style; a layer above `render_depth` with what is in it.
+
+        Args:
+            g: Where to draw it.
+            node: The node.
+        """
         if isinstance(node, LayerNode) and node.depth < self.render_depth and self._inside(node):
             self.render_recursive_node(g, node)
         else:
@@ -95,6 +100,10 @@ class GraphvizRenderer(BaseRenderer):
         """Render a layer and its subnets as a cluster of `g`.
 
         If edges end at the layer itself, because no operation in it is known, it is drawn as a box there too.
+
+        Args:
+            g: Where to draw it.
+            node: The layer; its `depth` is smaller than `render_depth`.
         """
         style = self._cluster_style(node)
         cluster: Any = g.subgraph(name=f"cluster_{self._id(node)}")
@@ -110,7 +119,13 @@ class GraphvizRenderer(BaseRenderer):
         return {**self.styler.style_node(node), "fillcolor": "white"}
 
     def render_edge(self, g: Digraph, fnode: BaseNode, tnode: BaseNode) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Render an edge in graphviz."""
+        """Render an edge in graphviz.
+
+        Args:
+            g: Where to draw it.
+            fnode: Where it begins.
+            tnode: Where it ends.
+        """
         g.edge(self._id(fnode), self._id(tnode), **_texts(self.styler.style_edge(fnode, tnode)))
 
     def _process(self) -> None:

@@ -64,7 +64,7 @@ class Freshness:
         load_table: Callable[[str], Table | None],
         own_path: Sequence[str] | None = None,
     ) -> None:
-        self._own_path = own_path
+        self._own_path = own_path  # where the worker's Python has its distributions; None if it is this one
         self._finder = finder
         self._digests = digests
         self._load_table = load_table

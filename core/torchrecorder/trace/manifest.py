@@ -182,7 +182,10 @@ def build_manifest(
     digests: FileDigests,
     put_object: Callable[[bytes], str],
 ) -> Manifest | None:
-    """The manifest of a recording; None if files changed while it was made, so that it may show neither state."""
+    """The manifest of a recording; None if files changed while it was made, so that it may show neither state.
+
+    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules.
+    """
     if any(stamp_of(path) != then for path, then in result.stamps().items()):
         return None
     builder = _Builder(request, result, project, finder, digests)

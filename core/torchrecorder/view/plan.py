@@ -172,7 +172,7 @@ class Plan:
 
     def __init__(self, visible: Visibility, depth: int, item_limit: int = 0) -> None:
         self.visible, self.tree, self.root = visible, visible.tree, visible.root
-        self._item_limit = item_limit
+        self._item_limit = item_limit  # how many things are drawn one by one in a box; 0 for all
         self.states: list[State] = visible.states(depth)
         """How each call is drawn; those in a gap are nodes."""
         self.boxes: list[Box] = []

@@ -57,7 +57,7 @@ class Worker:
         self._path = list(path)
         self._python = python
         self._memory_bytes = memory_bytes
-        self._forks = forks
+        self._forks = forks  # whether one process serves all jobs
         self._shared: frozenset[str] = frozenset()
         self._build = 0
         self._process: LineProcess | None = None
