@@ -1,4 +1,4 @@
-"""Whose fault it is that nothing can be recorded: that of the torch of this Python, or our own."""
+"""Why nothing can be recorded: the torch of this Python, or a bug of torchrecorder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ def _numbers(version: str) -> list[int]:
 
 
 def failed_inside(target: str, error: BaseException, *, at_start: bool = False) -> FailedInside:
-    """What to say of an exception in our own code."""
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     ours = [f"{PurePath(file).relative_to(OURS.parent).as_posix()}:{line}" for file, line in frames if is_ours(file)]
     return FailedInside(

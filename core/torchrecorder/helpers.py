@@ -129,16 +129,7 @@ def _takes(net: nn.Module, number: int) -> bool:
 def run_recorded(
     rec: Recorder, net: nn.Module, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, is_single: bool
 ) -> None:
-    """Record one call of a network, which may change it. What `rec` has got stays after an error.
-
-    Args:
-        rec: A new recorder.
-        net: The network.
-        name: Its name.
-        args: Positional arguments.
-        kwargs: Keyword arguments.
-        is_single: Whether the only tensor is called `Input`, without a number.
-    """
+    """Record one call of a network, which may change it. What `rec` has got stays after an error."""
     with ExitStack() as stack:
         stack.callback(rec.remove_hooks)
         stack.enter_context(torch.inference_mode(False))

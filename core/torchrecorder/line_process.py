@@ -25,13 +25,6 @@ class LineProcess:
     """A running process. Not thread-safe: one question at a time."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-        """Start it.
-
-        Args:
-            command: The program and its arguments.
-            environment: All of its variables.
-            log: Where its standard error output goes.
-        """
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
                 command,
@@ -45,13 +38,7 @@ class LineProcess:
         threading.Thread(target=self._read, daemon=True).start()
 
     def ask(self, job: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """Send a line and wait for its answer.
-
-        Raises:
-            TimeoutError: None came in time.
-            EOFError: The process ended.
-            FormatError: The answer is not a JSON object.
-        """
+        """Send a line and wait for its answer; raises what `next` raises."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
@@ -81,15 +68,10 @@ class LineProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process has not ended."""
         return not self._has_ended()
 
     def end(self, *, grace_s: float = 5) -> str:
-        """End the process, at the latest by force, with all that it started, and say how it ended.
-
-        Args:
-            grace_s: How long it may take to end by itself.
-        """
+        """End the process, at the latest by force, with all that it started, and say how it ended."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -133,8 +115,7 @@ def tail(log: Path) -> str:
 def _kill_session(leader: int) -> None:
     """Kill what a process has left in its session: a worker that was killed itself could not end what a model started.
 
-    Args:
-        leader: The pid of a process that is not yet waited for, so that no other session can have that pid.
+    The process is not waited for yet, so that no other session can have its pid.
     """
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):

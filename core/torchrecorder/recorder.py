@@ -2,8 +2,8 @@
 
 Before and after each module the tensors that pass get a dummy operation (a copy), at which the walk stops. So every
 operation is found in the module that ran it, under the name autograd gives it. What autograd leaves out (integers,
-frozen weights, no_grad, detached tensors) is added from `classic.steps` while a recording runs, and where nothing is
-known of a result, edges lead from the inputs of a module through it to that result.
+frozen weights, no_grad, detached tensors) is added by `classic.recording.Steps` while a recording runs, and where
+nothing is known of a result, edges lead from the inputs of a module through it to that result.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import torchrecorder
 from tests.core.recording.nets import Net
 from torchrecorder import BaseRenderer, Graph, Recorder, errors, make_dot, record
 from torchrecorder.graph import from_json, to_json
-from torchrecorder.graph.check import problems
+from torchrecorder.graph.codec import problems
 from torchrecorder.nodes import LayerNode, OpNode, TensorNode
 from torchrecorder.recorder import leaf_dummy, op_acc, param_acc, posthook, prehook, tensor_acc
 

@@ -12,7 +12,7 @@ from tests.corpus import science, text, vision
 from tests.corpus.entry import Entry
 from tests.truth.other_inputs import other_inputs
 from tests.truth.replay import replay
-from torchrecorder.graph.check import problems
+from torchrecorder.graph.codec import problems
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

@@ -163,7 +163,7 @@ def test_a_cache_that_cannot_be_written_is_one_warning(site: Site, cache: Path, 
 @pytest.mark.parametrize(
     ("url", "said", "warnings"),
     [
-        ("http://127.0.0.1:9/team", "is left aside", 0),
+        ("http://127.0.0.1:9/team", "is not used", 0),
         ("nosuch://team", "cannot use the remote cache nosuch://team", 1),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_remote_cache(pages: Project) -> None:
     pages.configure('torchrecorder_cache = "../two"\ntorchrecorder_remote = "http://127.0.0.1:9/team"')
     shutil.rmtree(pages.root / "out")
     silent = pages.build("html", "-W").ok()
-    assert "the remote cache http://127.0.0.1:9/team is left aside" in silent.output
+    assert "the remote cache http://127.0.0.1:9/team is not used" in silent.output
     assert len(silent.svgs("index.html")) == 2
 
     pages.configure('torchrecorder_cache = "../three"\ntorchrecorder_remote = "nosuch://team"')

@@ -14,7 +14,7 @@ from tests.truth.all import CASES
 from tests.truth.case import Case
 from tests.truth.neutral import to_neutral
 from torchrecorder.graph import from_json, to_json
-from torchrecorder.graph.check import problems
+from torchrecorder.graph.codec import problems
 from torchrecorder.recording import capture
 
 GRAD_MODES = {"grad": nullcontext, "no_grad": torch.no_grad, "inference_mode": torch.inference_mode}

@@ -21,15 +21,6 @@ _TOO_FEW = (
 
 
 class Pass:
-    """One forward pass.
-
-    Args:
-        targets: For each module with a recorded call, the labels of its calls in order; `None` for the others.
-        postprocessing: What to apply to recorded layers: one function, or one for each.
-        dont_record: Only postprocess.
-        outer: The pass of the same recorder that this one is called from, by a postprocessor.
-    """
-
     def __init__(
         self,
         targets: Mapping[nn.Module, Sequence[DepthIdx | None]],
@@ -49,7 +40,6 @@ class Pass:
         self._busy = False
 
     def begin(self, module: nn.Module) -> None:
-        """Take note that a call begins, of a module that is called inside itself: its calls end in another order."""
         if module in self._calls and not self._busy:
             self._begun.setdefault(module, []).append(self._next_call(module))
 
@@ -58,9 +48,6 @@ class Pass:
 
         Calls beyond those of the summary have no label and are not recorded. Calls that a postprocessor makes are none
         of this pass.
-
-        Raises:
-            ValueError: There are fewer postprocessors than recorded layers.
         """
         labels = self._targets.get(module)
         if labels is None or self._busy:

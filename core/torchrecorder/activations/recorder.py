@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from inspect import Parameter
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 from torch import nn
+from torch.fx import Tracer
 
-from torchrecorder.activations.flow import check_static_flow
 from torchrecorder.activations.passes import Beginning, Current, Orphan, Pass, Postprocessor
 from torchrecorder.activations.table import (
     DepthIdx,
@@ -20,6 +21,7 @@ from torchrecorder.activations.table import (
     summarized,
 )
 from torchrecorder.running import Handles
+from torchrecorder.running.facts import forward_parameters
 
 
 class Recorder(nn.Module):
@@ -206,7 +208,6 @@ class Recorder(nn.Module):
 
 
 def _drop_dead_hooks(module: nn.Module) -> None:
-    """Take off what copying or unpickling has brought along of other recorders' hooks."""
     for hooks in (module._forward_hooks, module._forward_pre_hooks):
         for key in [key for key, hook in hooks.items() if isinstance(hook, Orphan)]:
             del hooks[key]
@@ -224,3 +225,51 @@ def lazy_func(func_weak: weakref.ReferenceType[Callable[P, T]]) -> Callable[P, T
         return None if func is None else func(*args, **kwargs)
 
     return call
+
+
+_DYNAMIC = (
+    "The control flow of the input network is not static (see traceback). Use `Recorder` at your own risk with "
+    "`force_static_flow=False`. See `help(Recorder)` for a detailed warning"
+)
+
+
+_ANY_NUMBER = {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}
+
+
+def check_static_flow(net: nn.Module, names: list[str], constants: Mapping[str, Any], *, named: bool) -> None:
+    """Trace the network symbolically, without values.
+
+    A forward with `*args` or `**kwargs` cannot be traced as such, since their number is unknown. It is traced
+    with as many as the example input has.
+    """
+    try:
+        Tracer().trace(net)
+    except Exception as error:  # whatever a forward does to a value that is not there
+        if {parameter.kind for parameter in forward_parameters(net)}.isdisjoint(_ANY_NUMBER):
+            raise RuntimeError(_DYNAMIC) from error
+    else:
+        return
+    try:
+        _CallTracer(names, constants, named).trace(net)
+    except Exception as error:
+        raise RuntimeError(_DYNAMIC) from error
+
+
+class _CallTracer(Tracer):
+    def __init__(self, names: list[str], constants: Mapping[str, Any], named: bool) -> None:
+        super().__init__()
+        self._names = names
+        self._constants = constants
+        self._named = named
+
+    def create_args_for_root(
+        self, root_fn: Callable[..., Any], is_module: bool, concrete_args: Any = None
+    ) -> tuple[Callable[..., Any], list[Any]]:
+        proxies = [self.create_proxy("placeholder", name, (), {}) for name in self._names]
+
+        def call(root: nn.Module, *inputs: Any) -> Any:
+            if self._named:
+                return root_fn(root, **dict(zip(self._names, inputs, strict=True)), **self._constants)
+            return root_fn(root, *inputs, **self._constants)
+
+        return call, [self.root, *proxies]

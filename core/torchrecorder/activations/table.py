@@ -23,7 +23,7 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
-class LayerRow(Protocol):
+class TorchinfoRow(Protocol):
     """What is used of torchinfo's `LayerInfo`: a call of a module, or a container that was not called."""
 
     module: nn.Module
@@ -39,17 +39,7 @@ class LayerTable(Protocol):
 
 
 def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[LayerTable, CallLog[ModuleCall]]:
-    """The summary that torchinfo makes of the network with one forward pass of the example input, and the calls in it.
-
-    Args:
-        net: The network; only its device may have changed afterwards, if `options` ask for another.
-        options: For `torchinfo.summary`; the table shows all depths, attribute names, shapes and parameters by default.
-
-    Raises:
-        ImportError: torchinfo or numpy is not installed.
-        ValueError: There is neither `input_data` nor `input_size`.
-        RuntimeError: The forward pass failed (from torchinfo).
-    """
+    """The summary that torchinfo makes with one forward pass of the example input, and the calls in it."""
     if not {"input_size", "input_data"} & options.keys():
         raise ValueError("You must provide `input_data` or `input_size`")
     torchinfo = import_torchinfo()
@@ -64,11 +54,7 @@ def summarized(net: nn.Module, options: Mapping[str, Any]) -> tuple[LayerTable, 
 
 
 def import_torchinfo() -> Any:
-    """The module `torchinfo.torchinfo`.
-
-    Raises:
-        ImportError: It or numpy is not installed.
-    """
+    """The module `torchinfo.torchinfo`."""
     try:
         return import_module("torchinfo.torchinfo")
     except ModuleNotFoundError as error:
@@ -89,12 +75,11 @@ def inputs_of(options: Mapping[str, Any]) -> tuple[list[str], bool]:
 
 
 def constants_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What torchinfo hands on to forward: everything that is not an option of its own."""
     own = inspect.signature(import_torchinfo().summary).parameters
     return {name: value for name, value in options.items() if name not in own}
 
 
-def get_layer_info_depth_idx(layer_info: LayerRow) -> DepthIdx:
+def get_layer_info_depth_idx(layer_info: TorchinfoRow) -> DepthIdx:
     """The label of a row of torchinfo's table.
 
     Raises:
@@ -106,13 +91,13 @@ def get_layer_info_depth_idx(layer_info: LayerRow) -> DepthIdx:
     return depth, index
 
 
-def labels_by_module(rows: Iterable[LayerRow], log: CallLog[ModuleCall]) -> dict[nn.Module, list[DepthIdx]]:
+def labels_by_module(rows: Iterable[TorchinfoRow], log: CallLog[ModuleCall]) -> dict[nn.Module, list[DepthIdx]]:
     """The labels of each module's calls in the order in which the calls began; of one without calls, of its rows.
 
     A module that is called, and also stands in the table as the container of a call that went past it, has a row that
     is not a call. It is left out, or the labels of the calls would move.
     """
-    by_module: dict[nn.Module, list[LayerRow]] = {}
+    by_module: dict[nn.Module, list[TorchinfoRow]] = {}
     for row in rows:
         by_module.setdefault(row.module, []).append(row)
     called = {id(row) for row in _rows_of_calls([*rows], by_module, log)}
@@ -123,13 +108,13 @@ def labels_by_module(rows: Iterable[LayerRow], log: CallLog[ModuleCall]) -> dict
 
 
 def _rows_of_calls(
-    rows: list[LayerRow], known: Mapping[nn.Module, Any], log: CallLog[ModuleCall]
-) -> Iterable[LayerRow]:
+    rows: list[TorchinfoRow], known: Mapping[nn.Module, Any], log: CallLog[ModuleCall]
+) -> Iterable[TorchinfoRow]:
     if not log.reentered():
         return [row for row in rows if row.executed]
     # Of a module that calls itself, torchinfo marks the row of the call that began last, whichever has ended. Its rows
     # stand in the order in which calls begin.
-    found: list[LayerRow] = []
+    found: list[TorchinfoRow] = []
     calls = iter([call.module for call in log.entries if call.module in known])
     module = next(calls, None)
     for row in rows:

@@ -56,7 +56,6 @@ class StampedIndex:
         return row[1] if isinstance(row, list) and len(row) == 2 and row[0] == stamp else None
 
     def put(self, name: str, stamp: Stamp | str, value: Any) -> None:
-        """Remember a value, which JSON must give back as it is."""
         self._rows()[name] = [stamp, value]
         self._has_changed = True
 

@@ -21,15 +21,7 @@ class LayeredCache:
         copies: Store | None = None,
         machine: Store | None = None,
     ) -> None:
-        """Put caches over one another.
-
-        Args:
-            first: Where things are put.
-            others: Where they are looked for too.
-            remote: Asked last, and given what is new.
-            copies: Keeps what came from the remote one, which stays as little trusted as it was.
-            machine: The cache of this machine, which remembers what entries say; the first, if it is not given.
-        """
+        """`copies` keeps what came from the remote cache, and is not trusted either; `machine` indexes entries."""
         self._first = first
         self._all = [first, *others]
         self._remote = remote
@@ -59,7 +51,6 @@ class LayeredCache:
             self._copies.put_entry(kind, key, entry)
 
     def object(self, digest: str) -> bytes | None:
-        """The object of a hash; its name proves it, wherever it lies."""
         for store in self._all:
             if (data := store.object(digest)) is not None:
                 return data
@@ -77,34 +68,28 @@ class LayeredCache:
         return None
 
     def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
-        """Keep an entry."""
         self._first.put_entry(kind, key, entry)
         if self._remote is not None:
             self._remote.put_entry(kind, key, entry)
 
     def put_object(self, data: bytes) -> str:
-        """Keep an object and give its hash."""
         digest = self._first.put_object(data)
         if self._remote is not None:
             self._remote.put_object(digest, data)
         return digest
 
     def save_index(self) -> None:
-        """Leave to the next build what was read of entries."""
         self._index.save()
 
     def close(self) -> None:
-        """End the process that asks the remote cache, until it is asked again."""
         if self._remote is not None:
             self._remote.close()
 
     @property
     def problem(self) -> str:
-        """What is worth a warning; a build goes on without, and says so once."""
         problems = [self._first.problem, "" if self._remote is None else self._remote.problem]
         return "\n".join(filter(None, problems))
 
     @property
     def notice(self) -> str:
-        """What is worth a line in the log."""
         return "" if self._remote is None else self._remote.notice

@@ -1,7 +1,7 @@
 """A cache that a team shares behind a URL. It saves time, is never needed, and is never trusted.
 
-Another process speaks to it (`remote_process`). The first thing that goes wrong ends that for the whole build,
-because a network that is slow once is slow a thousand times; a build then does what it would do without.
+A process of its own connects to it (`remote_process`). After the first error or time-out the build no longer uses it,
+because a network that is slow for one file is slow for a thousand; the build goes on as if none were configured.
 """
 
 from __future__ import annotations
@@ -30,16 +30,9 @@ class Remote:
     """The shared cache of one build. Not thread-safe."""
 
     def __init__(self, url: str, *, timeout_s: float = 10.0, patience_s: float = 120.0) -> None:
-        """Make it ready; nothing is started or looked up yet.
-
-        Args:
-            url: Of the cache's folder.
-            timeout_s: How long one file may take.
-            patience_s: How long all files of a build may take together.
-        """
         self._url = url
-        self._timeout_s = timeout_s
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s  # for one file
+        self._patience_s = patience_s  # for all files of a build together
         self._process: LineProcess | None = None
         self._log: Path | None = None
         self._entries: dict[str, Entry | None] = {}
@@ -50,33 +43,27 @@ class Remote:
         """What went wrong on the way, though nothing is wrong here; worth a line in the log."""
 
     def entry(self, kind: Kind, key: str) -> Entry | None:
-        """The entry of that key; asked for once in a build."""
         name = entry_name(kind, key)
         if name not in self._entries:
             self._entries[name] = entry_of(self._read(name))
         return self._entries[name]
 
     def asked(self, kind: Kind, key: str) -> Entry | None:
-        """What `entry` gave for that key; None if it was not asked."""
         return self._entries.get(entry_name(kind, key))
 
     def object(self, digest: str) -> bytes | None:
-        """The object of that hash; None if there is none or it is damaged."""
         name = object_name(digest)
         return None if name is None else object_of(self._read(name), digest)
 
     def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
-        """Keep an entry for the others of the team."""
         self._entries.pop(entry_name(kind, key), None)
         self._write(entry_name(kind, key), entry_text(entry))
 
     def put_object(self, digest: str, data: bytes) -> None:
-        """Keep an object for the others of the team."""
         if (name := object_name(digest)) is not None:
             self._write(name, data)
 
     def close(self) -> None:
-        """End the process; the next question would start it again."""
         if self._process is not None:
             self._process.end(grace_s=0.2)
             self._process = None
@@ -99,7 +86,7 @@ class Remote:
         answer = self._ask({"write": name, "data": base64.b64encode(data).decode("ascii")})
         if "error" in answer:  # most often one that is only read from here
             self._is_written = False
-            self.notice = self.notice or f"the remote cache {self._shown()} is not written: {answer['error']}"
+            self.notice = self.notice or f"the remote cache {self._shown()} cannot be written to: {answer['error']}"
 
     def _ask(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """The answer; empty once it has been given up."""
@@ -113,7 +100,7 @@ class Remote:
             self._give_up("no answer in time")
         except (EOFError, FormatError, OSError):
             words = "" if self._log is None else tail(self._log).rpartition("\n")[2]
-            self._give_up(words or "the process that asks it ended")
+            self._give_up(words or "the process that connects to it ended")
         finally:
             self._patience_s -= time.monotonic() - start
         return {}
@@ -140,10 +127,9 @@ class Remote:
         return None
 
     def _give_up(self, why: str) -> None:
-        self.notice = f"the remote cache {self._shown()} is left aside: {why}"
+        self.notice = f"the remote cache {self._shown()} is not used in this build: {why}"
         self._patience_s = 0
         self.close()
 
     def _shown(self) -> str:
-        """The URL without passwords and keys."""
         return _SECRETS.sub("", self._url)

@@ -22,7 +22,6 @@ _MEMORY_BYTES = 4 << 30
 
 
 def main() -> None:
-    """Serve until the standard input closes."""
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)  # what libraries print is not an answer
     _limit()

@@ -55,19 +55,15 @@ class Store:
         """Why something could not be written; a build goes on without, and says so once."""
 
     def entry(self, kind: Kind, key: str) -> Entry | None:
-        """The entry of that key; None if there is none or it cannot be read."""
         return entry_of(_read(self.entry_file(kind, key)))
 
     def entry_file(self, kind: Kind, key: str) -> str:
-        """Where the entry of that key lies, if there is one."""
         return f"{self._place}/{entry_name(kind, key)}"
 
     def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
-        """Keep an entry under a key, in place of what was there."""
         self._write(self.folder / entry_name(kind, key), entry_text(entry))
 
     def object(self, digest: str) -> bytes | None:
-        """The object of that hash; None if there is none or it is damaged."""
         file = self.object_file(digest)
         return None if file is None else object_of(_read(file), digest)
 
@@ -77,7 +73,6 @@ class Store:
         return None if name is None else f"{self._place}/{name}"
 
     def put_object(self, data: bytes) -> str:
-        """Keep an object and give its hash."""
         digest = hashlib.sha256(data).hexdigest()
         if self.object(digest) is None:
             self._write(self.folder / "obj" / digest[:2] / digest, data)
@@ -88,7 +83,6 @@ class Store:
         return entry_of(_read(f"{self._place}/{name}")) or {}
 
     def write_index(self, name: str, rows: Entry) -> None:
-        """Write an index file in place of what was there."""
         text = json.dumps(rows, separators=(",", ":")).encode()
         self._write(self.folder / name, _checked(text, b'{"check":"%s",%s'), is_lasting=False)
 
@@ -102,7 +96,7 @@ class Store:
         self._make_folder()
         for part in file.relative_to(self.folder).parents:
             if str(part) != "." and (self.folder / part).is_symlink():
-                raise OSError(f"{part} in it is a link, which may lead anywhere")
+                raise OSError(f"{part} in it is a symbolic link, which may point outside of it")
         file.parent.mkdir(parents=True, exist_ok=True)
         name = file.parent / f".new-{secrets.token_hex(8)}"  # tempfile lets only the owner read it
         try:
@@ -118,7 +112,7 @@ class Store:
             raise
 
     def _make_folder(self) -> None:
-        """The folder, with what keeps people, git and backup programs from taking it for the user's own work."""
+        """Make the folder, with the files by which git and backup programs ignore it, and a README."""
         if (self.folder / "README").exists():  # it is written last
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -129,7 +123,6 @@ class Store:
 
 
 def entry_name(kind: Kind, key: str) -> str:
-    """Where an entry lies in a cache."""
     return f"{FOLDERS[kind]}/{key[:2]}/{key}.json"
 
 

@@ -1,4 +1,4 @@
-"""Removes from a cache folder what is damaged, forgotten by others, or led to by nothing."""
+"""Removes damaged, old and unreferenced files from a cache folder."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ _YOUNG_S = 3600.0
 
 @dataclass(slots=True)
 class Swept:
-    """What was done."""
-
     files: int = 0
     bytes: int = 0
     kept: int = 0
@@ -26,13 +24,7 @@ class Swept:
 
 
 def sweep(folder: Path, *, days: float | None = None, now: float | None = None) -> Swept:
-    """Remove entries that lead nowhere, objects that nothing leads to, and files that a killed build left.
-
-    Args:
-        folder: The cache.
-        days: Also remove entries that were written longer ago; None for no limit.
-        now: Seconds since the epoch; taken from the clock if not given.
-    """
+    """Remove entries whose objects are missing or that are older than `days`, and objects that no entry names."""
     sweeper = _Sweeper(folder, time.time() if now is None else now, days)
     needed = {digest for kind in POINTERS for digest in sweeper.entries(kind)}
     sweeper.objects(needed)
@@ -48,7 +40,6 @@ class _Sweeper:
         self._days = days
 
     def entries(self, kind: Kind) -> Iterator[str]:
-        """The objects that good entries of a kind lead to; the others are removed."""
         for file in self._files(FOLDERS[kind]):
             try:
                 is_old = self._days is not None and self._age_s(file) > self._days * 86400

@@ -118,25 +118,17 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _in_place_of(value: Any, pairs: _Pairs) -> Any:
-    """The value with each tensor replaced."""
     if type(value) is tuple and len(value) == 1 and isinstance(value[0], Tensor):
         return (pairs[id(value[0])][1],)
     return map_tensors(value, lambda tensor: pairs[id(tensor)][1])
 
 
-def _scope(rec: ClassicRecording, node: LayerNode) -> LayerNode | None:
-    """The layer that operations before a call of `node.fn` belong to: its parent, or a second one that calls it."""
-    parent = rec.nodes.get(node.parent)
-    caller = rec.calls.current
+def _taken(inputs: Any, rec: ClassicRecording, node: LayerNode) -> _Pairs:
+    parent, caller = rec.nodes.get(node.parent), rec.calls.current
     is_elsewhere = caller is not None and caller.module is not node.parent
     if caller is not None and is_elsewhere and any(child is node.fn for child in caller.module.children()):
-        parent = rec.nodes[caller.module]
-    return parent if isinstance(parent, LayerNode) else None
-
-
-def _taken(inputs: Any, rec: ClassicRecording, node: LayerNode) -> _Pairs:
-    """Each tensor among the inputs, with the one that the module gets in its place."""
-    scope = _scope(rec, node)
+        parent = rec.nodes[caller.module]  # a second layer has it as a child, and calls it
+    scope = parent if isinstance(parent, LayerNode) else None
     taken: _Pairs = {}
     for tensor in _tensors(inputs):
         if id(tensor) not in taken:
@@ -189,7 +181,6 @@ def _give(tensor: Tensor, rec: ClassicRecording, node: LayerNode, taken: list[Te
 
 
 def _origin(tensor: Tensor, rec: ClassicRecording) -> Any:
-    """The operation that made the tensor, or the leaf that it is; None if nothing is known of it."""
     if tensor.grad_fn is not None:
         return tensor.grad_fn
     return tensor if tensor.requires_grad and rec.calls.current is not None else rec.steps.of(tensor)
@@ -223,7 +214,6 @@ def _followed(tensor: Tensor, node: BaseNode, rec: ClassicRecording) -> _Passed:
 
 
 def _replaced(value: Any, taken: _Pairs, call: ClassicCall, rec: ClassicRecording) -> Any:
-    """The arguments with the dummies in place; the call remembers both."""
     for tensor, dummy, found in taken.values():
         if found is not None:
             call.inputs.append(found)

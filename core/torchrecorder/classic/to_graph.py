@@ -13,8 +13,7 @@ from typing import Any
 
 import torch
 
-from torchrecorder.classic.recording import ClassicCall, ClassicRecording
-from torchrecorder.classic.steps import Step
+from torchrecorder.classic.recording import ClassicCall, ClassicRecording, Step
 from torchrecorder.errors import NotRecorded
 from torchrecorder.graph import Call, ClassicNode, ClassicNodes, Graph, Info, Op, Value
 from torchrecorder.graph.model import ClassicKind, Mode, OpKind, ValueKind
@@ -24,11 +23,7 @@ from torchrecorder.running.facts import describe_modules, describe_tensor, tied,
 
 
 def to_graph(rec: ClassicRecording) -> Graph:
-    """The Graph of a recording.
-
-    Raises:
-        NotRecorded: No module was recorded.
-    """
+    """The Graph of a recording."""
     root = next((node.fn for node in rec.nodes.values() if isinstance(node, LayerNode) and node.depth == 0), None)
     if root is None:
         raise NotRecorded(what="Module")
@@ -77,7 +72,6 @@ class _GraphMaker:
             self._tensor(node)
 
     def _op(self, node: OpNode) -> None:
-        """An operation with the tensors it gives; without one, a value that nothing is known of."""
         row = self._row(node, self.call_of.get(id(node), 0))
         heads = self.connections.heads[id(node)]
         for head in heads:
@@ -90,7 +84,6 @@ class _GraphMaker:
             self.value_of[id(node)] = given[0] if given else -1
 
     def _tensor(self, node: TensorNode) -> None:
-        """An input, a constant, or what a module gave of which no operation is known."""
         if any(node is other for other in self.inputs):
             self.value_of[id(node)] = self._value("input", node, name=node.name)
         elif self.connections.sources[id(node)]:
@@ -100,7 +93,8 @@ class _GraphMaker:
             self.value_of[id(node)] = self._value("const", node, name=node.name)
 
     def _row(self, node: BaseNode, call: int, kind: OpKind = "op") -> _OpRow:
-        name = type(self.calls[call].module).__name__ if kind == "pass" else _kind_name(node.fn)
+        named = self.calls[call].module if kind == "pass" else node.fn
+        name = named.name if isinstance(named, Step) else type(named).__name__
         read = [self.value_of.get(id(source), -1) for source in self.connections.sources[id(node)]]
         row = _OpRow(len(self.rows), name, call, kind, [value for value in dict.fromkeys(read) if value >= 0])
         self.rows.append(row)
@@ -134,8 +128,6 @@ class _GraphMaker:
 
 @dataclass(slots=True)
 class _OpRow:
-    """An Op in the making."""
-
     id: int
     name: str
     call: int
@@ -149,15 +141,10 @@ class _OpRow:
 
 
 def _names(named: Iterable[tuple[str, Any]]) -> dict[int, str]:
-    """The first name of each thing, by `id`."""
     found: dict[int, str] = {}
     for name, thing in named:
         found.setdefault(id(thing), name)
     return found
-
-
-def _kind_name(fn: Any) -> str:
-    return fn.name if isinstance(fn, Step) else type(fn).__name__
 
 
 class _Connections:
@@ -216,12 +203,7 @@ _KINDS: tuple[tuple[type[BaseNode], ClassicKind], ...] = (
 
 
 def classic_nodes(rec: ClassicRecording, paths: Mapping[int, str]) -> ClassicNodes:
-    """The nodes of a recorder in its order, for the picture that torchrecorder 1.0.3 would have drawn.
-
-    Args:
-        rec: The recording.
-        paths: The paths of modules by `id`.
-    """
+    """The nodes of a recorder in its order, for the picture that torchrecorder 1.0.3 would have drawn."""
     context = rec.nodes.get(None)
     nodes = [node for node in dict.fromkeys(rec.nodes.values()) if node is not context]
     place = {id(node): position for position, node in enumerate(nodes)}

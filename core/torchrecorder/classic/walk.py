@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.classic.recording import ClassicRecording
-from torchrecorder.classic.steps import Step
+from torchrecorder.classic.recording import ClassicRecording, Step
 from torchrecorder.errors import NotRecorded
 from torchrecorder.nodes import BaseNode, LayerNode
 from torchrecorder.running import torch_private
@@ -46,7 +45,6 @@ def op_acc(gf: Any, rec: ClassicRecording, node: BaseNode) -> None:
 
 
 def _sources(fn: Any, rec: ClassicRecording) -> Iterator[Any]:
-    """What an operation read, in the order of its arguments."""
     if type(fn) is Step:
         return iter(fn.sources)
     followed = [source for source, _ in fn.next_functions if source is not None]
@@ -155,5 +153,5 @@ def can_follow(tensor: Tensor) -> bool:
     is_number = tensor.is_floating_point() or tensor.is_complex()
     if not is_number or tensor.layout is not torch.strided or tensor.element_size() <= 1 or tensor.is_inference():
         return False
-    # Inside of vmap, jvp and grad, `requires_grad_` raises; the steps are followed by `classic.steps`.
+    # Inside of vmap, jvp and grad, `requires_grad_` raises; `classic.recording.Steps` follows the operations.
     return tensor.requires_grad or not torch_private.is_functorch_wrapped(tensor)

@@ -1,4 +1,4 @@
-"""`torchrecorder doctor`: what a person who asks for help is asked first."""
+"""`torchrecorder doctor`: the facts that a bug report needs first."""
 
 from __future__ import annotations
 

@@ -41,7 +41,6 @@ def add_to(commands: Commands) -> None:
 
 
 def check(arguments: argparse.Namespace) -> list[str]:
-    """All problems of the target and the options."""
     problems = [
         f"--{name} is an option of pages, in a directive or a fence; this command makes no page"
         for name in _PAGE_OPTIONS

@@ -96,14 +96,14 @@ def run_check(arguments: argparse.Namespace) -> int:
     for remark in cache_remarks(pipeline):
         print(f"torchrecorder: {remark}", file=sys.stderr)
     wrong += _verify(project, wanted) if arguments.verify else 0
-    print(f"{len(wanted)} recordings, {wrong} to be made again" if wrong else f"{len(wanted)} recordings, all fresh")
+    print(
+        f"{len(wanted)} recordings, {wrong} to be recorded again" if wrong else f"{len(wanted)} recordings, all fresh"
+    )
     return FAILED if wrong else 0
 
 
 @dataclass(slots=True)
 class Done:
-    """What came of some requests."""
-
     errors: dict[str, str] = field(default_factory=dict)
     """What went wrong, by target."""
     remarks: set[str] = field(default_factory=set)
@@ -111,13 +111,6 @@ class Done:
 
 
 def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
-    """Bring the cache of a project up to date.
-
-    Args:
-        project: What the project asks for.
-        executor: Runs the parts; any `concurrent.futures.Executor`, whose workers share the cache's folder.
-        jobs: Into how many parts the work is divided at least.
-    """
     stale = _stale(project)
     fresh = [request for request in project.requests if request not in stale]
     print(f"{len(project.requests)} diagrams, {len(stale)} to be recorded", file=sys.stderr)
@@ -160,7 +153,7 @@ def _add_docs(parser: argparse.ArgumentParser) -> None:
 def _collect(docs: Path) -> Collected:
     project = collect(docs)
     if project.settings.committed is None:
-        raise OptionError((f"{docs} names no cache: {_WHERE}",))
+        raise OptionError((f"{docs} does not set a cache: {_WHERE}",))
     return project
 
 
@@ -225,8 +218,6 @@ def _parts(requests: Sequence[DiagramRequest], jobs: int) -> list[list[DiagramRe
 
 
 class _Bar:
-    """How much is done, and how long the rest may take."""
-
     def __init__(self, total: int) -> None:
         self._total = total
         self._done = 0

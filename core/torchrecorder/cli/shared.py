@@ -32,11 +32,9 @@ def add_command(
 
 
 def add_setting(parser: argparse.ArgumentParser, name: str, metavar: str) -> None:
-    """A flag for a setting that sites have too."""
     setting = next(setting for setting in SITE_SETTINGS if setting.name == name)
     parser.add_argument(f"--{name}", default=setting.default, metavar=metavar, help=setting.help)
 
 
 def cache_remarks(pipeline: Pipeline) -> list[str]:
-    """What users should know of the caches."""
     return [text for text in (pipeline.cache.problem, pipeline.cache.notice) if text]

@@ -34,8 +34,6 @@ _MAX_PATH = 200
 
 @dataclass(frozen=True, slots=True)
 class DrawJob:
-    """One Graph to draw."""
-
     graph: Graph
     digest: str
     """Names the picture in its page: the ids of the SVG begin with it."""
@@ -53,12 +51,8 @@ def draw(
 ) -> list[Drawing | TorchRecorderError]:
     """The drawings in the order of the jobs, laid out in one go; an error in place of one that failed.
 
-    Args:
-        jobs: What to draw.
-        engine: The layout engine.
-        path: Folders to import stylers from.
-        python: The Python that imports them; this one, if empty.
-        on_modules: Gets each styler of a name, and the digests of the modules that its process imported, by name.
+    Stylers are imported from the folders in `path` by the given Python; `on_modules` gets each styler's name and the
+    digests of the modules that its process imported.
     """
     results: dict[int, Drawing | TorchRecorderError] = {}
     views: dict[int, list[_JobView]] = {}
@@ -94,8 +88,6 @@ class NestedView:
 
 @dataclass(frozen=True, slots=True)
 class _JobView:
-    """One picture to lay out: the main one of a job, or that of a closed layer."""
-
     job: DrawJob
     view: View
     nested: NestedView | None = None
@@ -105,7 +97,6 @@ class _JobView:
         return self.job.options
 
     def dot(self, styles: Styles | StylerError | None) -> str:
-        """The text for the engine."""
         assert not isinstance(styles, StylerError)
         direction = self.options.direction
         if _is_as_before(self.job):
@@ -114,7 +105,6 @@ class _JobView:
 
 
 def _views(job: DrawJob) -> list[_JobView]:
-    """The main view, then the nested ones."""
     options = job.options
     wanted = ViewOptions(
         depth=options.depth,
@@ -137,12 +127,7 @@ def _is_as_before(job: DrawJob) -> bool:
 
 
 def nested_views(view: View, options: ViewOptions) -> list[NestedView]:
-    """The closed layers of a view that show something when they are opened, and those in them.
-
-    Args:
-        view: Of the whole picture.
-        options: What decided it; nested views are made likewise, as deep as stays readable.
-    """
+    """The closed layers of a view that show something when they are opened, and those in them."""
     graph, found = view.graph, list[NestedView]()
     calling = {call.parent for call in graph.calls}
     pending: list[tuple[int | None, View]] = [(None, view)]
@@ -173,7 +158,6 @@ def _styles(
     python: str,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
 ) -> list[Styles | StylerError | None]:
-    """What stylers change of each picture; None where there is no styler."""
     found: list[Styles | StylerError | None] = [None] * len(views)
     given: dict[int, StylerInput] = {}
     named: dict[str, list[int]] = {}
@@ -196,7 +180,6 @@ def _styles(
 
 
 def _drawing(views: Sequence[_JobView], dot: str, layouts: Sequence[str | EngineError]) -> Drawing | EngineError:
-    """The main picture with the nested ones."""
     layout, job = layouts[0], views[0].job
     if isinstance(layout, EngineError):
         return layout
@@ -206,7 +189,7 @@ def _drawing(views: Sequence[_JobView], dot: str, layouts: Sequence[str | Engine
     memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
     try:
         picture = finish(layout, uid=_uid(job), title=title, desc=description, theme=options.theme)
-    except EngineError as error:  # an engine that wrote something else harms its own picture only
+    except EngineError as error:  # output that is not Graphviz's concerns this picture only
         return error
     return Drawing(
         svg=picture.svg,

@@ -41,8 +41,6 @@ class Label(NamedTuple):
 
 
 class Labels:
-    """Words for the boxes and nodes of a View."""
-
     def __init__(self, view: View, *, name: str = "", show: Collection[str] = USUAL) -> None:
         self.view, self.graph = view, view.graph
         self.name = name
@@ -68,7 +66,6 @@ class Labels:
         return clean(" · ".join(filter(None, parts)), MAX_NAME + MAX_LINE)
 
     def node(self, node: Node) -> Label:
-        """The lines of a node."""
         if node.kind == "call":
             return self._call(node)
         if node.kind == "op" and node.op is not None:
@@ -84,7 +81,6 @@ class Labels:
         return self._link(node) if node.kind in ("from", "to") else self._end(node)
 
     def kind(self, node: Node) -> Kind:
-        """The kind of a node."""
         return self.kinds.of(node)
 
     def cls(self, calls: tuple[int, ...]) -> str:
@@ -170,7 +166,6 @@ class Labels:
         return Label(clean(name or default, MAX_NAME), clean(shape, MAX_LINE))
 
     def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
-        """The name of what is called, from the box on."""
         paths = [self.graph.calls[call].module for call in calls]
         return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
 

@@ -48,7 +48,6 @@ def refer_to(element: str, name: str) -> str:
 
 
 def classes(svg: str) -> tuple[str, ...]:
-    """The classes that a picture refers to, each once, in order."""
     return tuple(dict.fromkeys(match["cls"] for match in _OPEN.finditer(svg) if match["cls"]))
 
 

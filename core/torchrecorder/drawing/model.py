@@ -60,12 +60,10 @@ class Drawing:
 
     @property
     def svgs(self) -> tuple[str, ...]:
-        """All pictures: its own, and those of closed layers."""
         return self.svg, *(one.svg for one in self.nested)
 
     @property
     def digest(self) -> str:
-        """Names it in the cache."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     @property
@@ -77,7 +75,6 @@ class Drawing:
 
     @property
     def uid(self) -> str:
-        """What its ids begin with."""
         found = _UID.search(self.svg)
         return found[0] if found else "tr"
 
@@ -152,7 +149,6 @@ def _are(kinds: tuple[type, ...], *values: object) -> bool:
 
 
 def _texts(parts: int) -> list[str]:
-    """The names of the long texts: three of the drawing, and one of each nested one."""
     return ["svg", "text", "dot", *["svg"] * (parts - 3)]
 
 

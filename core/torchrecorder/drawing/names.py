@@ -12,12 +12,10 @@ _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
 def class_name(module: Module) -> str:
-    """The class without its module."""
     return module.cls.rpartition(".")[2]
 
 
 def relative(path: str, base: str) -> str:
-    """The path without the base it starts with."""
     return path[len(base) + 1 :] if base and path.startswith(base + ".") else path
 
 
@@ -55,7 +53,6 @@ def count(number: int) -> str:
 
 
 def parameters(number: int, *, word: str = "params", each: bool = False) -> str:
-    """A number of parameters with its unit; `each` if several modules have as many."""
     singular = word.removesuffix("s") if number == 1 else word
     return f"{count(number)} {singular}" + (" each" if each else "")
 
@@ -66,7 +63,6 @@ def shape(sizes: Iterable[int | str]) -> str:
 
 
 def flops(number: int) -> str:
-    """A number of floating-point operations: `8.18 GFLOPs`."""
     text = count(number).replace("B", "G")
     return text + ("FLOPs" if text[-1].isalpha() else " FLOPs")
 

@@ -70,8 +70,6 @@ def plain(name: str) -> str:
 
 
 class NodeKinds:
-    """Tells the kind of each node of a Graph."""
-
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.calling = {call.parent for call in graph.calls}
@@ -80,7 +78,6 @@ class NodeKinds:
             self.ran.setdefault(op.call, set()).add(plain(op.name))
 
     def of(self, node: Node) -> Kind:
-        """The kind of a node of a View."""
         if node.kind in ("input", "output"):
             return "io"
         if node.kind == "call":
@@ -90,7 +87,6 @@ class NodeKinds:
         return _OTHER_NODES.get(node.kind, "data")
 
     def of_call(self, call: int) -> Kind:
-        """The kind of a call whose inside is not drawn."""
         row = self.graph.calls[call]
         module = self.graph.modules.get(row.module) if row.kind == "module" else None
         if module is None:
@@ -110,7 +106,6 @@ class NodeKinds:
 
 
 def op_kind(name: str) -> Kind:
-    """The kind of an op, by its name in torch's public API."""
     bare = plain(name)
     for kind, words in _OP_WORDS:
         if bare.startswith(words):

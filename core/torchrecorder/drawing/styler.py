@@ -20,11 +20,11 @@ class StyledNode:
     label: str
     """Its words, one or two lines."""
     path: str = ""
-    """The path of the layer in the model, `layer1.0.conv1`; empty for the model and for what is no layer."""
+    """The path of the layer in the model, `layer1.0.conv1`; empty for the model, an op and a value."""
     cls: str = ""
-    """The class of the layer with its module, `torch.nn.modules.conv.Conv2d`; empty for what is no layer."""
+    """The class of the layer with its module, `torch.nn.modules.conv.Conv2d`; empty for an op and a value."""
     op: str = ""
-    """The full name of the operation, `torch.cat`; empty for what is none."""
+    """The full name of the operation, `torch.cat`; empty for a layer and a value."""
     params: int = 0
     """Number of parameters in the layer."""
     repeat: int = 1
@@ -53,8 +53,6 @@ class Styler:
 
 @dataclass(frozen=True, slots=True)
 class StylerInput:
-    """The things in a picture, in the order of its View."""
-
     nodes: tuple[StyledNode, ...]
     boxes: tuple[StyledNode, ...]
     edges: tuple[tuple[int, int], ...]
@@ -62,7 +60,6 @@ class StylerInput:
 
     @staticmethod
     def of(view: View, labels: Labels) -> StylerInput:
-        """What a styler gets to see of a View."""
         nodes = []
         for node in view.nodes:
             label, kind = labels.node(node), labels.kind(node)
@@ -92,12 +89,7 @@ def _shape(view: View, values: tuple[int, ...]) -> tuple[int | str, ...]:
 
 
 class StylerRaised(Exception):
-    """A styler raised an exception or is none.
-
-    Attributes:
-        reason: What happened, in a sentence.
-        trace: The traceback of the user's code; empty if it is no exception of theirs.
-    """
+    """A styler raised an exception, or is not a styler."""
 
     def __init__(self, reason: str, trace: str = "") -> None:
         super().__init__(reason)
@@ -105,22 +97,13 @@ class StylerRaised(Exception):
 
     @staticmethod
     def by(doing: str, error: Exception) -> StylerRaised:
-        """What to raise when the user's code raised something."""
         trace = "".join(traceback.format_exception(error))
         return StylerRaised(f"{doing} raised {type(error).__name__}: {error}", trace)
 
 
 def run_styler(styler: object, given: StylerInput) -> dict[str, list[object]]:
-    """What the styler answers for each node, box and edge, unchecked.
-
-    Args:
-        styler: An object with `style_node` or `style_edge`; a class is called without arguments first.
-        given: What it is asked about.
-
-    Raises:
-        StylerRaised: It raised, or has neither of the methods.
-    """
-    styler = _guarded("making it", styler) if isinstance(styler, type) else styler
+    """What the styler answers for each node, box and edge, unchecked."""
+    styler = _guarded("creating it", styler) if isinstance(styler, type) else styler
     of_node, of_edge = (getattr(styler, name, None) for name in ("style_node", "style_edge"))
     if not callable(of_node) and not callable(of_edge):
         raise StylerRaised(f"{type(styler).__name__} has no method style_node or style_edge")
@@ -133,7 +116,6 @@ def run_styler(styler: object, given: StylerInput) -> dict[str, list[object]]:
 
 
 def _guarded(doing: str, method: Callable[..., object] | None, *arguments: StyledNode) -> object:
-    """What the user's method answers; nothing, where the styler has no such method."""
     try:
         return method(*arguments) if callable(method) else {}
     except Exception as error:

@@ -21,7 +21,6 @@ from torchrecorder.trace.ownership import is_user_code
 
 
 def main() -> None:
-    """Answer one job."""
     start = time.time()
     job = json.load(sys.stdin)
     sys.path[:0] = job["path"]
@@ -63,8 +62,8 @@ def _answer(styler: object, picture: StylerInput) -> str:
         return json.dumps(answer, default=lambda value: f"<{type(value).__name__}>")
     except StylerRaised as error:
         return _reason(error)
-    except (TypeError, ValueError, RecursionError) as error:  # an attribute that holds itself, a name that is no text
-        return json.dumps({"reason": f"its answer is no plain data: {error}"})
+    except (TypeError, ValueError, RecursionError) as error:  # a dict that contains itself, a key that is not a str
+        return json.dumps({"reason": f"its answer cannot be written as JSON: {error}"})
 
 
 def _reason(error: StylerRaised) -> str:
@@ -96,9 +95,9 @@ def _load(target: Target) -> object:
     if not target.called:
         return found
     try:
-        return found(*target.args, **target.kwargs)  # type: ignore[operator]  # what is no callable raises as well
+        return found(*target.args, **target.kwargs)  # type: ignore[operator]  # a TypeError if it is not callable
     except Exception as error:
-        raise StylerRaised.by(f"making {target}", error) from error
+        raise StylerRaised.by(f"creating {target}", error) from error
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What a user's styler answers for a picture, asked in a process of its own.
 
 A styler often lives beside the model, so importing it imports torch, which a documentation build must not; and a styler
-that hangs or prints must not harm the build either. The answer is plain data and is checked on this side.
+that hangs or prints must not stop or disturb the build either. The answer is plain data and is checked on this side.
 """
 
 from __future__ import annotations
@@ -31,22 +31,14 @@ _LOG_TAIL = 2000
 
 
 def source_of(styler: str, finder: ModuleFinder) -> str:
-    """The digest of the file that the styler is written in; empty if there is none.
-
-    What that file imports is known only when the styler has been asked: see `modules_changed`.
-    """
+    """The digest of the file that the styler is written in; empty if there is none."""
     parts = parse_target(styler).dotted.split(".")
     names = [".".join(parts[:n]) for n in range(len(parts) - 1, 0, -1)]
     return next((digest for name in names if (digest := _digest(name, finder))), "")
 
 
 def modules_changed(modules: object, finder: ModuleFinder) -> bool:
-    """Whether any module that a styler's process had imported is not as it was.
-
-    Args:
-        modules: The digests of their files by name; anything, where a cache of others says so.
-        finder: Finds them where the styler's process does.
-    """
+    """Whether any module that a styler's process had imported is not as it was."""
     if not isinstance(modules, dict):
         return True
     return any(not digest or _digest(str(name), finder) != digest for name, digest in modules.items())
@@ -61,11 +53,6 @@ def _digest(module: str, finder: ModuleFinder) -> str:
 
 
 def styles_by(styler: object, given: StylerInput) -> Styles:
-    """What a styler of this process answers for a picture.
-
-    Raises:
-        StylerError: It raised, or its answer cannot be drawn.
-    """
     from torchrecorder.drawing.styler import StylerRaised, run_styler
 
     name = f"{getattr(styler, '__module__', '')}.{getattr(styler, '__qualname__', type(styler).__qualname__)}"
@@ -86,16 +73,8 @@ def styles_by_name(
 ) -> list[Styles | StylerError]:
     """What the styler of a dotted name answers for each picture, or why there is no answer.
 
-    One process is asked about all of them, because importing a styler may import torch. An error says that the styler
-    is not there, raised, took too long, or that its answer cannot be drawn.
-
-    Args:
-        styler: The name, perhaps with literal arguments: `pkg.MyStyler(width=2)`.
-        given: The pictures.
-        path: Folders to import it from.
-        python: The Python that imports it; this one, if empty.
-        timeout_s: How long importing and asking it may take, in seconds.
-        on_modules: Gets the styler and the digests of the user's modules that its process imported, by name.
+    One process is asked about all of them, because importing a styler may import torch; `timeout_s` is for all of that.
+    `on_modules` gets the styler and the digests of the user's modules that the process imported, by name.
     """
     job = {
         "styler": styler,
@@ -140,11 +119,10 @@ def _asked(styler: str, job: str, python: str, timeout_s: float) -> tuple[list[o
             found = json.loads(answer.read_bytes())
             return list(found["answers"]), dict(found["modules"])
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise StylerError(styler, (ending or "its process gave no answer",), printed) from error
+            raise StylerError(styler, (ending or "its process returned no answer",), printed) from error
 
 
 def _run(command: list[str], variables: dict[str, str], job: str, output: BinaryIO, timeout_s: float) -> str:
-    """Why the process ended without an answer; empty if it ended well."""
     from torchrecorder.engine.process import kill_group
 
     try:

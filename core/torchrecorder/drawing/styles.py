@@ -38,8 +38,6 @@ class NodeStyle(NamedTuple):
 
 
 class EdgeStyle(NamedTuple):
-    """What is changed of an edge."""
-
     line: str = ""
     pen: float = 0.0
     stroke: str = ""
@@ -54,12 +52,7 @@ class Styles(NamedTuple):
 
 
 def check_styles(answer: object, given: StylerInput) -> tuple[Styles, list[str]]:
-    """The styles that an answer gives, and what is wrong with it.
-
-    Args:
-        answer: What `run_styler` returned, perhaps after a way through JSON.
-        given: What the styler was asked about.
-    """
+    """The styles that an answer gives, and what is wrong with it."""
     found = [answer.get(name) if isinstance(answer, dict) else None for name in ("nodes", "boxes", "edges")]
     nodes, boxes, edges = (rows if isinstance(rows, list) else [] for rows in found)
     asked = (len(given.nodes), len(given.boxes), len(given.edges))
@@ -86,7 +79,6 @@ class _StyleReader:
         self.problems: dict[str, str] = {}
 
     def read(self, row: object, known: Mapping[str, _Attribute], where: str) -> dict[str, Any]:
-        """The fields of a style by the names of its class."""
         if row is None:
             return {}
         if not isinstance(row, Mapping):
@@ -98,7 +90,7 @@ class _StyleReader:
             attribute = known.get(name) if isinstance(name, str) else None
             if attribute is None:
                 near = get_close_matches(name, known, 1) if isinstance(name, str) else []
-                advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                advice = f"did you mean {near[0]}?" if near else f"the known ones are {', '.join(known)}"
                 self.problems.setdefault(f"the attribute {_shown(name)}, {advice}", where)
                 continue
             try:
@@ -126,7 +118,7 @@ def _colour(value: object) -> str:
 
 def _label(value: object) -> tuple[str, str]:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("a text is expected")
+        raise ValueError("a str is expected")
     name, _, line = value[: 8 * (MAX_NAME + MAX_LINE)].strip().replace("\r\n", "\n").partition("\n")
     return clean(name, MAX_NAME), clean(line.replace("\n", " "), MAX_LINE)
 

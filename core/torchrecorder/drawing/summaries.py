@@ -20,12 +20,7 @@ _NAMED = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
 
 
 def summary(cls: str, extra_repr: str) -> str:
-    """The class and the numbers that matter.
-
-    Args:
-        cls: Name of the class, without its module.
-        extra_repr: What the module says of itself.
-    """
+    """The class and the numbers that matter."""
     rule = _RULES.get(cls) or next((rule for start, rule in _FAMILIES.items() if cls.startswith(start)), None)
     if rule:
         facts = rule(read(extra_repr))
@@ -38,13 +33,10 @@ def summary(cls: str, extra_repr: str) -> str:
 
 @dataclass(frozen=True)
 class ReprArguments:
-    """The values in an `extra_repr`, as text."""
-
     unnamed: tuple[str, ...] = ()
     named: dict[str, str] = field(default_factory=dict)
 
     def get(self, position: int, name: str, default: str = "") -> str:
-        """The value that is written at a position or under a name."""
         if name in self.named:
             return self.named[name]
         return self.unnamed[position] if 0 <= position < len(self.unnamed) else default
@@ -67,7 +59,6 @@ def read(extra_repr: str) -> ReprArguments:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between the commas that stand outside brackets."""
     parts, level, start = [], 0, 0
     for position, sign in enumerate(text):
         if sign in "([{":
@@ -92,7 +83,6 @@ def _window(value: str, axes: int = 0) -> str:
 
 
 def _common(value: str) -> str:
-    """The one number of equal parts, or all of them."""
     parts = _sizes(value)
     return parts[0] if len(set(parts)) == 1 else "×".join(parts)
 

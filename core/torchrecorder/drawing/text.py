@@ -52,12 +52,7 @@ def _ends(graph: Graph, word: str, ends: Mapping[str, int]) -> str:
 
 
 def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
-    """What a caption can state in a word or two, by a short name, in the order a reader wants it.
-
-    Args:
-        graph: The Graph.
-        show: `memory` adds the most memory that activations take at once, and the layer that runs then.
-    """
+    """What a caption can state in a word or two, by a short name, in the order a reader wants it."""
     model = graph.modules[""]
     facts = {
         "model": class_name(model),
@@ -93,10 +88,6 @@ def tree(graph: Graph, *, depth: int | Literal["all"] = "all") -> str:
     """The calls of the model, one a line, with the shape each gives and its parameters.
 
     Equal neighbours are one line with `×N`.
-
-    Args:
-        graph: The Graph.
-        depth: How many levels of calls below the model are listed.
     """
     cells = [_cells(graph, run, branches) for run, branches in _branched(call_runs(graph, depth))]
     shown = cells[:MAX_LINES]
@@ -111,7 +102,6 @@ def tree(graph: Graph, *, depth: int | Literal["all"] = "all") -> str:
 
 
 def _branched(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
-    """Each run with the branches drawn before it."""
     is_last, below = [], {0}
     for run in reversed(runs):
         is_last.append(run.level not in below)
@@ -126,7 +116,6 @@ def _branched(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
 
 
 def _cells(graph: Graph, run: CallRun, branches: str) -> tuple[str, str, str, str]:
-    """Name, layer, shapes and parameters of a run."""
     name, module = _name_and_module(graph, run, _NAME_WIDTH)
     times = f" ×{len(run.calls)}" if len(run.calls) > 1 else ""
     metas = [graph.values[value].meta for value in graph.calls[run.calls[-1]].outputs.values()]
@@ -168,12 +157,7 @@ class LayerRow:
 
 
 def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[LayerRow, ...]:
-    """The rows of the model, a layer before those in it, up to `MAX_ROWS`.
-
-    Args:
-        graph: The Graph.
-        depth: How many levels of calls below the model are listed.
-    """
+    """The rows of the model, a layer before those in it, up to `MAX_ROWS`."""
     flops, found = flops_by_call(graph), []
     numbers: dict[int, int] = {}
     for run in call_runs(graph, depth)[:MAX_ROWS]:

@@ -3,28 +3,36 @@
 The text is canonical: everything stands in the order of the Graph, so the hash of the text names the Graph. Records are
 lists in field order instead of objects, and equal tensor descriptions are stored once, because a model of 4,000 ops
 would otherwise repeat each name 4,000 times.
+
+A Graph that is read may come from a cache that others wrote, so `problems` checks every invariant of `graph.model`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, get_args
 
 from torchrecorder.errors import FormatError
-from torchrecorder.graph.check import problems
 from torchrecorder.graph.model import (
     Call,
+    CallKind,
+    ClassicKind,
     ClassicNode,
     ClassicNodes,
+    Executed,
     Failure,
     Graph,
     Info,
+    Mode,
     Module,
     Op,
+    OpKind,
     ParamCount,
+    Recorder,
     TensorMeta,
     Value,
+    ValueKind,
 )
 
 VERSION = 1
@@ -73,7 +81,7 @@ def from_json(text: str | bytes) -> Graph:
     """The Graph that `to_json` wrote.
 
     Raises:
-        FormatError: The text is no Graph of this version, or breaks an invariant.
+        FormatError: The text is not a Graph in this version of the format, or breaks an invariant.
     """
     try:
         data = json.loads(text)
@@ -126,3 +134,85 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         tied={name: tuple(names) for name, names in data["tied"].items()},
         classic=classic,
     )
+
+
+def problems(graph: Graph) -> list[str]:
+    """What is wrong with the Graph; nothing, if it is as `graph.model` promises."""
+    return [*_rows(graph), *_calls(graph), *_values(graph), *_classic(graph)]
+
+
+def _rows(graph: Graph) -> Iterator[str]:
+    """Ids that differ from the positions of their rows, and unknown kinds and modes."""
+    tables: list[tuple[str, Sequence[Call | Op | Value]]]
+    tables = [("call", graph.calls), ("op", graph.ops), ("value", graph.values)]
+    for name, rows in tables:
+        for position, row in enumerate(rows):
+            if row.id != position:
+                yield f"{name} {row.id} stands at position {position}"
+    info = graph.info
+    if info.recorder not in get_args(Recorder):
+        yield f"unknown recorder {info.recorder!r}"
+    if info.executed not in get_args(Executed) or info.mode not in get_args(Mode):
+        yield f"unknown way of recording {info.executed!r}, {info.mode!r}"
+    for (_, rows), kinds in zip(tables, (CallKind, OpKind, ValueKind), strict=True):
+        for kind in sorted({row.kind for row in rows} - set(get_args(kinds))):
+            yield f"unknown kind {kind!r}"
+
+
+def _calls(graph: Graph) -> Iterator[str]:
+    """Calls that do not nest, and ops that no call or value fits."""
+    if not graph.calls or graph.calls[0].module or graph.calls[0].parent is not None:
+        yield "the first call is not the model's own"
+    for call in graph.calls[1:]:
+        if call.parent is None or not 0 <= call.parent < call.id:
+            yield f"call {call.id} has parent {call.parent}"
+    for call in graph.calls:
+        if call.kind == "module" and call.module not in graph.modules:
+            yield f"call {call.id} is of the unknown module {call.module!r}"
+        yield from _unknown(graph, [*call.inputs.values(), *call.outputs.values()], f"call {call.id}")
+    for op in graph.ops:
+        where = f"op {op.id} ({op.name})"
+        if not 0 <= op.call < len(graph.calls):
+            yield f"{where} happened in the unknown call {op.call}"
+        yield from _unknown(graph, [*op.inputs, *op.outputs], where)
+        if op.inputs and op.outputs and max(op.inputs) >= min(op.outputs):
+            yield f"{where} reads a value newer than one it makes"
+        if not set(op.mutates) <= set(op.outputs):
+            yield f"{where} overwrites what it does not give"
+
+
+def _values(graph: Graph) -> Iterator[str]:
+    """Values that are not made once, and inputs and outputs with unknown ids."""
+    made = {value: op.id for op in graph.ops for value in op.outputs}
+    if len(made) != sum(len(op.outputs) for op in graph.ops):
+        yield "a value has two producers"
+    for value in graph.values:
+        if value.producer != made.get(value.id) or (value.kind == "op") != (value.producer is not None):
+            yield f"value {value.id} ({value.kind}) claims op {value.producer} made it"
+    yield from _unknown(graph, graph.inputs.values(), "the inputs")
+    yield from _unknown(graph, [v for values in graph.outputs.values() for v in values], "the outputs")
+    for path, id_ in graph.inputs.items():
+        if 0 <= id_ < len(graph.values) and graph.values[id_].kind != "input":
+            yield f"input {path!r} is a value of kind {graph.values[id_].kind!r}"
+
+
+def _unknown(graph: Graph, ids: Iterable[int], where: str) -> Iterator[str]:
+    for id_ in ids:
+        if not 0 <= id_ < len(graph.values):
+            yield f"{where} names the unknown value {id_}"
+
+
+def _classic(graph: Graph) -> Iterator[str]:
+    """The nodes of a classic recording: each in a layer that is one level up and comes before it."""
+    if graph.classic is None:
+        return
+    nodes = graph.classic.nodes
+    for position, node in enumerate(nodes):
+        if node.kind not in get_args(ClassicKind) or type(node.depth) is not int or type(node.name) is not str:
+            yield f"classic node {position} has an unknown kind, or a wrong depth or name"
+        elif node.parent is not None:
+            around = nodes[node.parent] if 0 <= node.parent < position else None
+            if around is None or around.kind != "layer" or around.depth >= node.depth:
+                yield f"classic node {position} stands in {node.parent}, which is not a layer before it, one level up"
+    if any(not 0 <= end < len(nodes) for edge in graph.classic.edges for end in edge):
+        yield "a classic edge leads to or from an unknown node"

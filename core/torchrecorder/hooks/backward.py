@@ -57,7 +57,6 @@ class OfInputGradients(_OfGradients):
     """Records the gradients w.r.t. what a module was called with, as far as they come through that module."""
 
     def put_on(self, module: nn.Module) -> RemovableHandle:
-        """Hook the module; each call gets aliases of its inputs, with the hooks on them."""
         return module.register_forward_pre_hook(self._before, with_kwargs=True)
 
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -71,7 +70,6 @@ class OfOutputGradients(_OfGradients):
     """Records the gradients w.r.t. what a module gave."""
 
     def put_on(self, module: nn.Module) -> RemovableHandle:
-        """Hook the module; each of its outputs gets a hook."""
         return module.register_forward_hook(self._after, with_kwargs=True)
 
     def _after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
@@ -86,7 +84,6 @@ class BackwardHook:
         self._open: list[_BackwardCall] = []
 
     def put_on(self, module: nn.Module) -> Handles:
-        """Hook the module."""
         handles = Handles()
         handles.add(
             module.register_forward_pre_hook(self._before, with_kwargs=True),
@@ -117,14 +114,12 @@ class _BackwardCall:
         self._last: Gradients = ()
 
     def given(self, inputs: Any) -> Any:
-        """The inputs, followed on aliases."""
         self._inputs = [watched(tensor) for _, tensor in named_tensors(inputs)]
         if sum(self._inputs) == 1:
             return follow_first(inputs, every_tensor, self._one)
         return follow_all(inputs, every_tensor, Gathered(self._several))
 
     def gave(self, output: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The output, followed."""
         return follow_all(output, given_or_leaf(args, kwargs), self._outputs)
 
     def _one(self, grad: Tensor) -> Tensor | None:

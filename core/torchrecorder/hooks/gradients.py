@@ -43,12 +43,7 @@ def watched(tensor: Tensor) -> bool:
 
 
 def watch(tensor: Tensor, report: Report) -> None:
-    """Call `report` in each backward pass that computes the gradient w.r.t. the tensor's present values.
-
-    Args:
-        tensor: No leaf: hooks on a leaf would outlive the forward pass that it took part in.
-        report: What to call; it keeps the shape of the tensor.
-    """
+    """Call `report` in each backward pass that computes the gradient w.r.t. the tensor's present values."""
     found, view = Watch(cast("Node", tensor.grad_fn), tensor.output_nr, report), ViewOfBase.of(tensor)
     if view is not None:
         found.fall_back(view)
@@ -118,7 +113,6 @@ class ViewOfBase:
 
 
 def has_strides(tensor: Tensor) -> bool:
-    """Whether strides say where its elements are."""
     return tensor.layout is torch.strided and not tensor.is_nested
 
 
@@ -232,7 +226,6 @@ def follow_all(value: Any, to_alias: Choose, gathered: Gathered) -> Any:
 
 
 def followed(tensor: Tensor, to_alias: Choose, report: Report) -> Tensor:
-    """Report the gradient of a tensor; gives it, or the alias that was followed in its stead."""
     shown = alias(tensor) if to_alias(tensor) else tensor
     watch(shown, report)
     return shown

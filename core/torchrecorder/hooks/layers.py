@@ -49,17 +49,7 @@ class OnLayers:
 
 
 def selected(network: Any, walk: Literal["children", "modules"], types: Any, indices: Any) -> list[nn.Module]:
-    """The modules for which both conditions hold; a condition that is `None` always does.
-
-    Args:
-        network: Where to look.
-        walk: `children` looks at the direct children, `modules` at the network and everything below it.
-        types: A type or several, as for `isinstance`.
-        indices: Positions in that walk, from 0. One that does not exist selects nothing.
-
-    Raises:
-        TypeError: `network` is not a module, or a condition is of another kind.
-    """
+    """The modules for which both conditions hold; a condition that is `None` always does."""
     if not isinstance(network, nn.Module):
         raise TypeError(f"hooks go on a torch.nn.Module, not on {type(network).__name__}")
     # `isinstance` takes a class, a union of classes, or a tuple; another collection becomes one.

@@ -16,11 +16,7 @@ DataMethod = Literal["sample", "batch"]
 
 
 def checked(data_method: str) -> DataMethod:
-    """The method, if it is one.
-
-    Raises:
-        ValueError: It is neither `sample` nor `batch`.
-    """
+    """The method, if it is one."""
     if data_method not in get_args(DataMethod):
         raise ValueError(
             f"Invalid value for parameter `data_method`. Expected either 'sample' or 'batch'. You put {data_method}"
@@ -38,12 +34,7 @@ class Records(Protocol):
 
 
 class Subrecorder:
-    """Records one module.
-
-    Attributes:
-        index: The slot of the recorder's data that it fills: its place among the subrecorders.
-        samples: How many times it has recorded.
-    """
+    """Records one module."""
 
     def __init__(self, index: int, recorder: Records) -> None:
         self.index = index
@@ -53,7 +44,6 @@ class Subrecorder:
 
     @property
     def data(self) -> list[Any]:
-        """The recorder's list of slots."""
         return self._recorder.data
 
     @property
@@ -114,7 +104,6 @@ class OfInputs(Subrecorder):
     """Records the arguments before forward runs."""
 
     def put_on(self, module: nn.Module) -> RemovableHandle:
-        """Hook the module; torch will call it before forward."""
         return module.register_forward_pre_hook(self._before, with_kwargs=True)
 
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -128,7 +117,6 @@ class OfInputsAfter(OfInputs):
     """Records the arguments after forward has run."""
 
     def put_on(self, module: nn.Module) -> RemovableHandle:
-        """Hook the module; torch will call it after forward."""
         return module.register_forward_hook(self._after, with_kwargs=True)
 
     def _after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
@@ -139,7 +127,6 @@ class OfOutputs(Subrecorder):
     """Records what forward gave."""
 
     def put_on(self, module: nn.Module) -> RemovableHandle:
-        """Hook the module; torch will call it after forward."""
         return module.register_forward_hook(self._after)
 
     def _after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:

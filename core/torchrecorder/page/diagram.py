@@ -148,7 +148,7 @@ class Diagram:
         Raises:
             OptionError: pypdfium2, the extra `png`, is not installed.
         """
-        from torchrecorder.drawing.svg.png import to_png
+        from torchrecorder.drawing.svg.pdf import to_png
 
         return to_png(self.standalone_svg())
 

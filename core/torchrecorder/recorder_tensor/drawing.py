@@ -94,7 +94,6 @@ def draw_graph(
 
 
 def _canvas(name: str, strict: bool, direction: str | None, directory: str, filename: str | None) -> Digraph:
-    """An empty drawing with torchview's attributes."""
     canvas: Digraph = Digraph(
         name=name,
         engine="dot",

@@ -127,7 +127,7 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
     """What replaces `nn.Module.__call__`: it records a call whose arguments hold tensors that come from an input.
 
     Args:
-        model_graph: Told which module is running.
+        model_graph: Gets the module that is running.
     """
     at_first = nn.Module.__call__
 
@@ -163,7 +163,6 @@ def _entered(
     mains: dict[RecorderTensor, TensorNode],
     model_graph: ComputationGraph,
 ) -> ModuleNode:
-    """The node of the call; each input gets an auxiliary node inside of it."""
     first = next(iter(inputs))
     collects = any(node.collect_attributes for node in inputs)
     call = ModuleNode(
@@ -192,7 +191,6 @@ def _entered(
 
 
 def _left(call: ModuleNode, context: list[Any], given: Iterable[RecorderTensor], out: Any) -> None:
-    """Make the outputs those of the call, and take its nodes from the inputs."""
     returned = reduce_data_info(out, collect_tensor, OrderedSet[RecorderTensor]())
     traverse_data_inplace(returned, process_output_node(call))
     for tensor in given:

@@ -210,7 +210,6 @@ def collect_tensor_node_id_dict(recorded_data: RecorderTensor, collected: dict[R
 
 
 def tensor_name(depth: int, shallow: str = "output-tensor") -> str:
-    """What the node of a tensor is called: on level 0, `shallow`; below, a hidden tensor."""
     return shallow if depth == 0 else "hidden-tensor"
 
 

@@ -79,7 +79,8 @@ class BaseRenderer:
 
     def _process(self) -> None:
         """Fill `processed` from the recording. Edges are ordered by their ends: the set has no order of its own."""
-        nodes = list(self._nodes())
+        scope = self.rec.nodes.get(None)  # the scope around the model
+        nodes = [node for node in dict.fromkeys(self.rec.nodes.values()) if node is not scope]
         self._place = {id(node): position for position, node in enumerate(nodes)}
         spots = self._spots(nodes)
         pairs, found = set(), self.rec.nodes
@@ -92,7 +93,6 @@ class BaseRenderer:
             self.processed[nodes[tail]].append(nodes[head])
 
     def _spots(self, nodes: list[BaseNode]) -> dict[int, int]:
-        """By `id` of a node: the place of what is shown for it; -1 if nothing is. Nodes of one layer share it."""
         limit, within, spots = self.render_depth, dict[Any, int](), dict[int, int]()
         for position, node in enumerate(nodes):
             if node.depth <= limit:
@@ -103,11 +103,6 @@ class BaseRenderer:
                 within[node.parent] = -1 if shown is None else self._place[id(shown)]
             spots[id(node)] = within[node.parent]
         return spots
-
-    def _nodes(self) -> Iterator[BaseNode]:
-        """Each recorded node once; not the scope around the model."""
-        context = self.rec.nodes.get(None)
-        return (node for node in dict.fromkeys(self.rec.nodes.values()) if node is not context)
 
     def _visible(self, node: BaseNode) -> BaseNode | None:
         """The node, or the layer around it that is shown in its place."""

@@ -26,13 +26,7 @@ _GRAPH |= {"margin": "0", "pad": "0.06"}
 
 
 def to_classic_dot(graph: Graph, *, depth: int, direction: str = "TB") -> graphviz.Digraph:
-    """The picture of a classic recording, without positions and colours.
-
-    Args:
-        graph: A Graph that has its classic nodes.
-        depth: How many layers around a node may be drawn as boxes around it.
-        direction: Where the data flows.
-    """
+    """The picture of a classic recording, without positions and colours."""
     dot = graphviz.Digraph("g")
     dot.attr("graph", rankdir=direction, **_GRAPH)
     dot.attr("node", **_FONT, height="0.3", margin="0.1,0.05")

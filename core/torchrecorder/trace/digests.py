@@ -72,7 +72,6 @@ class FileDigests:
         return text_digest("\n".join(sorted(lasting)))
 
     def blocks(self, path: Path) -> Blocks | None:
-        """The parts of a source file; None if it cannot be read or parsed."""
         digest = self.file(path)
         if digest is not None and (known := self._parts.get(str(path), digest)) is not None:
             return Blocks(*known)
@@ -85,11 +84,9 @@ class FileDigests:
         return blocks
 
     def forget(self) -> None:
-        """Look at every file again: a recording may have seen it later than the check before."""
         self._digests.clear()
 
     def save_indexes(self) -> None:
-        """Leave to the next build what was read and parsed."""
         self._files.save()
         self._parts.save()
 
@@ -113,8 +110,6 @@ class FileDigests:
 
 @dataclass(slots=True)
 class Blocks:
-    """The parts of one module."""
-
     skeleton: str
     """Digest of everything but the bodies of functions."""
     functions: dict[str, str] = field(default_factory=dict)
@@ -137,7 +132,6 @@ class Blocks:
 
 
 def read_blocks(source: bytes) -> Blocks | None:
-    """The parts of a module's source; None if this Python cannot parse it."""
     try:
         return _Writer().blocks(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

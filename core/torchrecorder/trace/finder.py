@@ -45,11 +45,9 @@ class ModuleFinder:
         return self._files[name]
 
     def exists(self, name: str) -> bool:
-        """Whether something of that name can be imported."""
         return self._spec(name) is not None
 
     def is_package(self, name: str) -> bool:
-        """Whether the name stands for a folder of modules."""
         spec = self._spec(name)
         return spec is not None and spec.submodule_search_locations is not None
 
@@ -123,12 +121,6 @@ class FileNames:
         self._finder = finder
 
     def name(self, path: Path, tops: Iterable[str]) -> str:
-        """The name of a file or folder.
-
-        Args:
-            path: Absolute.
-            tops: Top-level first-party packages and modules.
-        """
         anchors = [(top, folder, is_package) for top in tops for folder, is_package in self._finder.anchors(top)]
         for top, folder, is_package in anchors:
             if is_package and path.is_relative_to(folder / top):
@@ -142,7 +134,6 @@ class FileNames:
         return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else path.as_posix()
 
     def path(self, name: str) -> Path:
-        """Where the file of that name lies here; it need not exist."""
         if anchored := _ANCHORED.fullmatch(name):
             places = [folder / anchored[2] for folder, _ in self._finder.anchors(anchored[1])]
             return next((place for place in places if place.exists()), places[0] if places else self._project / name)
@@ -150,7 +141,6 @@ class FileNames:
 
 
 def shown_name(name: str) -> str:
-    """The name as messages say it."""
     anchored = _ANCHORED.fullmatch(name)
     return anchored[2] if anchored else name
 

@@ -21,8 +21,6 @@ from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
 
 
 class Verdict(Enum):
-    """What is known of a kept recording."""
-
     FRESH = "fresh"
     IMPORT_ONLY = "import-only"
     """Code changed that only ran while modules were imported: the picture is most likely right."""
@@ -51,8 +49,6 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Modules:
-    """The modules of a table as they are now, the same for every recording that shares the table."""
-
     files: tuple[Path, ...]
     changes: tuple[_Change, ...]
 
@@ -68,16 +64,7 @@ class Freshness:
         load_table: Callable[[str], Table | None],
         own_path: Sequence[str] | None = None,
     ) -> None:
-        """Make ready for a build.
-
-        Args:
-            project: Its folder.
-            finder: Finds modules where the worker does.
-            digests: Those of files as they are now.
-            load_table: Gives a table of modules by its hash.
-            own_path: Where the worker's Python has its distributions; None if it is this one.
-        """
-        self._own_path = own_path
+        self._own_path = own_path  # where the worker's Python has its distributions; None if it is this one
         self._finder = finder
         self._digests = digests
         self._load_table = load_table
@@ -88,12 +75,7 @@ class Freshness:
         self._versions: dict[tuple[str, str], str] = {}
 
     def of(self, manifest: Manifest, *, is_local: bool = True) -> Finding:
-        """The finding for a manifest.
-
-        Args:
-            manifest: What a recording depended on.
-            is_local: Whether it was recorded on this machine; elsewhere, files outside the project may be absent.
-        """
+        """Files outside the project may be absent if the recording is from another machine (not `is_local`)."""
         modules = self._modules_of(manifest)
         if modules is None:
             return Finding(Verdict.MISSING, ("its table of modules is missing or damaged",))
@@ -115,7 +97,6 @@ class Freshness:
         return tuple(dict.fromkeys([*files, *data])) if data else files
 
     def _modules_of(self, manifest: Manifest) -> _Modules | None:
-        """None if the table is missing or damaged."""
         digest = manifest.modules
         if digest in self._modules:
             return self._modules[digest]
@@ -165,7 +146,7 @@ class Freshness:
             if name not in self._folders:
                 self._folders[name] = self._digests.folder(self._names.path(name))
             if self._folders[name] != then:
-                yield f"what lies in {shown_name(name)}/ changed"
+                yield f"the list of files in {shown_name(name)}/ changed"
         for name, then in manifest.environment.items():
             if (None if (value := os.environ.get(name)) is None else text_digest(value)) != then:
                 yield f"${name} {_what_happened(then, value)}"
@@ -177,7 +158,6 @@ class Freshness:
                 yield f"{name} {version} became {now}"
 
     def _file(self, name: str, then: str | None) -> str | None:
-        """What is there: a digest where one is wanted."""
         path = self._names.path(name)
         if then in ("file", "folder"):
             return "folder" if path.is_dir() else "file" if path.exists() else None

@@ -152,6 +152,5 @@ def function_name(code: CodeType) -> str:
 
 
 def origin(spec: ModuleSpec | None, module: ModuleType) -> str | None:
-    """The file that a module was made from."""
     found = getattr(spec, "origin", None) or getattr(module, "__file__", None)
     return found if isinstance(found, str) and not found.startswith("<") else None

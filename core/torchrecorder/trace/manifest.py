@@ -59,7 +59,6 @@ class TraceResult:
     """The version of each installed distribution that was imported."""
 
     def stamps(self) -> dict[str, Stamp | None]:
-        """Every file that it came from, with the stamp of then."""
         return {**self.sources, **self.read}
 
     def to_json(self) -> dict[str, Any]:
@@ -78,8 +77,6 @@ Table = Mapping[str, "ModuleFacts"]
 
 @dataclass(frozen=True, slots=True)
 class ModuleFacts:
-    """One module as it was."""
-
     source: str
     """Digest of its file."""
     skeleton: str = ""
@@ -95,7 +92,7 @@ class Manifest:
     graph: str
     """Hash of the Graph's JSON."""
     request: Mapping[str, Any] = field(default_factory=dict)
-    """What was asked, for people and for `check`."""
+    """The request, for readers and for `check`."""
     modules: str = ""
     """Hash of the table of modules."""
     ran: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -114,7 +111,6 @@ class Manifest:
     """What it did that no trace can follow."""
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields as plain data, with the version of the format; what is empty is left out."""
         return {"torchrecorder_manifest": VERSION, **{key: value for key, value in asdict(self).items() if value}}
 
     @staticmethod
@@ -144,7 +140,6 @@ def table_to_json(table: Table) -> bytes:
 
 
 def table_from_json(data: bytes | None) -> Table | None:
-    """The table that `table_to_json` wrote; None for anything else."""
     try:
         rows = json.loads(data or b"")
         for row in rows.values():
@@ -189,14 +184,7 @@ def build_manifest(
 ) -> Manifest | None:
     """The manifest of a recording; None if files changed while it was made, so that it may show neither state.
 
-    Args:
-        request: What was recorded.
-        graph: Hash of the Graph.
-        result: What its trace saw.
-        project: The project's folder.
-        finder: Finds modules where the worker does; made after the recording.
-        digests: Those of files, which were looked at after the recording.
-        put_object: Keeps the table of modules and gives its hash.
+    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules.
     """
     if any(stamp_of(path) != then for path, then in result.stamps().items()):
         return None
@@ -219,8 +207,6 @@ def build_manifest(
 
 
 class _Builder:
-    """The parts of one manifest."""
-
     def __init__(
         self, request: RecordingRequest, result: TraceResult, project: Path, finder: ModuleFinder, digests: FileDigests
     ) -> None:

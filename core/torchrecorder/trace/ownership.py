@@ -37,7 +37,6 @@ def is_installed(file: str) -> bool:
 
 
 def is_ours(file: str) -> bool:
-    """Whether the file belongs to torchrecorder."""
     return file.startswith(_OURS)
 
 

@@ -44,7 +44,6 @@ class Ends:
         """Value by the pair of node ids it joins; ids of ends are negative until `joined` renumbers."""
 
     def joined(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
-        """All nodes and edges, with their final ids."""
         fed: dict[Source, dict[int, list[Read]]] = {}
         for read in self.reads:
             if read.tail is not None and not self._is_constant(read.origin):
@@ -72,7 +71,6 @@ class Ends:
         return self._renumbered(self._checks() if self.leaves_out_constants else set())
 
     def _common_box(self, heads: list[int]) -> int | None:
-        """The innermost box around all the heads."""
         paths = []
         for head in heads:
             path, box = [], self.plan.nodes[head].box
@@ -163,7 +161,6 @@ class Ends:
         return found
 
     def _op_name(self, node: Node) -> str:
-        """The name of the op that a node shows; empty for other nodes."""
         return self.graph.ops[node.op].name if node.kind == "op" and node.op is not None else ""
 
     def _renumbered(self, checks: set[int]) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
@@ -181,13 +178,7 @@ class Ends:
 
 
 def skips(n: int, edges: Sequence[Pair], sums: Iterable[int]) -> set[Pair]:
-    """Those of the edges that lead past a node.
-
-    Args:
-        n: Number of nodes; every edge leads from a smaller to a larger one.
-        edges: Tail and head of each edge.
-        sums: The nodes that add up what they get.
-    """
+    """Those of the edges that lead past a node."""
     spines = _Spines(n, edges)
     found = {(t, h) for t, h in edges if spines.spine[h] != t and spines.is_above(t, h)}
     for head in sums:
@@ -199,8 +190,6 @@ def skips(n: int, edges: Sequence[Pair], sums: Iterable[int]) -> set[Pair]:
 
 
 class _Spines:
-    """The spine above each node."""
-
     def __init__(self, n: int, edges: Sequence[Pair]) -> None:
         self.before: list[list[int]] = [[] for _ in range(n)]
         self.degree = [0] * n
@@ -239,7 +228,6 @@ class _Spines:
         self._leave = [self._enter[node] + size[node] - 1 for node in range(n)]
 
     def is_above(self, tail: int, head: int) -> bool:
-        """Whether the tail is on the spine above the head."""
         return self._enter[tail] < self._enter[head] <= self._leave[tail]
 
     def side_branch(self, tail: int, head: int) -> list[Pair]:

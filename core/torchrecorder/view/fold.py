@@ -64,7 +64,6 @@ class Comparer:
         return length, 1
 
     def equal(self, a: int, b: int) -> bool:
-        """Whether call `b` is call `a` again."""
         if self._outside(a) != self._outside(b):
             return False
         if (a, b) not in self.known:
@@ -112,7 +111,6 @@ class _Pair:
         return all(self.same_op(ops[x], ops[y]) for x, y in zip(self.ops_a, self.ops_b, strict=True))
 
     def same_call(self, x: int, y: int) -> bool:
-        """Whether two calls in them are of like modules at like places."""
         one, two = self.graph.calls[x], self.graph.calls[y]
         if one.kind != two.kind or one.ok != two.ok or not self._same_name(one.module, two.module):
             return False
@@ -125,7 +123,6 @@ class _Pair:
         return here.cls == there.cls and here.params == there.params and same_settings
 
     def same_op(self, x: Op, y: Op) -> bool:
-        """Whether two ops in them do the same with the same."""
         if x.name != y.name or x.call != y.call + self.a - self.b or x.kind != y.kind:
             return False
         if x.attrs != y.attrs or len(x.inputs) != len(y.inputs) or len(x.outputs) != len(y.outputs):
@@ -155,26 +152,18 @@ class _Pair:
 
 
 def _relative(path: str, base: str) -> str:
-    """The path from `base` on, with a sign that tells it from a path outside `base`."""
     return "/" + path[len(base) :] if path == base or path.startswith(base + ".") else path
 
 
 @dataclass(frozen=True, slots=True)
 class CallRun:
-    """A call in a list of them, or several that are the same again."""
-
     calls: tuple[int, ...]
     level: int
     """0 for the model."""
 
 
 def call_runs(graph: Graph, depth: int | Literal["all"] = "all") -> list[CallRun]:
-    """The calls down to a depth, equal neighbours as one; a parent stands before its children.
-
-    Args:
-        graph: The Graph.
-        depth: How many levels below the model are listed.
-    """
+    """The calls down to a depth, equal neighbours as one; a parent stands before its children."""
     tree = call_tree(graph)
     comparer = Comparer(tree)
     found: list[CallRun] = []

@@ -21,8 +21,6 @@ MAX_LISTED = 8
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A node reads a value."""
-
     head: int
     """Position of the node in the plan."""
     tail: int | None
@@ -38,8 +36,6 @@ class Read:
 
 
 class Reads:
-    """Follows values through contracted ops and folded calls."""
-
     def __init__(self, plan: Plan) -> None:
         self.plan, self.graph = plan, plan.tree.graph
         self.span = range(plan.root, plan.tree.end[plan.root])
@@ -65,10 +61,16 @@ class Reads:
                 self.contracted[op.id] = True
                 for value in op.outputs:
                     self.origin[value] = self.origin[source]
-        self._drawn_for = self._drawn()
+        self._drawn_for = [*range(len(self.graph.ops))]
+        """For each op the one that is drawn for it, which is the same op in the first call of the run."""
+        for call, head in plan.run_head.items():
+            shift = plan.tree.first_op[call] - plan.tree.first_op[head]
+            for again in plan.tree.ops_of(call):
+                self._drawn_for[again] = again - shift
+        for again, drawn in enumerate(self._drawn_for):  # a run in a run
+            self._drawn_for[again] = self._drawn_for[drawn]
 
     def __iter__(self) -> Iterator[Read]:
-        """Each read by a node of something that another node, or something outside, made."""
         for op in self.graph.ops:
             if op.call not in self.span or self.contracted[op.id]:
                 continue
@@ -95,18 +97,6 @@ class Reads:
             is_constant = all(value.kind in ("const", "buffer") or value.producer in found for value in inputs)
             if is_constant and not op.name.startswith(RANDOM):
                 found.add(op.id)
-        return found
-
-    def _drawn(self) -> list[int]:
-        """For each op the one that is drawn for it, which is the same op in the first call of the run."""
-        tree = self.plan.tree
-        found = [*range(len(self.graph.ops))]
-        for call, head in self.plan.run_head.items():
-            shift = tree.first_op[call] - tree.first_op[head]
-            for op in tree.ops_of(call):
-                found[op] = op - shift
-        for op, drawn in enumerate(found):  # a run in a run
-            found[op] = found[drawn] if drawn != op else op
         return found
 
     def _node_of(self, op: int) -> int:
@@ -150,8 +140,6 @@ class Source:
 
 
 class Sources:
-    """Tells of each read from outside what its source is."""
-
     def __init__(self, reads: Reads, constant: set[int]) -> None:
         self.reads, self.plan, self.graph = reads, reads.plan, reads.graph
         self.constant = constant

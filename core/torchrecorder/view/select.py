@@ -1,4 +1,4 @@
-"""How deep a View goes, and how much it may show.
+"""How deep a View goes, how much it may show, and which of its edges are cut because they are long.
 
 A reader takes in some forty nodes at once and finds a way through some three hundred; beyond five hundred a picture is
 a wall. A view that would be larger is drawn at a smaller depth or with gaps, and a note says so and what shows more.
@@ -6,16 +6,15 @@ a wall. A view that would be larger is drawn at a smaller depth or with gaps, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
-from torchrecorder.view.cut import shortened
 from torchrecorder.view.edges import Ends
-from torchrecorder.view.model import View, ViewOptions
-from torchrecorder.view.plan import Plan
-from torchrecorder.view.visible import Visibility
+from torchrecorder.view.model import Edge, Node, View, ViewOptions
+from torchrecorder.view.plan import Plan, Visibility
 
 AUTO_NODES = 40
 """How many nodes a view of automatic depth shows at most."""
@@ -35,7 +34,7 @@ def make_view(graph: Graph, options: ViewOptions = _USUAL) -> View:
     """What a picture of the Graph shows.
 
     Raises:
-        OptionError: `focus` is no path of a module that was called, or `expand` asks for more than can be drawn.
+        OptionError: `focus` does not name a module that was called, or `expand` asks for more than can be drawn.
     """
     views = _Views(graph, options)
     if options.depth == "auto":
@@ -45,8 +44,6 @@ def make_view(graph: Graph, options: ViewOptions = _USUAL) -> View:
 
 
 class _Views:
-    """Views of one Graph at several depths."""
-
     def __init__(self, graph: Graph, options: ViewOptions) -> None:
         self.graph, self.options = graph, options
         self.visible = Visibility(graph, options)
@@ -88,7 +85,6 @@ class _Views:
         return replace(view, notes=(*view.notes, note))
 
     def _view(self, depth: int, item_limit: int = 0) -> View:
-        """The view of that depth, with no more than so many things one by one in a box; 0 for all."""
         plan = Plan(self.visible, depth, item_limit)
         nodes, edges = Ends(plan).joined()
         view = shortened(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth))
@@ -132,11 +128,6 @@ def _size(view: View) -> int:
 
 
 def _judged(view: View) -> View:
-    """The view, with a note if it is large.
-
-    Raises:
-        OptionError: It is larger than what is ever drawn.
-    """
     n = len(view.nodes)
     if n > MAX_NODES:
         raise _too_many(n)
@@ -149,4 +140,102 @@ def _judged(view: View) -> View:
 def _too_many(n: int) -> OptionError:
     return OptionError(
         (f"this diagram would show {n} nodes, and at most {MAX_NODES} are drawn: give a smaller depth, or focus",)
+    )
+
+
+# The cost of a layout follows the sum of the spans of the edges: one mask that feeds every block of a deep model turns
+# half a second into a minute. A far edge ends in a small node that names where the data goes, and begins again at
+# another one that names where it comes from.
+FAR = 25
+"""An edge that spans more ranks than this is cut."""
+_TOGETHER = 10
+"""Readers of one thing that lie within so many ranks, in one box, share the node that names it."""
+_CROWD, _CROWD_SPAN = 4, 5
+"""A node that gets more residuals than this, as in a DenseNet, gets those from farther away by one node for all."""
+
+_Group = list[Edge]
+"""Cut edges that one node begins anew."""
+
+
+def shortened(view: View) -> View:
+    """The View with its far edges cut; itself if there are none."""
+    rank = ranks(len(view.nodes), view.edges)
+    skips_to: defaultdict[int, _Group] = defaultdict(list)
+    for edge in view.edges:
+        if edge.skip:
+            skips_to[edge.head].append(edge)
+    crowds = []
+    for head, group in skips_to.items():
+        from_afar = [edge for edge in group if rank[head] - rank[edge.tail] > _CROWD_SPAN]
+        if len(group) > _CROWD and len(from_afar) > 1:
+            crowds.append(from_afar)
+    in_crowd = {edge for group in crowds for edge in group}
+    far = [edge for edge in view.edges if rank[edge.head] - rank[edge.tail] > FAR and edge not in in_crowd]
+    groups = [*crowds, *_together(view, far, rank)]
+    return _cut(view, groups, far) if groups else view
+
+
+def ranks(n: int, edges: Iterable[Edge]) -> list[int]:
+    """About the row in which layout will put each node.
+
+    As far down as its inputs ask; then what has no more inputs than readers, such as a mask, moves down to its first
+    reader.
+    """
+    before: list[list[int]] = [[] for _ in range(n)]
+    below: list[list[int]] = [[] for _ in range(n)]
+    for edge in edges:
+        before[edge.head].append(edge.tail)
+        below[edge.tail].append(edge.head)
+    rank = [0] * n
+    for node in range(n):
+        rank[node] = max((rank[tail] + 1 for tail in before[node]), default=0)
+    for node in range(n - 1, -1, -1):
+        if below[node] and len(before[node]) <= len(below[node]):
+            rank[node] = min(rank[head] for head in below[node]) - 1
+    return rank
+
+
+def _together(view: View, far: Iterable[Edge], rank: Sequence[int]) -> Iterator[_Group]:
+    by_place: defaultdict[tuple[int, int | None], _Group] = defaultdict(list)
+    for edge in far:
+        by_place[edge.tail, view.nodes[edge.head].box].append(edge)
+    for edges in by_place.values():
+        edges.sort(key=lambda edge: (rank[edge.head], edge.head))
+        group = edges[:1]
+        for edge in edges[1:]:
+            if rank[edge.head] - rank[group[0].head] > _TOGETHER:
+                yield group
+                group = []
+            group.append(edge)
+        yield group
+
+
+def _cut(view: View, groups: Iterable[_Group], far: Iterable[Edge]) -> View:
+    edges = {(edge.tail, edge.head): edge for edge in view.edges}
+    order = [(2 * node.id, node) for node in view.nodes]
+    for group in groups:
+        first, id_ = min(edge.head for edge in group), len(order)
+        tails = tuple(dict.fromkeys(edge.tail for edge in group))
+        order.append((2 * first - 1, Node(id_, "from", view.nodes[first].box, links=tails)))
+        for edge in group:
+            del edges[edge.tail, edge.head]
+            edges[id_, edge.head] = replace(edge, tail=id_)
+    marked: dict[int, _Group] = {}
+    # by tail the far edges whose beginning is marked; an input or a constant stands under its own name again
+    for edge in far:
+        if view.nodes[edge.tail].kind in ("call", "op"):
+            marked.setdefault(edge.tail, []).append(edge)
+    for tail, group in marked.items():
+        id_ = len(order)
+        heads = tuple(edge.head for edge in group)
+        order.append((2 * tail + 1, Node(id_, "to", view.nodes[tail].box, links=heads)))
+        edges[tail, id_] = replace(group[0], head=id_)
+    # ids count up in the order of things again
+    nodes = [node for _, node in sorted(order, key=lambda pair: (pair[0], pair[1].id))]
+    new = {node.id: position for position, node in enumerate(nodes)}
+    moved = [replace(edge, tail=new[edge.tail], head=new[edge.head]) for edge in edges.values()]
+    return replace(
+        view,
+        nodes=tuple(replace(n, id=new[n.id], links=tuple(new[link] for link in n.links)) for n in nodes),
+        edges=tuple(sorted(moved, key=lambda edge: (edge.tail, edge.head))),
     )

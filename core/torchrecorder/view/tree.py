@@ -14,8 +14,6 @@ from torchrecorder.graph.model import Graph, Module
 
 
 class Item(NamedTuple):
-    """One thing that happened directly in a call."""
-
     is_call: bool
     id: int
     """Id of the call or of the op."""
@@ -44,7 +42,6 @@ class CallTree:
         return not self.n_ops[call] or self.n_ops[call] == self.last_op[call] - self.first_op[call] + 1
 
     def ops_of(self, call: int) -> range:
-        """Ids of all ops of a solid call."""
         return range(self.first_op[call], self.first_op[call] + self.n_ops[call])
 
     def module(self, call: int) -> Module | None:

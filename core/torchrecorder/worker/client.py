@@ -54,18 +54,10 @@ class Worker:
         memory_bytes: int | None = MEMORY_BYTES,
         forks: bool = _FORKS,
     ) -> None:
-        """Make a worker; its process starts with the first job.
-
-        Args:
-            path: Folders to import models from.
-            python: The interpreter to run; this one, if empty.
-            memory_bytes: How much address space a job may take.
-            forks: Whether one process serves all jobs.
-        """
         self._path = list(path)
         self._python = python
         self._memory_bytes = memory_bytes
-        self._forks = forks
+        self._forks = forks  # whether one process serves all jobs
         self._shared: frozenset[str] = frozenset()
         self._build = 0
         self._process: LineProcess | None = None
@@ -85,7 +77,6 @@ class Worker:
         self.close()
 
     def close(self) -> None:
-        """End the process and remove its logs."""
         self._end_process()
         if self._scratch is not None:
             self._scratch.cleanup()
@@ -93,7 +84,6 @@ class Worker:
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a process that a next job would find."""
         return self._process is not None and self._process.is_running
 
     def expect(self, requests: Iterable[RecordingRequest]) -> None:
@@ -137,7 +127,6 @@ class Worker:
         return answer
 
     def _folder(self) -> Path:
-        """For logs; it goes with this object."""
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="torchrecorder-")
         return Path(self._scratch.name)
@@ -173,7 +162,6 @@ class Worker:
         return self._process
 
     def _end_process(self) -> str:
-        """How it ended."""
         if self._process is None:
             return "it did not start"
         process, self._process = self._process, None
@@ -195,7 +183,6 @@ class PersistentWorker:
 
     @contextmanager
     def open(self, settings: Settings) -> Iterator[Worker]:
-        """The worker, for a build."""
         now = (settings.path, settings.python, settings.memory_bytes, _stamps([*settings.path, *sys.path]))
         if self._worker is None or not self._worker.is_running or now != self._made_for:
             self.close()
@@ -204,14 +191,12 @@ class PersistentWorker:
         yield self._worker
 
     def close(self) -> None:
-        """End the process, if there is one."""
         if self._worker is not None:
             self._worker.close()
             self._worker = None
 
 
 def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:
-    """Those of the folders of installed packages, which change when something is installed."""
     installed = [folder for folder in path if folder.rstrip(os.sep).endswith("-packages") and os.path.isdir(folder)]
     return {folder: stamp_of(folder) for folder in installed}
 

@@ -22,14 +22,9 @@ MUTE = 117
 
 
 def fork(run: Callable[[int], None], *, not_theirs: Sequence[int]) -> tuple[int, int]:
-    """Run a function in a forked child, in a process group of its own, with the writing end of a new pipe.
+    """The pid of a forked child that runs a function in a process group of its own, and the end of its pipe to read.
 
-    Args:
-        run: The child ends when it returns.
-        not_theirs: Descriptors that the child must not keep open.
-
-    Returns:
-        The child's process id, and the reading end of the pipe.
+    The child gets the other end, closes the descriptors in `not_theirs`, and ends when the function returns.
     """
     reader, writer = os.pipe()
     parent = os.getpid()
@@ -51,14 +46,9 @@ def fork(run: Callable[[int], None], *, not_theirs: Sequence[int]) -> tuple[int,
 
 
 def read_line(reader: int, timeout_s: float, lifeline: int) -> tuple[bytes, Ending]:
-    """A line of a child, and why no more is waited for.
+    """A line of a child, and why no more is waited for; `lifeline` becomes readable only when the builder is gone.
 
     An answer ends with its line, not with the pipe, which a process that the job started may hold open forever.
-
-    Args:
-        reader: The reading end of the child's pipe.
-        timeout_s: How long it may take.
-        lifeline: A descriptor that becomes readable only when the builder is gone.
     """
     deadline = time.monotonic() + timeout_s
     data = bytearray()
@@ -78,9 +68,7 @@ def read_line(reader: int, timeout_s: float, lifeline: int) -> tuple[bytes, Endi
 def end(pid: int, *, by_itself: bool = False) -> str:
     """Kill a child with all that it started, and say how it ended.
 
-    Args:
-        pid: Its process id.
-        by_itself: Whether its pipe has come to an end, so that it is ending and only what it started must be killed.
+    If its pipe has come to an end, it ends `by_itself`, and only what it started must be killed.
     """
     status = wait_a_moment(pid) if by_itself else None
     with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -23,9 +23,7 @@ _TIMEOUT_S = 60
 def environment(python: str, folder: Path) -> dict[str, str]:
     """The builder's environment for a process that imports torchrecorder, with what every recording runs with.
 
-    Args:
-        python: The other Python it is for; that of the build, if empty.
-        folder: Where something may be written that lives as long as the process.
+    For another `python` than that of the build, `folder` holds a link to the package as long as the process lives.
     """
     package = Path(__file__).resolve().parents[1]
     own = package.parent
@@ -69,5 +67,4 @@ def path_of(python: str, machine: Store) -> list[str] | None:
 
 
 def _stamps(folders: Sequence[str]) -> list[Stamp | None]:
-    """Change when something is installed into one of the folders."""
     return [stamp_of(folder) for folder in folders]

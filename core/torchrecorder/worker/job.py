@@ -37,12 +37,7 @@ def begin(job: Job) -> Trace:
 
 
 def answer(job: Job, trace: Trace | None = None) -> Answer:
-    """Record the job's request and say what came of it and what it depended on.
-
-    Args:
-        job: What to record.
-        trace: Begun already, if the job's package has been imported before.
-    """
+    """Record the job's request and say what came of it and what it depended on."""
     trace = trace or begin(job)
     path = list(sys.path)
     try:
@@ -54,7 +49,6 @@ def answer(job: Job, trace: Trace | None = None) -> Answer:
 
 
 def answer_line(job: Job, trace: Trace | None = None) -> bytes:
-    """The answer as a line of JSON, whatever happens."""
     try:
         return line_of(answer(job, trace))
     except BaseException as error:  # what is left is our own fault, or a KeyboardInterrupt
@@ -70,15 +64,6 @@ def answer_line(job: Job, trace: Trace | None = None) -> bytes:
 
 
 def answer_in_child(job: Job, lifeline: int, *, not_theirs: Sequence[int], trace: Trace | None = None) -> bytes:
-    """The answer of a forked child, or what became of it, as a line.
-
-    Args:
-        job: What to record.
-        lifeline: A descriptor that becomes readable only when the builder is gone; then this process ends.
-        not_theirs: Descriptors that the child must not keep open.
-        trace: Begun already, if this process has imported the job's package.
-    """
-
     def run(writer: int) -> None:
         fork.prepare(job.log, job.memory_bytes)
         line = answer_line(job, trace)
@@ -100,7 +85,6 @@ def answer_in_child(job: Job, lifeline: int, *, not_theirs: Sequence[int], trace
 
 
 def record(request: RecordingRequest) -> Graph:
-    """Import the model of a request, make its inputs, and record one forward."""
     model = load_model(request.target, request.seed)
     guessed = ""
     if request.inputs:

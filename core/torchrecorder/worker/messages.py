@@ -14,8 +14,6 @@ from torchrecorder.trace.manifest import TraceResult
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """The first message of a worker's process."""
-
     problem: TorchRecorderError | None = None
     """Why it cannot record; None if it is ready."""
 
@@ -56,8 +54,6 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a job."""
-
     graph: str | None = None
     """The Graph as JSON text; a partial one beside an error of the forward."""
     error: TorchRecorderError | None = None

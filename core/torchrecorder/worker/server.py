@@ -29,7 +29,6 @@ _GRACE_S = 10.0
 
 
 def main() -> None:
-    """Serve jobs until the standard input closes."""
     # The protocol moves to descriptors that user code does not know, and descriptors 0 to 2 are made harmless.
     jobs = os.fdopen(os.dup(0), "rb", buffering=0)
     answers = os.fdopen(os.dup(1), "wb")
@@ -82,8 +81,6 @@ def _import_what_jobs_need() -> None:
 
 
 class _Server:
-    """Answers jobs, from a preloaded process where one helps."""
-
     def __init__(self, jobs: int, answers: int) -> None:
         self._jobs = jobs
         self._answers = answers
@@ -97,7 +94,6 @@ class _Server:
         return line or answer_in_child(job, self._jobs, not_theirs=(self._jobs, self._answers, *own))
 
     def _from_preloaded(self, job: Job) -> bytes:
-        """Empty if no preloaded process can answer."""
         if self._preloaded is not None and not self._preloaded.serves(job):
             self._preloaded.end()
             self._preloaded = None
@@ -115,13 +111,6 @@ class PreloadedProcess:
     """
 
     def __init__(self, job: Job, *, jobs: int, answers: int) -> None:
-        """Import the package of a job in a child.
-
-        Args:
-            job: The first one that needs it.
-            jobs: Descriptor that the builder's jobs come from.
-            answers: Descriptor that its answers go to.
-        """
         self._key = _state_key(job)
         self._jobs = jobs
         theirs, self._writer = os.pipe()
@@ -134,7 +123,6 @@ class PreloadedProcess:
         self.is_usable = bool(self._stamps)
 
     def serves(self, job: Job) -> bool:
-        """Whether it was made for jobs like this one, and its files are as they were."""
         if self._key != _state_key(job):
             return False
         return not self.is_usable or all(stamp_of(file) == then for file, then in self._stamps.items())
@@ -157,7 +145,6 @@ class PreloadedProcess:
         return line
 
     def descriptors(self) -> tuple[int, int]:
-        """Those that lead to the process."""
         return self._writer, self._reader
 
     def end(self) -> None:

@@ -175,7 +175,7 @@ def test_http_that_is_only_read(team: Path, here: Path, serve: Serve) -> None:
     outcome, made = build(here, url, has_torch=True)
     assert outcome.error is None
     assert made.cache.problem == ""
-    assert "is not written" in made.cache.notice
+    assert "cannot be written to" in made.cache.notice
 
 
 class Hangs(Quiet):
@@ -244,7 +244,7 @@ def test_a_server_that_fails_is_left_aside_with_one_line(
     assert outcome.diagram is not None
     assert made.cache.problem == ""
     assert made.cache.notice.startswith("the remote cache http://127.0.0.1:")
-    assert "is left aside: " in made.cache.notice
+    assert "is not used in this build: " in made.cache.notice
     assert made.cache.notice.count("\n") == 0
 
 
@@ -333,7 +333,7 @@ def test_nobody_is_there(here: Path) -> None:
         url = f"http://user:secret@127.0.0.1:{free.getsockname()[1]}/cache?key=secret"
         outcome, made = build(here, url, has_torch=True)
     assert outcome.error is None
-    assert "is left aside" in made.cache.notice
+    assert "is not used" in made.cache.notice
     assert "secret" not in made.cache.notice
 
 

@@ -149,7 +149,7 @@ def test_links_are_neither_read_nor_written_through(soak: Soak, tmp_path: Path) 
         (soak.cache / shelf).symlink_to(outside, target_is_directory=True)
     store = Store(soak.cache)
     store.put_object(b"x")
-    assert "is a link" in store.problem
+    assert "is a symbolic link" in store.problem
     assert soak.check(EDITED) == "nothing"
     soak.pipeline().run([EDITED, KEPT])
     assert list(outside.iterdir()) == []

@@ -87,7 +87,7 @@ def test_check_finds_all_fresh_and_then_what_changed(docs: Path, capsys: pytest.
     assert main(["check", str(docs)]) == 1
     said = capsys.readouterr().out
     assert "STALE       zoo_nets.Net(5): zoo_nets.py: Net.__init__ changed" in said
-    assert "2 recordings, 2 to be made again" in said
+    assert "2 recordings, 2 to be recorded again" in said
 
 
 def test_update_makes_only_what_is_missing(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +122,7 @@ def test_a_project_without_a_cache(
             file.write_text("\n".join(line for line in lines if "cache" not in line))
     for command in ("update", "check"):
         assert main([command, DOCS[recorded.name]]) == 2
-        assert "names no cache: write torchrecorder_cache" in capsys.readouterr().err
+        assert "does not set a cache: write torchrecorder_cache" in capsys.readouterr().err
 
 
 def test_no_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

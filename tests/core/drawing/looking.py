@@ -9,7 +9,7 @@ from itertools import combinations
 from xml.etree import ElementTree
 
 from tests.core.drawing.engines import SVG, parsed
-from torchrecorder.drawing.svg.metrics import width
+from torchrecorder.drawing.svg.themes import width
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]

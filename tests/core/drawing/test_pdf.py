@@ -12,8 +12,7 @@ import pytest
 from tests.core.drawing.engines import NASTY, picture
 from tests.core.graph.building import Net, mlp, residual_block, transformer
 from torchrecorder.drawing.svg import fixed
-from torchrecorder.drawing.svg.pdf import outline, to_pdf
-from torchrecorder.drawing.svg.png import to_png
+from torchrecorder.drawing.svg.pdf import outline, to_pdf, to_png
 from torchrecorder.errors import OptionError
 
 

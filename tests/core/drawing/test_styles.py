@@ -105,8 +105,8 @@ def test_problems_are_told_at_once_each_once() -> None:
         "style_node for 'x\\n1×8×16×16' gave fillcolor='orang': write #rrggbb or the name of a colour; "
         "did you mean orange?",
         "style_node for 'x\\n1×8×16×16' gave the attribute 'penwidt', did you mean penwidth?",
-        "style_node for 'x\\n1×8×16×16' gave the attribute 'image', known are label, fillcolor, fontcolor, color, "
-        "penwidth, style",
+        "style_node for 'x\\n1×8×16×16' gave the attribute 'image', the known ones are label, fillcolor, fontcolor, "
+        "color, penwidth, style",
         "style_node for 'x\\n1×8×16×16' gave penwidth=99: a width in points is expected, at most 6",
     ]
 
@@ -198,5 +198,5 @@ def test_a_styler_that_raises_says_where() -> None:
 def test_what_is_no_styler() -> None:
     with pytest.raises(StylerRaised, match="int has no method style_node or style_edge"):
         run_styler(3, asked())
-    with pytest.raises(StylerRaised, match="making it raised TypeError"):
+    with pytest.raises(StylerRaised, match="creating it raised TypeError"):
         run_styler(type("Needs", (), {"__init__": lambda self, width: None}), asked())

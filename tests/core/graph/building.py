@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from torchrecorder.graph import Call, Graph, Info, Module, Op, ParamCount, TensorMeta, Value
-from torchrecorder.graph.check import problems
+from torchrecorder.graph.codec import problems
 from torchrecorder.graph.model import Failure, OpKind, ValueKind
 
 NATIVE = {

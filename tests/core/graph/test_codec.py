@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.core.graph.drawn import graphs
 from torchrecorder.errors import FormatError
 from torchrecorder.graph import Graph, from_json, to_json
-from torchrecorder.graph.check import problems
-from torchrecorder.graph.codec import VERSION
+from torchrecorder.graph.codec import VERSION, problems
 
 
 @given(graphs())

@@ -10,7 +10,7 @@ from torch import nn
 from tests.truth.case import Edge, read_edges
 from tests.truth.neutral import to_neutral
 from torchrecorder.graph import Graph
-from torchrecorder.graph.check import problems
+from torchrecorder.graph.codec import problems
 from torchrecorder.recording import capture
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from tests.core.recording.nets import Net, op_names, record
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import from_json, to_json
-from torchrecorder.graph.check import problems
+from torchrecorder.graph.codec import problems
 from torchrecorder.recording import capture
 
 X = torch.ones(2, 3)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torchrecorder import Graph
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import from_json, to_json
-from torchrecorder.graph.check import problems
+from torchrecorder.graph.codec import problems
 from torchrecorder.recording import run
 from torchrecorder.recording.classic import ClassicSession
 from torchrecorder.recording.run import Forward, run_as

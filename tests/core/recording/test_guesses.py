@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tests.core.recording.nets import Net, record
 from torchrecorder.errors import InputError
-from torchrecorder.graph.check import problems
+from torchrecorder.graph.codec import problems
 from torchrecorder.recording import capture
 from torchrecorder.recording.inputs import Inputs, make_inputs
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.graph import to_json
-from torchrecorder.graph.check import problems
+from torchrecorder.graph.codec import problems
 from torchrecorder.graph.memory import activation_memory
 from torchrecorder.recording import capture
 

@@ -99,12 +99,12 @@ def test_the_layer_that_raised_is_marked() -> None:
     [
         ([["layer", "a", 0, 0, ""]], "stands in 0"),
         ([["op", "a", 0, None, ""], ["op", "b", 1, 0, ""]], "stands in 0"),
-        ([["wheel", "a", 0, None, ""]], "is none"),
+        ([["wheel", "a", 0, None, ""]], "has an unknown kind"),
     ],
 )
 def test_damaged_nodes_are_found(nodes: Any, problem: str) -> None:
     data = json.loads(to_json(Graph.from_recorder(record(nn.ReLU(), "Net", (1, 3)))))
     with pytest.raises(FormatError, match=problem):
         from_json(json.dumps({**data, "classic": [nodes, []]}))
-    with pytest.raises(FormatError, match="ends at no node"):
+    with pytest.raises(FormatError, match="leads to or from an unknown node"):
         from_json(json.dumps({**data, "classic": [data["classic"][0], [[0, 99]]]}))

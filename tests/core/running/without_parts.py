@@ -76,7 +76,7 @@ def nets() -> list[tuple[nn.Module, Any]]:
 def recorded() -> dict[str, Any]:
     """The calls of each net in each way, and the notes of the last."""
     from torchrecorder.graph import from_json, to_json
-    from torchrecorder.graph.check import problems
+    from torchrecorder.graph.codec import problems
     from torchrecorder.hooks.recorders import BackwardInput, BackwardOutput
     from torchrecorder.hooks.registrators import Backward
     from torchrecorder.recorder_tensor import draw_graph

@@ -6,7 +6,7 @@ from tests.core.graph.building import Net, transformer
 from tests.core.view.seeing import edges, shown
 from torchrecorder.graph import Graph
 from torchrecorder.view import Edge, View, ViewOptions, make_view
-from torchrecorder.view.cut import FAR, ranks
+from torchrecorder.view.select import FAR, ranks
 
 
 def masked(n: int, *, made: bool = False) -> Graph:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, Rect, Rects, along, around, part, passes
 from torchrecorder.drawing.svg.layout import Layout, Line, Word
-from torchrecorder.drawing.svg.metrics import width
+from torchrecorder.drawing.svg.themes import width
 
 _AIR = 7.0
 """Between a skip and the border of the box it is in."""
@@ -46,7 +46,6 @@ _HIT = 2
 
 
 def reroute_skips(layout: Layout) -> None:
-    """Draws the skips of a picture anew that leave their boxes."""
     boxes, nodes = (Rects((it.rect for it in them), is_wide=layout.is_wide) for them in (layout.boxes, layout.nodes))
     for i, line in enumerate(layout.lines):
         if "skip" in line.flags and len(line.curve) > 2:
@@ -54,7 +53,6 @@ def reroute_skips(layout: Layout) -> None:
 
 
 def _rerouted(line: Line, boxes: Rects, nodes: Rects) -> Curve:
-    """The curve of a skip, or one that keeps to its boxes and passes through nothing."""
     ends = line.curve[0], line.tip or line.curve[-1]
     (left, top), (right, bottom) = ends
     across = 0 if abs(bottom - top) >= abs(right - left) else 1
@@ -79,14 +77,7 @@ def _is_beside(point: Point, box: Rect, across: int) -> bool:
 
 
 def _beside(curve: Curve, across: int, at: float, passed: Sequence[Rect]) -> Curve | None:
-    """A curve with the ends of another and a straight part between them; None if it would pass through something.
-
-    Args:
-        curve: The other.
-        across: The axis across the flow of the picture: 0 for x, 1 for y.
-        at: Where on that axis the straight part lies.
-        passed: What is in the way.
-    """
+    """A curve with the ends of another and a straight part between them; None if it would pass through something."""
     length = curve[-1][1 - across] - curve[0][1 - across]
     first = _bend(curve[0], curve[1], length, across, at, passed)
     last = _bend(curve[-1], curve[-2], -length, across, at, passed)
@@ -97,7 +88,6 @@ def _beside(curve: Curve, across: int, at: float, passed: Sequence[Rect]) -> Cur
 
 
 def _bend(end: Point, towards: Point, length: float, across: int, at: float, passed: Sequence[Rect]) -> Curve | None:
-    """The curve from an end to the straight part, as wide as there is room for."""
     step = towards[across] - end[across]
     reach = max(_ROUND * (at - end[across]) / step, 0.0) if step else 0.0
     for bend in _BENDS:
@@ -119,8 +109,6 @@ def _is_free(curve: Curve, passed: Sequence[Rect]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """A title at its place; `left` is where it begins."""
-
     left: float
     word: Word
     rect: Rect
@@ -152,11 +140,6 @@ def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> 
     """The words of all edges, each at its place.
 
     A word is left out where there is no room for it: the shape is said again further down.
-
-    Args:
-        layout: The picture.
-        curves: Its edges.
-        taken: Where something else stands besides nodes and edges.
     """
     lines = [line for line in layout.lines if line.word]
     if not lines:
@@ -184,7 +167,6 @@ def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> 
 
 
 def _places(line: Line) -> Iterator[Rect]:
-    """Where the word could stand, the best place first."""
     wide, high = width(line.word, _WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * _WORD_SIZE
     points = along(line.curve, _PLACES)
     for x, y in points:

@@ -46,29 +46,15 @@ _INK = {False: ("#1f2328", "#ffffff"), True: ("#e6edf3", "#16181d")}
 
 @dataclass(frozen=True, slots=True)
 class FinishedSvg:
-    """The SVG of a picture and its natural size in CSS pixels."""
-
     svg: str
     width: float
     height: float
 
 
 def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> FinishedSvg:
-    """The picture, ready to stand inline in a page.
-
-    Args:
-        layout: What the engine wrote.
-        uid: Begins the two ids in the picture; must be unique in the page.
-        title: Names the picture for those who do not see it.
-        desc: Describes it.
-        theme: The look.
-
-    Raises:
-        EngineError: `layout` cannot be read.
-        ValueError: `uid` is no identifier.
-    """
+    """The picture, ready to stand inline in a page."""
     if not _UID.fullmatch(uid):
-        raise ValueError(f"{uid!r} is no identifier")
+        raise ValueError(f"{uid!r} is not a valid id")
     placed = read_layout(layout)
     reroute_skips(placed)
     curves = Curves([line.curve for line in placed.lines], is_wide=placed.is_wide)
@@ -95,10 +81,6 @@ def fixed(svg: str, *, dark: bool = False) -> str:
 
     It paints its own background, white or near-black: a picture in `<img>` does not learn the colour of the page, and
     dark text on a dark page cannot be read. It has its natural size in pixels.
-
-    Args:
-        svg: What `finish` gave.
-        dark: Whether it is for a dark page.
     """
     svg = link(svg, {})
     ink, paper = _INK[dark]
@@ -164,7 +146,6 @@ def _edge_labels(words: Sequence[Word]) -> Iterator[str]:
 
 
 def _nodes(layout: Layout, titles: Sequence[Title], look: Theme) -> Iterator[str]:
-    """The nodes, and before the first of a box its title: the Tab key and screen readers visit links in this order."""
     opening: dict[int, list[Title]] = {}
     for title in titles:
         opening.setdefault(title.before, []).append(title)
@@ -216,7 +197,6 @@ def _outline(figure: Figure, radius: float, paint: str) -> str:
 
 
 def _stack(figure: Figure, radius: float, colour: str = "") -> str:
-    """What is seen of two sheets under a repeated box or node."""
     if "repeat" not in figure.flags:
         return ""
     stroke = f' stroke="{colour}"' if colour else ""
@@ -234,7 +214,6 @@ def _text(text: str) -> str:
 
 
 def _n(value: float) -> str:
-    """The number with one decimal at most: `12.3`, `4`, `.5`."""
     return _tenths(round(value * 10))
 
 
@@ -244,7 +223,6 @@ def _tenths(tenths: int) -> str:
 
 
 def _curve(points: Curve) -> str:
-    """The path data of a curve or of a line, in steps."""
     (x, y), *others = [(round(px * 10), round(py * 10)) for px, py in points]
     start = f"M{_tenths(x)} {_tenths(y)}"
     steps: list[str] = []

@@ -33,25 +33,20 @@ class Rect(NamedTuple):
 
     @property
     def width(self) -> float:
-        """From left to right."""
         return self.right - self.left
 
     @property
     def height(self) -> float:
-        """From top to bottom."""
         return self.bottom - self.top
 
     def contains(self, point: Point) -> bool:
-        """Whether the point lies in it."""
         return self.left <= point[0] <= self.right and self.top <= point[1] <= self.bottom
 
     def grown(self, by: float) -> Rect:
-        """The rectangle with a margin around it."""
         return Rect(self.left - by, self.top - by, self.right + by, self.bottom + by)
 
 
 def around(points: Sequence[Point]) -> Rect:
-    """The smallest rectangle around the points."""
     xs, ys = zip(*points, strict=True)
     return Rect(min(xs), min(ys), max(xs), max(ys))
 
@@ -61,12 +56,10 @@ Segment = Sequence[Point]
 
 
 def segments(curve: Curve) -> list[Segment]:
-    """The segments of a curve."""
     return [curve] if len(curve) == 2 else [curve[i : i + 4] for i in range(0, len(curve) - 3, 3)]
 
 
 def passes(curve: Curve, rect: Rect) -> bool:
-    """Whether the curve passes through the rectangle."""
     return any(_inside(segment, rect) for segment in segments(curve))
 
 
@@ -100,12 +93,6 @@ def _inside(segment: Segment, rect: Rect, start: float = 0.0, end: float = 1.0) 
     """The intervals of the parameter in which the segment is in the rectangle.
 
     A curve is halved until its parts are lines or lie elsewhere.
-
-    Args:
-        segment: The segment.
-        rect: The rectangle.
-        start: The parameter at its first point.
-        end: The parameter at its last point.
     """
     is_line = len(segment) == 2
     if not is_line:
@@ -177,7 +164,6 @@ def is_straight(curve: Curve) -> bool:
 
 
 def arrow(start: Point, tip: Point) -> tuple[Point, Point, Point]:
-    """The corners of an arrow head."""
     dx, dy = (tip[0] - start[0]) * _SLIM, (tip[1] - start[1]) * _SLIM
     return (start[0] - dy, start[1] + dx), tip, (start[0] + dy, start[1] - dx)
 
@@ -205,13 +191,11 @@ class Rects:
             self.add(rect)
 
     def add(self, rect: Rect) -> None:
-        """Puts one more on the picture."""
         for band in self._touched(rect):
             self._bands[band].append(len(self._rects))
         self._rects.append(rect)
 
     def meeting(self, rect: Rect) -> list[int]:
-        """Positions of those that have a point in common with the rectangle, each once."""
         left, top, right, bottom = rect
         near = dict.fromkeys(position for band in self._touched(rect) for position in self._bands.get(band, ()))
         found = []
@@ -222,7 +206,6 @@ class Rects:
         return found
 
     def touching(self, rect: Rect) -> list[Rect]:
-        """Those that have a point in common with the rectangle."""
         return [self._rects[position] for position in self.meeting(rect)]
 
     def _touched(self, rect: Rect) -> range:
@@ -230,18 +213,14 @@ class Rects:
 
 
 class Curves:
-    """The curves of a picture, by their positions."""
-
     def __init__(self, curves: Sequence[Curve], *, is_wide: bool = False) -> None:
         self._curves = curves
         self._extents = Rects(map(around, curves), is_wide=is_wide)
 
     def through(self, rect: Rect) -> int:
-        """How many curves pass through the rectangle."""
         return sum(passes(self._curves[position], rect) for position in self._extents.meeting(rect))
 
     def outside(self, rects: Iterable[Rect]) -> list[list[Curve]]:
-        """For each curve its parts that lie outside of the rectangles."""
         near: dict[int, list[Rect]] = {}
         for rect in rects:
             for position in self._extents.meeting(rect):

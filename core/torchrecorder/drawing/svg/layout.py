@@ -35,8 +35,6 @@ _HEX = re.compile(r"#[0-9a-f]{6}")
 
 
 class Word(NamedTuple):
-    """A line of text; `x` is its middle, `y` its base line."""
-
     x: float
     y: float
     size: float
@@ -44,8 +42,6 @@ class Word(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A box or a node."""
-
     flags: frozenset[str]
     rect: Rect
     is_round: bool
@@ -67,8 +63,6 @@ class Figure(NamedTuple):
 
 
 class Line(NamedTuple):
-    """An edge."""
-
     flags: frozenset[str]
     curve: Curve
     tip: Point | None
@@ -79,8 +73,6 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything in a picture lies."""
-
     width: float
     height: float
     boxes: list[Figure] = field(default_factory=list)
@@ -89,16 +81,11 @@ class Layout:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it is wider than high."""
         return self.width > self.height
 
 
 def read_layout(text: str) -> Layout:
-    """What the engine laid out.
-
-    Raises:
-        EngineError: The text is no layout as Graphviz writes it.
-    """
+    """What the engine laid out."""
     try:
         return _LayoutReader(json.loads(text)).layout
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -125,7 +112,6 @@ class _LayoutReader:
         self.layout.lines.extend(self.line(row) for row in data.get("edges", ()))
 
     def node(self, row: Mapping[str, Any]) -> Figure:
-        """A node with its words."""
         place = f"{row['pos']},{row['width']},{row['height']},{row.get('fontsize', _USUAL_SIZE)}"
         x, y, wide, high, size = _numbers(place, 5)
         x, y, wide, high = x + self.dx, self.dy - y, wide * _INCH / 2, high * _INCH / 2
@@ -137,7 +123,6 @@ class _LayoutReader:
         return Figure(_flags(row), rect, is_round, words, _plain(row.get("comment", "")), _style(row))
 
     def box(self, row: Mapping[str, Any]) -> Figure:
-        """A box with its title."""
         left, bottom, right, top = _numbers(row["bb"], 4)
         rect = Rect(left + self.dx, self.dy - top, right + self.dx, self.dy - bottom)
         text = _plain(row.get("label", ""))
@@ -200,5 +185,5 @@ def _plain(text: object) -> str:
 def _numbers(text: str, n: int | None = None) -> list[float]:
     numbers = [*map(float, text.split(","))]
     if not sum(map(abs, numbers)) < _MAX_SUM or n not in (None, len(numbers)):  # also if one is not a number
-        raise ValueError(f"{text[:40]} is no position")
+        raise ValueError(f"{text[:40]} is not a valid position")
     return numbers

@@ -8,12 +8,15 @@ Symbol. Nothing has to be installed, and the same picture gives the same bytes.
 from __future__ import annotations
 
 import re
+import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 from xml.etree import ElementTree
 
-from torchrecorder.drawing.svg.metrics import width
+from torchrecorder.drawing.svg.themes import width
+from torchrecorder.errors import OptionError
 
 _MAX_SIDE = 14_400
 """Longer pages are measured in larger units, by a rule of the format."""
@@ -30,11 +33,6 @@ _RUNS = re.compile(f"[{''.join(_SYMBOL)}]+|[^{''.join(_SYMBOL)}]+")
 
 
 def to_pdf(svg: str) -> bytes:
-    """The PDF of a picture.
-
-    Args:
-        svg: What `fixed` gave: a picture with colours of its own.
-    """
     root = ElementTree.fromstring(svg)
     wide, high = (float(size) for size in root.get("viewBox", "").split()[2:])
     unit = max(wide, high, _MAX_SIDE) / _MAX_SIDE
@@ -58,7 +56,6 @@ class _Style:
     text_anchor: str = "start"
 
     def within(self, attributes: Mapping[str, str]) -> _Style:
-        """The style of an element in this one."""
         found: dict[str, str | float] = {}
         for name in _NAMES & attributes.keys():
             text = attributes[name]
@@ -78,7 +75,6 @@ class _Painter:
         self.alphas: dict[tuple[float, float], str] = {}
 
     def paint(self, root: ElementTree.Element, style: _Style) -> Iterator[str]:
-        """The operators of the shapes and words in an element."""
         pending = [(root, style)]
         while pending:
             element, around = pending.pop()
@@ -175,7 +171,6 @@ def _file(wide: float, high: float, unit: float, content: str, alphas: Mapping[t
 
 
 def outline(data: str) -> str:
-    """The path of an SVG: `M` in absolute, `l h v c q` in relative numbers, `z`."""
     found: list[str] = []
     letter, numbers = "", [0.0][:0]
     x = y = 0.0
@@ -194,7 +189,6 @@ def outline(data: str) -> str:
 
 
 def _step(letter: str, n: list[float], x: float, y: float) -> tuple[str, float, float]:
-    """One step from a point: its operator, and the point it leads to."""
     if letter == "M":
         return f"{_point(n[0], n[1])} m", n[0], n[1]
     if letter == "c":
@@ -211,7 +205,6 @@ def _step(letter: str, n: list[float], x: float, y: float) -> tuple[str, float, 
 
 
 def rectangle(x: float, y: float, wide: float, high: float, rx: float, ry: float | None = None) -> str:
-    """A rectangle with round corners; if they meet, an ellipse."""
     if not rx:
         return f"{_point(x, y)} {_point(wide, high)} re"
     ry = rx if ry is None else ry
@@ -230,9 +223,42 @@ def rectangle(x: float, y: float, wide: float, high: float, rx: float, ry: float
 
 
 def circle(cx: float, cy: float, radius: float) -> str:
-    """A circle."""
     return rectangle(cx - radius, cy - radius, 2 * radius, 2 * radius, radius)
 
 
 def _point(x: float, y: float) -> str:
     return f"{x:.2f} {y:.2f}"
+
+
+DPI = 192
+_MAX_PIXELS = 100_000_000
+"""A larger picture is painted more coarsely, since its pixels must fit into memory."""
+
+
+def to_png(svg: str) -> bytes:
+    """The PNG of a finished picture, at `DPI` dots per inch."""
+    try:
+        import pypdfium2  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise OptionError(("a .png needs pypdfium2: pip install 'torchrecorder-docs[png]'",)) from error
+    document: Any = pypdfium2.PdfDocument(to_pdf(svg))
+    try:
+        page = document[0]
+        wide, high = page.get_size()
+        scale = min(DPI / 72, (_MAX_PIXELS / (wide * high)) ** 0.5)
+        bitmap = page.render(scale=scale, rev_byteorder=True, prefer_bgrx=False)
+        wide, high, stride, pixels = bitmap.width, bitmap.height, bitmap.stride, bytes(bitmap.buffer)
+    finally:
+        document.close()
+    # rows of red, green and blue
+    rows = b"".join(b"\0" + pixels[row * stride : row * stride + 3 * wide] for row in range(high))
+    per_metre = round(scale * 72 / 0.0254)
+    parts = (
+        (b"IHDR", struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)),
+        (b"pHYs", struct.pack(">IIB", per_metre, per_metre, 1)),
+        (b"IDAT", zlib.compress(rows, 9)),
+        (b"IEND", b""),
+    )
+    pack = struct.Struct(">I").pack
+    chunks = (pack(len(data)) + kind + data + pack(zlib.crc32(kind + data)) for kind, data in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)

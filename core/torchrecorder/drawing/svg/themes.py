@@ -8,6 +8,7 @@ one picture is right in light and dark.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -48,8 +49,6 @@ def variable(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """How a node is painted."""
-
     fill: str
     opacity: str
     stroke: str
@@ -59,8 +58,6 @@ class Paint:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """A look."""
-
     paint: Callable[[str, bool], Paint]
     """The paint of a node by its kind, and whether it is a layer."""
     round_node: float
@@ -68,7 +65,7 @@ class Theme:
     box_opacity: str
     skip: str
     dashes: bool = True
-    """Whether what is no layer and no op has a dashed outline."""
+    """Whether parameters, buffers, constants and links have a dashed outline."""
 
 
 _CLASSIC = {
@@ -98,11 +95,6 @@ def node_paint(style: NodeStyle, outline: str, ink: str) -> tuple[str, str]:
     """The attributes of an outline, and those of the words in it, as a styler changed them.
 
     A node that is filled with a colour has words that are seen on it, since the page's may not be.
-
-    Args:
-        style: What the styler gave.
-        outline: The attributes that the theme gives the outline.
-        ink: Those that it gives the words.
     """
     if style.fill:
         outline = re.sub(r' fill="[^"]*"( fill-opacity="[^"]*")?', f' fill="{style.fill}"', outline)
@@ -119,13 +111,48 @@ def node_paint(style: NodeStyle, outline: str, ink: str) -> tuple[str, str]:
 
 
 def box_paint(style: NodeStyle) -> str:
-    """The attributes of the outline of a box."""
     fill = f' fill="{style.fill}" fill-opacity="{_BOX_OPACITY}"' if style.fill else ""
     line = f' stroke="{style.line}" stroke-opacity="1"' if style.line else ""
     return fill + line + line_paint(style)
 
 
 def line_paint(style: NodeStyle | EdgeStyle) -> str:
-    """Width and dashes of a line."""
     width = f' stroke-width="{style.pen:g}"' if style.pen else ""
     return width + (f' stroke-dasharray="{_DASHES[style.stroke]}"' if style.stroke in _DASHES else "")
+
+
+_BY_WIDTH = {
+    191: "'",
+    222: "ijl",
+    260: "|",
+    278: " !,./:;I[]\\ft·",
+    333: "()-`r",
+    334: "{}",
+    355: '"',
+    389: "*",
+    469: "^",
+    500: "Jckvsxyz",
+    556: "0123456789#$?L_abdeghnopqu–",
+    584: "+<=>~×÷−",
+    611: "FTZ",
+    667: "&ABEKPSVXY",
+    722: "CDHNRUw",
+    778: "GOQ",
+    833: "Mm",
+    889: "%",
+    944: "W",
+    1000: "→…",
+    1015: "@",
+}
+_WIDTHS = {sign: width for width, signs in _BY_WIDTH.items() for sign in signs}
+BOLD = 1.07
+"""How much wider the bold face is."""
+
+
+def width(text: str, size: float, *, bold: bool = False) -> float:
+    """Width of one line in points, within some per cent."""
+    wide = 0
+    for sign in text:
+        is_full = unicodedata.east_asian_width(sign) in "WF"
+        wide += _WIDTHS.get(sign, 0 if unicodedata.combining(sign) else 1000 if is_full else 600)
+    return wide * size / 1000 * (BOLD if bold else 1)

@@ -50,7 +50,7 @@ def test_a_folder_and_a_variable(make_project: Callable[..., Any], monkeypatch: 
     project.draw(**options)
     assert project.draw(**options)[1] == 0
     project.write({"data/a/more.txt": "5"})
-    assert "what lies in data/a/ changed" in str(project.finding(**options))
+    assert "the list of files in data/a/ changed" in str(project.finding(**options))
     project.draw(**options)
     monkeypatch.setenv("UNSEEN", "secret-value")
     assert str(project.finding(**options)) == "$UNSEEN appeared"

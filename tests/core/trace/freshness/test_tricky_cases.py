@@ -181,7 +181,7 @@ CASES = {
             )
         },
         write(plugins__b_py="WIDTH = 2\n"),
-        "what lies in pkg/plugins/ changed",
+        "the list of files in pkg/plugins/ changed",
     ),
     "import by computed name": Case(
         package(
