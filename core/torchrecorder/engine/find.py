@@ -52,7 +52,7 @@ def find_engine(setting: str = "auto") -> Engine:
 
 def _pure() -> Engine:
     try:
-        distribution = metadata.distribution(_PURE)
+        distribution: metadata.Distribution | None = metadata.distribution(_PURE)
     except metadata.PackageNotFoundError:
         distribution = None
     looked = []
