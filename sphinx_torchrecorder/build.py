@@ -31,12 +31,11 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors import EnvironmentCollector
 
 from sphinx_torchrecorder import links
-from sphinx_torchrecorder.config import settings_of
-from sphinx_torchrecorder.report import ProgressLine, report
+from sphinx_torchrecorder.report import ProgressLine, report, warn
 from torchrecorder.errors import OptionError
-from torchrecorder.page import Outcome
+from torchrecorder.page import LogEntry, Outcome
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import Body, DiagramRequest
+from torchrecorder.request import SITE_SETTINGS, Body, DiagramRequest, Settings, site_settings
 
 _REQUESTS = "torchrecorder_requests"
 _BUILD = "torchrecorder_build"
@@ -90,14 +89,6 @@ class Build:
         return Build, ()
 
 
-def setup(app: Sphinx) -> None:
-    """Collect requests while documents are read, draw after that, keep the signatures when pages are written."""
-    app.add_node(diagram_placeholder)
-    app.add_env_collector(RequestCollector)
-    app.connect("env-updated", draw_all)
-    app.connect("build-finished", keep_signatures)
-
-
 class RequestCollector(EnvironmentCollector):
     """Keeps the requests right when documents are read, removed, or read by another process."""
 
@@ -146,6 +137,29 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
         pipeline.cache.notice,
     )
     return [] if build.form == "nothing" else _changed_documents(app, build)
+
+
+def settings_of(app: Sphinx) -> Settings:
+    """The settings of this build; warns about values for the site that are wrong, and leaves them out.
+
+    What this machine records lies in the folder of Sphinx's own doctrees, for the same reasons: a build may write
+    there, builders that share doctrees share recordings, and nothing of it is published as a page. `make clean` removes
+    it too, because that is what people do who no longer trust a cache.
+    """
+    written = {setting.name: app.config[f"torchrecorder_{setting.name}"] for setting in SITE_SETTINGS}
+    if committed := written["cache"]:
+        folder = Path(app.confdir, str(committed)).resolve()
+        for name in ("html_extra_path", "html_static_path"):
+            places = [Path(app.confdir, str(entry)).resolve() for entry in app.config[name]]
+            if any(folder.is_relative_to(place) or place.is_relative_to(folder) for place in places):
+                text = f"torchrecorder_cache: {committed} lies in a folder of {name}, so it would be published; move it"
+                warn(LogEntry(text, "cache"))
+    cache = str(Path(app.doctreedir, "torchrecorder"))
+    settings, wrong = site_settings(Path(app.confdir), written, cache=cache)
+    for name, problems in wrong.items():
+        for problem in problems:
+            warn(LogEntry(f"torchrecorder_{name}: {problem}", "option"))
+    return settings
 
 
 def _read(directive: DirectiveRequest, site: Mapping[str, str]) -> DiagramRequest | OptionError:

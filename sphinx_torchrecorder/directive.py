@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 
@@ -22,12 +21,6 @@ from torchrecorder.page import CopyNumbers, Outcome, failure
 from torchrecorder.request import OPTIONS, read_body
 
 NAME = "torchrecorder"
-
-
-def setup(app: Sphinx) -> None:
-    """Give the directive its name, and have every page pass through the transform."""
-    app.add_directive(NAME, DiagramDirective)
-    app.add_post_transform(ShowDiagrams)
 
 
 def _as_written(text: str | None) -> str | None:

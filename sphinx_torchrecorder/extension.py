@@ -16,9 +16,10 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 from sphinx.util.typing import ExtensionMetadata
 
-from sphinx_torchrecorder import build, config, directive, figure, links
+from sphinx_torchrecorder import build, directive, figure, links
 from torchrecorder import __version__
 from torchrecorder.page import ASSETS, SCRIPT, STYLE
+from torchrecorder.request import SITE_SETTINGS
 
 ENV_VERSION = 2
 """Raised when what is kept in Sphinx's environment or in its doctrees changes; all pages are then read again."""
@@ -26,10 +27,21 @@ ENV_VERSION = 2
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
     """Connect every part."""
-    for part in (config, figure, directive, build, links):
-        part.setup(app)
+    for setting in SITE_SETTINGS:
+        types = (list, tuple) if isinstance(setting.default, list) else (type(setting.default),)
+        # Not "env": settings change drawings, and the pages whose drawings have changed are found by `build`.
+        app.add_config_value(f"torchrecorder_{setting.name}", setting.default, "", types, setting.help)
+    app.add_directive(directive.NAME, directive.DiagramDirective)
+    app.add_node(build.diagram_placeholder)
+    app.add_node(figure.diagram_picture, html=(figure.visit_picture, None))
+    app.add_env_collector(build.RequestCollector)
+    app.add_post_transform(directive.ShowDiagrams)
     app.connect("config-inited", complete_config)
+    app.connect("env-updated", build.draw_all)
+    app.connect("missing-reference", links.try_public_names, priority=links.AFTER_OTHERS)
+    app.connect("warn-missing-reference", links.is_silent)
     app.connect("html-page-context", link_assets)
+    app.connect("build-finished", build.keep_signatures)
     return {
         "version": __version__,
         "env_version": ENV_VERSION,

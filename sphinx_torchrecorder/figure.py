@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.writers.html5 import HTML5Translator
 
@@ -35,11 +34,6 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils nam
     Not docutils' `raw`: Sphinx puts the words of raw HTML into the search index, and every label of every layer there
     buries the pages that explain them.
     """
-
-
-def setup(app: Sphinx) -> None:
-    """Make the picture known to builders of HTML."""
-    app.add_node(diagram_picture, html=(visit_picture, None))
 
 
 def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:

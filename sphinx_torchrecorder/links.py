@@ -21,7 +21,7 @@ from torchrecorder.page import names_of_class
 _CLASS = "torchrecorder_class"
 """Names the class on our references and on what remains of them, for titles and texts of a target are not its name."""
 
-_AFTER_OTHERS = 900
+AFTER_OTHERS = 900
 """Of event handlers: the name as it is, in intersphinx for example, comes before all guesses."""
 
 
@@ -63,12 +63,6 @@ def places(app: Sphinx, classes: Iterable[str]) -> dict[str, str]:
         if isinstance(link, nodes.reference):
             by_class[cls] = _address(link)
     return by_class
-
-
-def setup(app: Sphinx) -> None:
-    """Help to resolve our references, and only those."""
-    app.connect("missing-reference", try_public_names, priority=_AFTER_OTHERS)
-    app.connect("warn-missing-reference", is_silent)
 
 
 def _address(link: nodes.reference) -> str:

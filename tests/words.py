@@ -21,39 +21,8 @@ ODD_WORDS = re.compile(
 )
 """Words that an engineer of the field would not write, and "is no width" in place of "is not a valid width"."""
 
-ROOMS: tuple[str, ...] = (
-    "core/torchrecorder/__init__.py",
-    "core/torchrecorder/__main__.py",
-    "core/torchrecorder/activations",
-    "core/torchrecorder/cache",
-    "core/torchrecorder/classic",
-    "core/torchrecorder/cli",
-    "core/torchrecorder/drawing",
-    "core/torchrecorder/errors.py",
-    "core/torchrecorder/faults.py",
-    "core/torchrecorder/graph",
-    "core/torchrecorder/helpers.py",
-    "core/torchrecorder/hooks",
-    "core/torchrecorder/installation.py",
-    "core/torchrecorder/line_process.py",
-    "core/torchrecorder/live.py",
-    "core/torchrecorder/nodes.py",
-    "core/torchrecorder/pipeline",
-    "core/torchrecorder/recorder.py",
-    "core/torchrecorder/recorder_tensor",
-    "core/torchrecorder/renderer",
-    "core/torchrecorder/request",
-    "core/torchrecorder/trace",
-    "core/torchrecorder/view",
-    "core/torchrecorder/worker",
-    "mkdocs_torchrecorder",
-    "sphinx_torchrecorder",
-    "docs/design/glossary.md",
-    "docs/guide",
-    "CONTRIBUTING.md",
-    "README.md",
-)
-"""What is checked; to be `(*PRODUCT, "docs/design/glossary.md", "docs/guide", "CONTRIBUTING.md", "README.md")`."""
+ROOMS = (*PRODUCT, "docs/design/glossary.md", "docs/guide", "CONTRIBUTING.md", "README.md")
+"""What is checked."""
 
 PORTS = (
     "core/torchrecorder/activations",

@@ -127,7 +127,8 @@ def test_a_missing_engine_is_one_warning(site: Site) -> None:
     site.settings["engine"] = "no-such-engine"
     built = site.build()
     (warning,) = built.warnings
-    assert warning.startswith("torchrecorder: 2 diagrams are missing: no layout engine: no-such-engine is no program")
+    text = "torchrecorder: 2 diagrams are missing: no layout engine: no-such-engine is not a program"
+    assert warning.startswith(text)
     assert "pip install graphviz-pure" in warning
     assert len(see(built.page()).boxes) == 2
 

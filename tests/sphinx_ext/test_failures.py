@@ -274,6 +274,6 @@ def test_pictures_that_go_while_pages_are_written(tmp_path: Path, monkeypatch: p
     lost = project.build("html", "-E", "-D", "torchrecorder_engine=/nowhere")
     assert lost.status == 0
     assert "index.rst:4: WARNING: " in lost.warnings
-    assert "/nowhere is no program" in lost.warnings
+    assert "/nowhere is not a program" in lost.warnings
     assert "Traceback" not in lost.warnings + lost.output
     assert "No diagram of nets.Net" in lost.text("index.html")

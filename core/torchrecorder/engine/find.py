@@ -38,7 +38,7 @@ def find_engine(setting: str = "auto") -> Engine:
     if setting != "auto":
         found = shutil.which(setting) or shutil.which(str(Path(setting).expanduser()))
         if not found:
-            raise EngineNotFound(engine=setting, reason=f"{setting} is no program")
+            raise EngineNotFound(engine=setting, reason=f"{setting} is not a program")
         return Engine(Path(found).resolve(), _asked(found))
     try:
         return _pure()
@@ -51,33 +51,35 @@ def find_engine(setting: str = "auto") -> Engine:
 
 
 def _pure() -> Engine:
+    try:
+        distribution: metadata.Distribution | None = metadata.distribution(_PURE)
+    except metadata.PackageNotFoundError:
+        distribution = None
     looked = []
-    for path in _places_of_pure():
-        if path.is_file():
-            try:  # without starting it: a build with every picture in the cache starts no process
-                version = metadata.version(_PURE)
-            except metadata.PackageNotFoundError:
-                version = "unknown"
-            return Engine(path.resolve(), f"{_PURE} {version}")
+    for path in _places_of_pure(distribution):
+        if path.is_file():  # not started: a build with every picture in the cache starts no process
+            return Engine(path.resolve(), f"{_PURE} {'unknown' if distribution is None else _version(distribution)}")
         looked.append(str(path))
     places = ", ".join(dict.fromkeys(looked))
     raise EngineNotFound(engine=_PURE, reason=f"{_PURE} is neither at {places} nor on the PATH")
 
 
-def _places_of_pure() -> Iterator[Path]:
+def _places_of_pure(distribution: metadata.Distribution | None) -> Iterator[Path]:
     """Where pip puts a program: next to its record, next to Python, in the script folders, on the PATH."""
     program = _PURE + (".exe" if sys.platform == "win32" else "")
-    try:
-        files = metadata.distribution(_PURE).files or []
-    except metadata.PackageNotFoundError:
-        files = []
+    files = [] if distribution is None else distribution.files or []
     yield from (Path(str(file.locate())) for file in files if file.name == program)
     yield Path(sys.executable).parent / program
     yield Path(sysconfig.get_path("scripts")) / program
     yield Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))) / program
-    found = shutil.which(_PURE)
-    if found:
+    if found := shutil.which(_PURE):
         yield Path(found)
+
+
+def _version(distribution: metadata.Distribution) -> str:
+    # `version` parses all of the metadata as an e-mail, which takes longer than the rest of the search.
+    found = re.search(r"^Version: *(\S+)", distribution.read_text("METADATA") or "", re.MULTILINE)
+    return found[1] if found else distribution.version
 
 
 def _system_dot() -> Engine:

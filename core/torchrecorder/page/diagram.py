@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -188,6 +188,9 @@ _WRITERS: dict[str, Callable[[Diagram], str | bytes]] = {
 }
 
 
+_figure_text = lru_cache(maxsize=256)(repr)  # the diagrams of a site mostly share their options
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of one request: a diagram, an error, or both if the forward failed half-way."""
@@ -213,8 +216,9 @@ class Outcome:
 
     def signature(self) -> str:
         """Changes when what a page shows of the request changes."""
-        shown = (self.diagram and self.diagram.digest, str(self.error), self.request.figure)
-        return hashlib.sha256(repr(shown).encode()).hexdigest()
+        digest = self.diagram and self.diagram.digest
+        shown = f"({digest!r}, {str(self.error)!r}, {_figure_text(self.request.figure)})"
+        return hashlib.sha256(shown.encode()).hexdigest()
 
     def loaded(self) -> Outcome:
         """Itself with its pictures read; with an error, if they have left the cache and cannot be made again."""

@@ -15,7 +15,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torchrecorder.graph.model import Failure
 from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import OpLog
-from torchrecorder.recording.scopes import Running, Scopes
+from torchrecorder.recording.scopes import RunningCall, Scopes
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import is_native
@@ -83,7 +83,7 @@ class Calls:
         with torch_private.without_torch_function():
             return self._end(running, module, args, *rest)
 
-    def _end(self, running: Running, module: nn.Module, args: tuple[object, ...], *rest: Any) -> object:
+    def _end(self, running: RunningCall, module: nn.Module, args: tuple[object, ...], *rest: Any) -> object:
         row, moment, values = running.row, running.moment, self._values
         kwargs = rest[0] if len(rest) == 2 else {}
         for path, tensor in self._signatures.tensors(module, args, kwargs):
@@ -103,7 +103,7 @@ class Calls:
     def _is_elsewhere(self) -> bool:
         return threading.get_ident() != self._thread or self._ops.paused
 
-    def _passed_through(self, running: Running, out: object) -> object:
+    def _passed_through(self, running: RunningCall, out: object) -> object:
         """The result, with new names for the tensors that a torch layer without layers inside gave back unchanged.
 
         `x + identity(x)` reads the same tensor twice; only another tensor object can tell the two reads apart.
@@ -121,7 +121,7 @@ class Calls:
 
         return map_tensors(out, rename)
 
-    def _renamed(self, running: Running, tensor: Tensor) -> Tensor:
+    def _renamed(self, running: RunningCall, tensor: Tensor) -> Tensor:
         for value in self._values.read(tensor):
             producer = self._values.rows[value].producer
             if producer is not None and producer >= running.first_op:

@@ -35,7 +35,7 @@ class Kernel:
     rule: flops.Rule | None
 
 
-class Running:
+class RunningOp:
     """What has been seen of an operation that is running."""
 
     __slots__ = ("flops", "kernels", "results", "written")
@@ -58,7 +58,7 @@ class OpLog:
         self.paused = False
         self._values = values
         self._scopes = scopes
-        self._running: Running | None = None
+        self._running: RunningOp | None = None
         self._names: dict[Any, OpName | None] = {}
         self._before_write = before_write
         self.kernels: dict[int, Kernel] = {}
@@ -74,7 +74,7 @@ class OpLog:
             name = self._name(func)
         if name is None:
             return self._question(func, args, kwargs)
-        running = self._running = Running()
+        running = self._running = RunningOp()
         try:
             out = func(*args, **kwargs)
         finally:
@@ -98,7 +98,7 @@ class OpLog:
         if self.paused:
             return
         around = self._running
-        running = Running() if around is None else around
+        running = RunningOp() if around is None else around
         running.kernels.append(kernel.label)
         if kernel.rule is not None:
             _count(running, kernel.rule, args, kwargs, out)
@@ -123,7 +123,7 @@ class OpLog:
         if name in EXITS:
             source = self._scopes.locate()[1]
             self.notes[f"values left PyTorch through {name.strip('_')}() at {source or 'a line inside torch'}"] = None
-        self._running = Running()
+        self._running = RunningOp()
         try:
             return func(*args, **kwargs)
         finally:
@@ -133,7 +133,7 @@ class OpLog:
         self,
         name: OpName,
         kind: OpKind,
-        running: Running,
+        running: RunningOp,
         args: Sequence[object],
         kwargs: Mapping[str, object],
         out: object,
@@ -204,7 +204,7 @@ def _targets(kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object
 
 
 def _count(
-    running: Running, rule: flops.Rule, args: Sequence[object], kwargs: Mapping[str, object], out: object
+    running: RunningOp, rule: flops.Rule, args: Sequence[object], kwargs: Mapping[str, object], out: object
 ) -> None:
     counted = flops.count(rule, args, kwargs, out)
     if counted is not None:

@@ -69,7 +69,7 @@ class Applied:
 
 
 @dataclass(slots=True)
-class Running:
+class RunningCall:
     """A module call that has begun and not ended."""
 
     row: CallRow
@@ -91,7 +91,7 @@ class Scopes:
 
     def __init__(self, names: ModuleNames) -> None:
         self.rows: list[CallRow] = []
-        self.stack: list[Running] = []
+        self.stack: list[RunningCall] = []
         self._names = names
         self._places = CodeInfos()
         self._counts: dict[str, int] = {}
@@ -100,16 +100,16 @@ class Scopes:
     def knows(self, module: nn.Module) -> bool:
         return self._names.is_known(module)
 
-    def enter(self, module: nn.Module, moment: int, first_op: int) -> Running:
+    def enter(self, module: nn.Module, moment: int, first_op: int) -> RunningCall:
         parent = None
         if self.stack:
             parent = self._locate(_caller_of_module(sys._getframe(1)))[0]
             self.stack[-1].children += 1
-        running = Running(self._open(self._names.of(module), "module", parent), module, moment, first_op)
+        running = RunningCall(self._open(self._names.of(module), "module", parent), module, moment, first_op)
         self.stack.append(running)
         return running
 
-    def leave(self, module: nn.Module) -> Running | None:
+    def leave(self, module: nn.Module) -> RunningCall | None:
         """The innermost call of the module ends; calls inside it that never ended failed."""
         if self.stack and self.stack[-1].module is module:
             return self.stack.pop()
@@ -196,7 +196,7 @@ class Scopes:
         owner = _first_argument(frame, frame.f_code)
         return any(running.module is owner for running in self.stack)
 
-    def _innermost(self, top: Running, inner: list[tuple[FrameType | Applied, Any]]) -> int:
+    def _innermost(self, top: RunningCall, inner: list[tuple[FrameType | Applied, Any]]) -> int:
         frames = top.frames
         for depth, (frame, scope) in enumerate(reversed(inner)):
             if depth < len(frames) and frames[depth][0] is frame:
@@ -229,7 +229,7 @@ def _caller_of_module(frame: FrameType | None) -> FrameType | None:
     return None if frame is None else frame.f_back
 
 
-def _scope_of(frame: FrameType, top: Running) -> Any:
+def _scope_of(frame: FrameType, top: RunningCall) -> Any:
     """The module or autograd function that the frame runs, if it is not the innermost module itself."""
     code = frame.f_code
     if code is APPLY:

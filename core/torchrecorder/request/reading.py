@@ -17,13 +17,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 
 from torchrecorder.errors import OptionError
 from torchrecorder.request.options import OPTIONS
 from torchrecorder.request.requests import (
-    Depth,
     DiagramRequest,
     DrawingOptions,
     FigureOptions,
@@ -36,9 +34,7 @@ _BY_NAME = {option.name: option for option in OPTIONS}
 _DEFAULTS = {option.name: option.default for option in OPTIONS}
 _RECORDING = tuple(field.name for field in fields(RecordingRequest))[1:]
 _DRAWING = tuple(o.name for o in OPTIONS if o.stage == "drawing" and o.name not in ("depth", "show", "hide"))
-_FIGURE = tuple(option.name for option in OPTIONS if option.stage == "figure")
-_recording_values, _figure_values = itemgetter(*_RECORDING), itemgetter(*_FIGURE)
-_drawing_values = itemgetter("show", "hide", *_DRAWING)
+_FIGURE = tuple(option.name for option in OPTIONS if option.stage == "figure" and option.name != "class")
 
 _OPTION_LINE = re.compile(r"(?::(?P<field>[\w-]+):|(?P<key>[\w-]+):)(?:\s+(?P<value>.*))?", re.ASCII)
 
@@ -65,18 +61,36 @@ def read_request(
             problems.append(str(error))
     else:
         problems.append("no model is named: write its dotted name, as in pkg.Net")
-    values = read_options({**(site or {}), **written}, problems)
-    if values.get("shape") and values.get("inputs"):
-        problems.append("shape and inputs both say what the model is called with; give one of them")
-    if problems:
+    given = _given((*{**(site or {}), **written}.items(),))
+    if problems := [*problems, *given.problems]:
         raise OptionError(tuple(problems))
     return DiagramRequest(
-        RecordingRequest(name, *_recording_values(values)),
-        _drawing(values),
-        _figure(*_figure_values(values)),
-        values["timeout"],
-        _depths(values),
+        RecordingRequest(name, *given.recording), given.drawing, given.figure, given.timeout_s, given.depths
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the options of a diagram say, whatever its target is."""
+
+    problems: tuple[str, ...]
+    recording: tuple[Any, ...]
+    """The fields of a `RecordingRequest` behind the target."""
+    drawing: DrawingOptions
+    figure: FigureOptions
+    timeout_s: float
+    depths: tuple[int, ...]
+
+
+@lru_cache(maxsize=256)  # the diagrams of a site mostly have the same options
+def _given(written: tuple[tuple[str, str | None], ...]) -> _Given:
+    problems: list[str] = []
+    values = read_options(dict(written), problems)
+    if values["shape"] and values["inputs"]:
+        problems.append("shape and inputs both say what the model is called with; give one of them")
+    figure = FigureOptions(classes=values["class"], **{name: values[name] for name in _FIGURE})
+    recording = tuple(values[name] for name in _RECORDING)
+    return _Given(tuple(problems), recording, _drawing(values), figure, values["timeout"], _depths(values))
 
 
 def read_drawing(written: Mapping[str, str]) -> DrawingOptions:
@@ -194,18 +208,9 @@ def read_body(lines: Iterable[str], target: str = "", options: Mapping[str, str 
 
 
 def _drawing(values: Mapping[str, Any]) -> DrawingOptions:
-    return _drawing_of(next(iter(_depths(values)), values["depth"]), *_drawing_values(values))
-
-
-@lru_cache(maxsize=256)  # the diagrams of a site mostly share them
-def _drawing_of(depth: Depth, show: tuple[str, ...], hide: tuple[str, ...], *others: Any) -> DrawingOptions:
-    return DrawingOptions(depth, **dict(zip(_DRAWING, others, strict=True)), show=shown(show, hide))
-
-
-@lru_cache(maxsize=256)
-def _figure(*values: Any) -> FigureOptions:
-    named = dict(zip(_FIGURE, values, strict=True))
-    return FigureOptions(classes=named.pop("class"), **named)
+    depth = next(iter(_depths(values)), values["depth"])
+    others = {name: values[name] for name in _DRAWING}
+    return DrawingOptions(depth, **others, show=shown(values["show"], values["hide"]))
 
 
 def _depths(values: Mapping[str, Any]) -> tuple[int, ...]:

@@ -54,6 +54,8 @@ class SiteSetting:
 
     def problem(self, text: str) -> str:
         """What is wrong with a text; empty if nothing is."""
+        if text == self.default:
+            return ""
         try:
             (one_of(*self.choices) if self.choices else self.read)(text)
         except ValueError as error:
