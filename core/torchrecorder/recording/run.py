@@ -16,9 +16,8 @@ from torchrecorder.errors import ForwardError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode
-from torchrecorder.recording.failure import forward_error, unseen_error
 from torchrecorder.recording.model_copy import CopiedArguments, ModelCopy
-from torchrecorder.recording.session import Session
+from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import named_tensors

@@ -109,7 +109,7 @@ def test_a_broken_layout_is_an_error(layout: str) -> None:
 
 
 def test_the_uid_is_an_identifier() -> None:
-    with pytest.raises(ValueError, match="identifier"):
+    with pytest.raises(ValueError, match="is not a valid id"):
         finish("", uid='x" onload="', title="t", desc="d")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrecorder.engine import Engine, find, find_engine
+from torchrecorder.engine import Engine, find_engine
 from torchrecorder.errors import EngineError, EngineNotFound
 
 GOOD = "digraph { a -> b }"
@@ -39,7 +39,7 @@ class TestFinding:
 
     def test_says_where_it_looked(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
-        monkeypatch.setattr(find, "_places_of_pure", lambda _: iter([tmp_path / "graphviz-pure"]))
+        monkeypatch.setattr("torchrecorder.engine._places_of_pure", lambda _: iter([tmp_path / "graphviz-pure"]))
         with pytest.raises(EngineNotFound) as caught:
             find_engine()
         assert str(tmp_path / "graphviz-pure") in str(caught.value)
@@ -49,7 +49,7 @@ class TestFinding:
     def test_falls_back_to_the_system(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         program(tmp_path / "dot", "echo 'dot - graphviz version 9.9.9 (2042)' >&2")
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setattr(find, "_places_of_pure", lambda _: iter(()))
+        monkeypatch.setattr("torchrecorder.engine._places_of_pure", lambda _: iter(()))
         assert find_engine() == Engine(tmp_path / "dot", "dot 9.9.9 (2042)")
 
     def test_a_path(self, tmp_path: Path) -> None:
