@@ -55,7 +55,13 @@ def spawning() -> Executor:
     return ProcessPoolExecutor(2, get_context("spawn"))
 
 
-@pytest.mark.parametrize("make", [lambda: ThreadPoolExecutor(3), spawning], ids=["threads", "processes"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: ThreadPoolExecutor(3), id="threads"),
+        pytest.param(spawning, id="processes", marks=pytest.mark.soak),  # each process imports torch for itself
+    ],
+)
 def test_any_executor(found: Collected, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     alone = Path(found.settings.root, "alone")
@@ -159,6 +165,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield running.scheduler_address
 
 
+@pytest.mark.soak
 @needs_dask
 @pytest.mark.filterwarnings("default")
 def test_a_dask_cluster(docs: Path, found: Collected, cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,6 +180,7 @@ def test_a_dask_cluster(docs: Path, found: Collected, cluster: str, capsys: pyte
     assert said.count("error:") == 1
 
 
+@pytest.mark.soak
 @needs_dask
 @pytest.mark.filterwarnings("default")
 def test_a_cluster_that_is_not_there(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
