@@ -10,10 +10,16 @@ from torchrecorder.request.reading import (
     read_request,
     site_options,
 )
-from torchrecorder.request.requests import DiagramRequest, DrawingOptions, FigureOptions, RecordingRequest
+from torchrecorder.request.requests import (
+    DiagramRequest,
+    DrawingOptions,
+    FigureOptions,
+    RecordingRequest,
+    Target,
+    parse_target,
+)
 from torchrecorder.request.settings import SITE_SETTINGS, Settings, SiteSetting, place, site_settings
 from torchrecorder.request.shapes import InputSpec, format_shapes, parse_shapes, shapes_from
-from torchrecorder.request.target import Target, parse_target
 
 __all__ = [
     "OPTIONS",

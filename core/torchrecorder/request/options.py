@@ -13,9 +13,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal
 
-from torchrecorder.request.requests import FACTS, TIMEOUT_S, Depth
+from torchrecorder.request.requests import FACTS, TIMEOUT_S, Depth, parse_target
 from torchrecorder.request.shapes import format_shapes, parse_shapes
-from torchrecorder.request.target import parse_target
 
 MAX_DEPTHS = 5
 """How many depths a reader may switch between."""

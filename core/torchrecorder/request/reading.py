@@ -26,9 +26,9 @@ from torchrecorder.request.requests import (
     DrawingOptions,
     FigureOptions,
     RecordingRequest,
+    parse_target,
     shown,
 )
-from torchrecorder.request.target import parse_target
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 _DEFAULTS = {option.name: option.default for option in OPTIONS}
