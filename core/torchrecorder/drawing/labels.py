@@ -159,8 +159,9 @@ class Labels:
             name = relative(name, self._path(node.box))
         if node.kind == "output" and (not name or name.isdigit()):
             name = f"output {name}".strip()
-        if len(node.values) > 1:
-            return Label(clean(name or default + "s", MAX_NAME), f"{len(node.values)} tensors")
+        count = len(node.values)
+        if count > 1:
+            return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")
         has_shape = node.values and "shapes" in self.show
         shape = tensor(self.graph.values[node.values[0]].meta, self.show) if has_shape else ""
         return Label(clean(name or default, MAX_NAME), clean(shape, MAX_LINE))

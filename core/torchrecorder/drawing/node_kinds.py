@@ -99,8 +99,9 @@ class NodeKinds:
             return "attention" if "attention" in kinds and not _is_norm(ran) else "block"
         if _is_norm(ran):
             return "norm"
-        if found := next((kind for kind in _TELLING if kind in kinds), None):
-            return found
+        for kind in _TELLING:
+            if kind in kinds:
+                return kind
         is_formula = ran <= POINTWISE | {name for name in ran if op_kind(name) == "act"}
         return "act" if "act" in kinds and is_formula else "op"
 

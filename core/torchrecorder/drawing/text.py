@@ -117,7 +117,8 @@ def _branched(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
 
 def _cells(graph: Graph, run: CallRun, branches: str) -> tuple[str, str, str, str]:
     name, module = _name_and_module(graph, run, _NAME_WIDTH)
-    times = f" ×{len(run.calls)}" if len(run.calls) > 1 else ""
+    repeat = len(run.calls)
+    times = f" ×{repeat}" if repeat > 1 else ""
     metas = [graph.values[value].meta for value in graph.calls[run.calls[-1]].outputs.values()]
     out = ", ".join(shape(meta.shape) for meta in metas[:3] if meta is not None) + (", …" if len(metas) > 3 else "")
     if module is None:

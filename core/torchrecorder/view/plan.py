@@ -196,7 +196,8 @@ class Plan:
     def _place(self, item: BoxItem, parent: int | None) -> tuple[int | None, Iterator[BoxItem]]:
         id_ = len(self.nodes)
         if isinstance(item, Run):
-            if len(item.calls) > 1:
+            count = len(item.calls)
+            if count > 1:
                 for i, call in enumerate(item.calls):
                     self.run_head[call] = item.calls[i % item.period]
                     self.turns.setdefault(call, {})[self._n_runs] = i // item.period
