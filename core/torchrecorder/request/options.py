@@ -217,5 +217,3 @@ OPTIONS: tuple[Option, ...] = (
     Option("links", "figure", read_yes_no, True, "Whether layers and boxes link to the pages of their classes."),
     Option("zoom", "figure", read_yes_no, True, "Whether readers can zoom, and open layers that are closed."),
 )
-
-BY_NAME = {option.name: option for option in OPTIONS}

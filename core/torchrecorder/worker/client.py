@@ -144,9 +144,9 @@ class Worker:
                 raise TorchMissing(request.target, self._python, "there is no such program")
             log = self._folder() / "worker.log"
             once = [] if self._forks else ["--once"]
-            command = [self._python or sys.executable, "-P", "-m", "torchrecorder.worker.server", *once]
-            self._process = LineProcess(command, environment(self._python, self._folder()), log)
             python = self._python or sys.executable
+            command = [python, "-P", "-m", "torchrecorder.worker.server", *once]
+            self._process = LineProcess(command, environment(self._python, self._folder()), log)
             try:
                 problem = Greeting.from_json(self._process.next(START_TIMEOUT_S)).problem
             except TimeoutError:
