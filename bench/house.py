@@ -35,7 +35,7 @@ from types import FrameType
 
 PACKAGES = ("core/torchrecorder", "sphinx_torchrecorder", "mkdocs_torchrecorder")
 PORTS = (
-    *("activations", "classic", "helpers.py", "hooks", "nodes.py", "recorder.py", "recorder_tensor"),
+    *("classic", "helpers.py", "nodes.py", "recorder.py", "scio", "torchfunc", "torchview"),
     *(f"renderer/{name}.py" for name in ("__init__", "base", "classic", "digraph", "gv")),
 )
 LONG = 40

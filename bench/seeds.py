@@ -31,9 +31,9 @@ GOAL, SLACK_MIB = 1.05, 0.5
 OURS = str(Path(__file__).parent.parent / "core")
 DOORS = {
     "torchrecorder": ("torchrecorder", "torchrecorder"),
-    "torchview": ("torchview", "torchrecorder.recorder_tensor"),
-    "torchfunc": ("torchfunc.hooks.recorders", "torchrecorder.hooks.recorders"),
-    "scio": ("scio.recorder", "torchrecorder.activations"),
+    "torchview": ("torchview", "torchrecorder.torchview"),
+    "torchfunc": ("torchfunc.hooks.recorders", "torchrecorder.torchfunc.hooks.recorders"),
+    "scio": ("scio.recorder", "torchrecorder.scio.recorder"),
 }
 """Where the names of each seed are: the original's module, and ours."""
 Job = Callable[[], Any]

@@ -116,7 +116,7 @@ def test_without_numpy_all_but_the_port_of_scio_works(tmp_path: Path) -> None:
     )
     draw = "from torchrecorder.cli import main; assert main(['draw', 'bare.net', '--shape', '2,3']) == 0;"
     live = "import bare, torchrecorder as t; assert 'Linear 3→4' in t.draw(bare.net(), shape=(2, 3)).text;"
-    port = "from torchrecorder.activations import Recorder; Recorder(bare.net(), input_size=(2, 3))"
+    port = "from torchrecorder.scio.recorder import Recorder; Recorder(bare.net(), input_size=(2, 3))"
     done = subprocess.run(
         [sys.executable, "-c", draw + live + port],
         cwd=tmp_path,
@@ -127,6 +127,6 @@ def test_without_numpy_all_but_the_port_of_scio_works(tmp_path: Path) -> None:
     )
     assert "Linear 3→4" in done.stdout
     assert done.stderr.splitlines()[-1] == (
-        "ImportError: torchrecorder.activations.Recorder needs torchinfo and numpy; "
+        "ImportError: torchrecorder.scio.recorder.Recorder needs torchinfo and numpy; "
         "python -m pip install 'torchrecorder-docs[scio]' gives you both"
     )

@@ -25,11 +25,11 @@ ROOMS = (*PRODUCT, "docs/design/glossary.md", "docs/guide", "CONTRIBUTING.md", "
 """What is checked."""
 
 PORTS = (
-    "core/torchrecorder/activations",
-    "core/torchrecorder/hooks",
+    "core/torchrecorder/scio",
+    "core/torchrecorder/torchfunc",
     "core/torchrecorder/nodes.py",
     "core/torchrecorder/recorder.py",
-    "core/torchrecorder/recorder_tensor",
+    "core/torchrecorder/torchview",
     "core/torchrecorder/renderer",
 )
 PROMISED = frozenset({"Forward", "ForwardPre", "Node", "Recorder", "TensorNode"})

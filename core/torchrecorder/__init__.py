@@ -35,10 +35,13 @@ _HOMES = {
     "render_network": "torchrecorder.helpers",
 }
 
-_NEED_TORCH = {"Recorder", "capture", "draw", "helpers", "make_dot", "record", "recorder", "render_network"}
+_PORTS = ("scio", "torchfunc", "torchview")
+"""The recorders of other packages, each under the name of its package."""
 
-_ROOMS = ("helpers", "nodes", "recorder", "renderer")
-"""Modules that torchrecorder 1.0.3 loads at once, so that `torchrecorder.nodes` needs no import of its own."""
+_ROOMS = ("helpers", "nodes", "recorder", "renderer", *_PORTS)
+"""Modules that need no import of their own, as in the originals: `torchrecorder.nodes`, `torchrecorder.torchfunc`."""
+
+_NEED_TORCH = {"Recorder", "capture", "draw", "helpers", "make_dot", "record", "recorder", "render_network", *_PORTS}
 
 __all__ = [
     "BaseRenderer",

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.parity import originals
-from torchrecorder.activations import Recorder
+from torchrecorder.scio.recorder import Recorder
 
 pytestmark = pytest.mark.parity
 

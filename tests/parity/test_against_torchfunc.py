@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from tests.parity import originals
-from torchrecorder.hooks import recorders, registrators
+from torchrecorder.torchfunc.hooks import recorders, registrators
 
 pytestmark = pytest.mark.parity
 

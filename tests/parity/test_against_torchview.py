@@ -11,7 +11,7 @@ import pytest
 
 from tests.parity.originals import original
 from tests.parity.torchview_nets import sources
-from torchrecorder import recorder_tensor as ours
+from torchrecorder import torchview as ours
 
 pytestmark = pytest.mark.parity
 

@@ -22,8 +22,8 @@ from torch.nn import Linear, ReLU, Sequential
 
 pytest.importorskip("torchinfo")
 
-from torchrecorder import activations
-from torchrecorder.activations import DepthIdx, Recorder, get_layer_info_depth_idx, lazy_func
+from torchrecorder.scio import recorder as activations
+from torchrecorder.scio.recorder import DepthIdx, Recorder, get_layer_info_depth_idx, lazy_func
 
 RULE = "=" * 140
 TABLE = f"""\

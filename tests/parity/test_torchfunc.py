@@ -17,9 +17,15 @@ import torch
 from torch import Tensor, nn
 
 import torchrecorder
-from torchrecorder.hooks import recorders, registrators
-from torchrecorder.hooks.base import ValueRecorder
-from torchrecorder.hooks.recorders import BackwardInput, BackwardOutput, ForwardInput, ForwardOutput, ForwardPre
+from torchrecorder.torchfunc.hooks import recorders, registrators
+from torchrecorder.torchfunc.hooks.base import ValueRecorder
+from torchrecorder.torchfunc.hooks.recorders import (
+    BackwardInput,
+    BackwardOutput,
+    ForwardInput,
+    ForwardOutput,
+    ForwardPre,
+)
 
 ALL = [ForwardPre, ForwardInput, ForwardOutput, BackwardInput, BackwardOutput]
 FORWARD = ALL[:3]
@@ -91,7 +97,7 @@ def test_the_example_of_the_document(tmp_path: pathlib.Path, monkeypatch: pytest
         torch.nn.ReLU(),
         torch.nn.Linear(50, 10),
     )
-    recorder = torchrecorder.hooks.recorders.ForwardPre(reduction=lambda x, y: x + y)
+    recorder = torchrecorder.torchfunc.hooks.recorders.ForwardPre(reduction=lambda x, y: x + y)
     recorder.children(model, indices=(2, 3))
     for _ in range(3):
         model(torch.randn(1, 784))
@@ -120,7 +126,7 @@ def test_signatures(cls: type[ValueRecorder]) -> None:
 @pytest.mark.parametrize("cls", ALL)
 def test_a_new_recorder(cls: type[ValueRecorder]) -> None:
     recorder = cls()
-    name = f"torchrecorder.hooks.recorders.{cls.__name__}"
+    name = f"torchrecorder.torchfunc.hooks.recorders.{cls.__name__}"
     assert (recorder.data, recorder.subrecorders, recorder.handles, len(recorder)) == ([], [], [], 0)
     assert str(recorder) == name
     assert repr(recorder) == (
@@ -696,7 +702,7 @@ def test_registrators(cls: Any) -> None:
     assert seen == [2 if cls is registrators.ForwardPre else 3] * 3
     registrator.remove(0)
     assert len(registrator) == 2
-    assert str(registrator) == f"torchrecorder.hooks.registrators.{cls.__name__}"
+    assert str(registrator) == f"torchrecorder.torchfunc.hooks.registrators.{cls.__name__}"
     assert repr(registrator).startswith(f"{registrator}(hook=<function ")
     net(torch.randn(2, 784)).sum().backward()
     assert len(seen) == 5

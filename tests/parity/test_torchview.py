@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from tests.parity.torchview_nets import NETS, OPTIONS, Mixed, Swap, sources
-from torchrecorder import recorder_tensor
-from torchrecorder.recorder_tensor import (
+from torchrecorder import torchview as recorder_tensor
+from torchrecorder.torchview import (
     ComputationGraph,
     FunctionNode,
     ModuleNode,

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 import torchrecorder
-from torchrecorder.recorder_tensor import RecorderTensor, draw_graph
+from torchrecorder.torchview import RecorderTensor, draw_graph
 
 
 class Doing(nn.Module):

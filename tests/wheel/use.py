@@ -103,7 +103,7 @@ def use_torch() -> None:
     net = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU())
     assert "Linear 8→4" in torchrecorder.draw(net, shape=(1, 8)).text
     assert [op.name for op in torchrecorder.capture(net, (torch.ones(1, 8),)).ops] == ["linear", "relu"]
-    ask = "import nets; from torchrecorder.activations import Recorder; Recorder(nets.Net(), input_size=(1, 8))"
+    ask = "import nets; from torchrecorder.scio.recorder import Recorder; Recorder(nets.Net(), input_size=(1, 8))"
     assert "pip install 'torchrecorder-docs[scio]'" in run("python", "-c", ask, status=1)
 
 
@@ -160,7 +160,7 @@ def use_dask() -> None:
 def use_scio() -> None:
     import torch
 
-    from torchrecorder.activations import Recorder
+    from torchrecorder.scio.recorder import Recorder
 
     net = Recorder(torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU()), input_size=(1, 8))
     net.record((1, 2))

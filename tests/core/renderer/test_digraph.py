@@ -8,7 +8,7 @@ import pytest
 from torch import nn
 
 import torchrecorder
-from torchrecorder.recorder_tensor import draw_graph
+from torchrecorder.torchview import draw_graph
 
 
 def pictures() -> list[bytes]:

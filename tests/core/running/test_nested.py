@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 import torchrecorder
-from torchrecorder.hooks import recorders
 from torchrecorder.running import map_tensors, named_tensors
+from torchrecorder.torchfunc.hooks import recorders
 
 
 @dataclasses.dataclass

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 import torchrecorder
-from torchrecorder.activations import Recorder
-from torchrecorder.recorder_tensor import draw_graph
 from torchrecorder.running.restore import restored
+from torchrecorder.scio.recorder import Recorder
+from torchrecorder.torchview import draw_graph
 
 
 def label(net: nn.Module) -> None:

@@ -77,12 +77,12 @@ def recorded() -> dict[str, Any]:
     """The calls of each net in each way, and the notes of the last."""
     from torchrecorder.graph import from_json, to_json
     from torchrecorder.graph.codec import problems
-    from torchrecorder.hooks.recorders import BackwardInput, BackwardOutput
-    from torchrecorder.hooks.registrators import Backward
-    from torchrecorder.recorder_tensor import draw_graph
     from torchrecorder.recording import capture
     from torchrecorder.recording.classic import ClassicSession
     from torchrecorder.recording.run import Forward, run_as
+    from torchrecorder.torchfunc.hooks.recorders import BackwardInput, BackwardOutput
+    from torchrecorder.torchfunc.hooks.registrators import Backward
+    from torchrecorder.torchview import draw_graph
 
     found: dict[str, Any] = {}
     for recorder in (BackwardInput(), BackwardOutput(), Backward(lambda *grads: None)):

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from torchrecorder.hooks.gradients import (
+from torchrecorder.running.handles import Handles
+from torchrecorder.running.nested import named_tensors
+from torchrecorder.torchfunc.hooks.gradients import (
     Choose,
     Gathered,
     Gradients,
@@ -20,9 +22,7 @@ from torchrecorder.hooks.gradients import (
     given_or_leaf,
     watched,
 )
-from torchrecorder.hooks.subrecorder import Subrecorder, in_order
-from torchrecorder.running.handles import Handles
-from torchrecorder.running.nested import named_tensors
+from torchrecorder.torchfunc.hooks.subrecorder import Subrecorder, in_order
 
 
 class _OfGradients(Subrecorder):

@@ -16,7 +16,9 @@ from typing import Any, TypeVar
 
 from torch import ScriptMethod, Tensor, nn
 
-from torchrecorder.recorder_tensor.computation_node import (
+from torchrecorder.running import torch_private
+from torchrecorder.running.nested import Items, items_of, rebuilt, walk
+from torchrecorder.torchview.computation_node import (
     FunctionNode,
     ModuleNode,
     NodeContainer,
@@ -24,9 +26,7 @@ from torchrecorder.recorder_tensor.computation_node import (
     TensorNode,
     shape_of,
 )
-from torchrecorder.recorder_tensor.labels import stringify_attributes
-from torchrecorder.running import torch_private
-from torchrecorder.running.nested import Items, items_of, rebuilt, walk
+from torchrecorder.torchview.labels import stringify_attributes
 
 L = TypeVar("L")
 _MISSING: Any = object()

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.recorder_tensor.computation_node import (
+from torchrecorder.torchview.computation_node import (
     FunctionNode,
     ModuleNode,
     NodeContainer,
     OrderedSet,
     TensorNode,
 )
-from torchrecorder.recorder_tensor.labels import stringify_attributes
-from torchrecorder.recorder_tensor.tensor import (
+from torchrecorder.torchview.labels import stringify_attributes
+from torchrecorder.torchview.tensor import (
     RecorderTensor,
     attach_node,
     collect_shape,
@@ -31,7 +31,7 @@ from torchrecorder.recorder_tensor.tensor import (
 )
 
 if TYPE_CHECKING:
-    from torchrecorder.recorder_tensor.computation_graph import ComputationGraph
+    from torchrecorder.torchview.computation_graph import ComputationGraph
 
 _NAMES = """
 as_tensor from_numpy zeros zeros_like ones ones_like arange range linspace logspace eye empty empty_like full

@@ -15,9 +15,9 @@ from typing import Any, Self
 
 from torch import nn
 
-from torchrecorder.hooks.backward import BackwardHook
-from torchrecorder.hooks.layers import OnLayers
 from torchrecorder.running.handles import Handle
+from torchrecorder.torchfunc.hooks.backward import BackwardHook
+from torchrecorder.torchfunc.hooks.layers import OnLayers
 
 __all__ = ["Backward", "Forward", "ForwardPre"]
 

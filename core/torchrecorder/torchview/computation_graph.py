@@ -10,8 +10,8 @@ from typing import Any
 from graphviz import Digraph
 from torch import nn
 
-from torchrecorder.recorder_tensor.computation_node import FunctionNode, ModuleNode, Node, NodeContainer, TensorNode
-from torchrecorder.recorder_tensor.labels import compact_list_repr, html_label, node2color
+from torchrecorder.torchview.computation_node import FunctionNode, ModuleNode, Node, NodeContainer, TensorNode
+from torchrecorder.torchview.labels import compact_list_repr, html_label, node2color
 
 COMPUTATION_NODES = TensorNode | ModuleNode | FunctionNode
 

@@ -3,6 +3,6 @@
 A port of torchfunc's `torchfunc.hooks`; what differs, and why, is in `PORTS.toml`.
 """
 
-from torchrecorder.hooks import recorders, registrators
+from torchrecorder.torchfunc.hooks import recorders, registrators
 
 __all__ = ["recorders", "registrators"]

@@ -1,4 +1,8 @@
-"""The network that records the activations of its layers."""
+"""Activations of chosen layers, by the labels of torchinfo's table.
+
+A port of scio's `scio.recorder`; what differs, and why, is in `PORTS.toml`. Needs torchinfo and numpy, which
+are imported when a `Recorder` is made: `python -m pip install 'torchrecorder-docs[scio]'`.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,10 @@ from typing import Any, ParamSpec, TypeVar
 from torch import nn
 from torch.fx import Tracer
 
-from torchrecorder.activations.passes import Beginning, Current, Orphan, Pass, Postprocessor
-from torchrecorder.activations.table import (
+from torchrecorder.running import Handles
+from torchrecorder.running.facts import forward_parameters
+from torchrecorder.scio.passes import Beginning, Current, Orphan, Pass, Postprocessor
+from torchrecorder.scio.table import (
     DepthIdx,
     constants_of,
     get_layer_info_depth_idx,
@@ -20,8 +26,8 @@ from torchrecorder.activations.table import (
     labels_by_module,
     summarized,
 )
-from torchrecorder.running import Handles
-from torchrecorder.running.facts import forward_parameters
+
+__all__ = ["DepthIdx", "Postprocessor", "Recorder", "get_layer_info_depth_idx", "lazy_func"]
 
 
 class Recorder(nn.Module):

@@ -1,10 +1,10 @@
 """torchview's recorder tensor and `draw_graph`, written anew.
 
 A tensor that records the modules and functions it goes through, and the drawing that torchview makes of it, in the same
-text of DOT. Code written for torchview changes its import: `from torchrecorder.recorder_tensor import draw_graph`.
+text of DOT. Code written for torchview changes its import: `from torchrecorder.torchview import draw_graph`.
 """
 
-from torchrecorder.recorder_tensor.computation_graph import (
+from torchrecorder.torchview.computation_graph import (
     COMPUTATION_NODES,
     ComputationGraph,
     assert_input_type,
@@ -13,7 +13,7 @@ from torchrecorder.recorder_tensor.computation_graph import (
     node2color,
     updated_dict,
 )
-from torchrecorder.recorder_tensor.computation_node import (
+from torchrecorder.torchview.computation_node import (
     FunctionNode,
     ModuleNode,
     Node,
@@ -22,8 +22,8 @@ from torchrecorder.recorder_tensor.computation_node import (
     TensorNode,
     is_generator_empty,
 )
-from torchrecorder.recorder_tensor.drawing import draw_graph, forward_prop
-from torchrecorder.recorder_tensor.inputs import (
+from torchrecorder.torchview.drawing import draw_graph, forward_prop
+from torchrecorder.torchview.inputs import (
     COMPILED_MODULES,
     CORRECTED_INPUT_DATA_TYPE,
     CORRECTED_INPUT_SIZE_TYPE,
@@ -37,8 +37,8 @@ from torchrecorder.recorder_tensor.inputs import (
     set_device,
     validate_user_params,
 )
-from torchrecorder.recorder_tensor.labels import stringify_attributes
-from torchrecorder.recorder_tensor.recorder import (
+from torchrecorder.torchview.labels import stringify_attributes
+from torchrecorder.torchview.recorder import (
     Recorder,
     creation_ops_wrapper,
     insert_empty_pass_node,
@@ -46,7 +46,7 @@ from torchrecorder.recorder_tensor.recorder import (
     pop_after_forward,
     process_output_node,
 )
-from torchrecorder.recorder_tensor.tensor import (
+from torchrecorder.torchview.tensor import (
     RecorderTensor,
     attach_node,
     collect_shape,

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from torchrecorder.activations.table import DepthIdx
+from torchrecorder.scio.table import DepthIdx
 
 Postprocessor = Callable[[Tensor], Tensor | None]
 """`output -> modified output or None`; `None` leaves the output as it is, or as it was changed in place."""

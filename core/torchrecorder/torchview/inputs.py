@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.jit import ScriptModule
 
-from torchrecorder.recorder_tensor.computation_node import NodeContainer, TensorNode
-from torchrecorder.recorder_tensor.tensor import (
+from torchrecorder.torchview.computation_node import NodeContainer, TensorNode
+from torchrecorder.torchview.tensor import (
     RecorderTensor,
     collect_tensor_node,
     reduce_data_info,

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn.parameter import is_lazy
 
-from torchrecorder.recorder_tensor.computation_node import FunctionNode, ModuleNode, TensorNode, shape_of
+from torchrecorder.torchview.computation_node import FunctionNode, ModuleNode, TensorNode, shape_of
 
 ComputeNode = TensorNode | ModuleNode | FunctionNode
 node2color: dict[type[Any], str] = {

@@ -13,9 +13,9 @@ A port of `torchfunc.hooks.recorders`, torchfunc 0.2.0 and its `data_method` of 
 
 from __future__ import annotations
 
-from torchrecorder.hooks.backward import OfInputGradients, OfOutputGradients
-from torchrecorder.hooks.base import ValueRecorder
-from torchrecorder.hooks.subrecorder import OfInputs, OfInputsAfter, OfOutputs
+from torchrecorder.torchfunc.hooks.backward import OfInputGradients, OfOutputGradients
+from torchrecorder.torchfunc.hooks.base import ValueRecorder
+from torchrecorder.torchfunc.hooks.subrecorder import OfInputs, OfInputsAfter, OfOutputs
 
 __all__ = ["BackwardInput", "BackwardOutput", "ForwardInput", "ForwardOutput", "ForwardPre"]
 

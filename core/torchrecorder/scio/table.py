@@ -59,7 +59,7 @@ def import_torchinfo() -> Any:
         return import_module("torchinfo.torchinfo")
     except ModuleNotFoundError as error:
         advice = "python -m pip install 'torchrecorder-docs[scio]' gives you both"
-        raise ImportError(f"torchrecorder.activations.Recorder needs torchinfo and numpy; {advice}") from error
+        raise ImportError(f"torchrecorder.scio.recorder.Recorder needs torchinfo and numpy; {advice}") from error
 
 
 def inputs_of(options: Mapping[str, Any]) -> tuple[list[str], bool]:

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from torchrecorder.hooks.layers import OnLayers
-from torchrecorder.hooks.subrecorder import DataMethod, Subrecorder, checked
+from torchrecorder.torchfunc.hooks.layers import OnLayers
+from torchrecorder.torchfunc.hooks.subrecorder import DataMethod, Subrecorder, checked
 
 
 class ValueRecorder(OnLayers):

@@ -8,17 +8,17 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from torchrecorder.recorder_tensor.computation_graph import ComputationGraph
-from torchrecorder.recorder_tensor.inputs import (
+from torchrecorder.renderer.digraph import Digraph
+from torchrecorder.running.restore import restored
+from torchrecorder.torchview.computation_graph import ComputationGraph
+from torchrecorder.torchview.inputs import (
     CORRECTED_INPUT_DATA_TYPE,
     INPUT_DATA_TYPE,
     INPUT_SIZE_TYPE,
     process_input,
     validate_user_params,
 )
-from torchrecorder.recorder_tensor.recorder import Recorder, module_forward_wrapper, one_at_a_time
-from torchrecorder.renderer.digraph import Digraph
-from torchrecorder.running.restore import restored
+from torchrecorder.torchview.recorder import Recorder, module_forward_wrapper, one_at_a_time
 
 
 def draw_graph(

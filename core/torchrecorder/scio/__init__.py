@@ -1,0 +1,5 @@
+"""scio's recorder of activations, under the name that it gives it: `torchrecorder.scio.recorder`."""
+
+from torchrecorder.scio import recorder
+
+__all__ = ["recorder"]
