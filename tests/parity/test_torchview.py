@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -69,6 +70,25 @@ NAMES = {
 """The names that each module of torchview is the home of, and those that its packages export."""
 MOVE = "s/torchview/torchrecorder.torchview/"
 """What `sed` does to an import: it replaces the first."""
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "from-torchview.md"
+WRITTEN_FOR_TORCHVIEW = """
+import torchview
+import torchview.utils, torchview.computation_node as nodes
+from torch import nn
+from torchview import draw_graph  # https://example.org/torchview
+from torchview.torchview import flatten
+from torchview.recorder_tensor import (
+    Recorder,
+    RecorderTensor,
+)
+from torchview.computation_node.base_node import Node
+
+graph = torchview.draw_graph(nn.Linear(2, 2), input_size=(1, 2), device="cpu")
+assert isinstance(graph, torchview.ComputationGraph) and torchview.torchview.draw_graph is draw_graph
+assert isinstance(graph.root_container, torchview.utils.OrderedSet) and nodes.Node is Node
+assert list(flatten([(1,), (2,)])) == [1, 2] and issubclass(torchview.ModuleNode, Node)
+print(draw_graph.__module__, torchview.__version__)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +127,16 @@ class TestSignatures:
         moved = import_module(module.replace(old, new, 1))
         assert sorted(moved.__all__) == sorted(NAMES[module].split())
         assert all(getattr(moved, name) is not None for name in moved.__all__)
+
+    def test_the_command_of_the_guide_moves_a_program(self, tmp_path: Path) -> None:
+        (command,) = re.findall(r"^sed .*$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
+        program = tmp_path / "program.py"
+        program.write_text(WRITTEN_FOR_TORCHVIEW, encoding="utf-8")
+        for _ in range(2):  # what has been moved stays as it is
+            subprocess.run(command, shell=True, cwd=tmp_path, check=True, timeout=60)
+        assert "https://example.org/torchview\n" in program.read_text(encoding="utf-8")
+        done = subprocess.run([sys.executable, program], check=True, timeout=120, stdout=subprocess.PIPE, text=True)
+        assert done.stdout == "torchrecorder.torchview.torchview 0.2.7\n"
 
     def test_one_import_loads_all_modules(self) -> None:
         script = "import torchrecorder\n" + "\n".join(f"torchrecorder.{module}" for module in NAMES)
