@@ -345,6 +345,9 @@ class ComputationGraph:
     def check_node(self, node: COMPUTATION_NODES) -> None:
         """Check what the drawing relies on.
 
+        Args:
+            node: The node that is about to be drawn.
+
         Raises:
             AssertionError: A tensor has more than one parent, or a drawn node is drawn again.
         """

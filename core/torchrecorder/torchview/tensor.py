@@ -247,6 +247,14 @@ def collect_tensor_node(
         recorded_data: The tensor.
         collected: What the node is added to.
         is_pop: Also take the node from the tensor.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.recorder_tensor import collect_tensor_node, reduce_data_info
+        >>> from torchrecorder.torchview.torchview import get_recorder_tensor
+        >>> x = get_recorder_tensor(torch.ones(2))
+        >>> reduce_data_info([x], collect_tensor_node, set()) == set(x.tensor_nodes)
+        True
     """
     nodes = getattr(recorded_data, "tensor_nodes", None)
     if nodes:
@@ -269,6 +277,14 @@ def collect_shape(recorded_data: RecorderTensor, collected: list[tuple[int, ...]
     Args:
         recorded_data: The tensor.
         collected: Gets a tuple of all axes, the batch included, such as `(batch, channels, height, width)`.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.recorder_tensor import collect_shape
+        >>> shapes = [(1, 3)]
+        >>> collect_shape(torch.ones(2, 3), shapes)
+        >>> shapes
+        [(1, 3), (2, 3)]
     """
     collected.append(shape_of(recorded_data))
 

@@ -55,7 +55,6 @@ CORRECTED_INPUT_SIZE_TYPE = List[Union[Sequence[Any], torch.Size]]  # noqa: UP00
 """What `get_correct_input_sizes` makes of it: shapes."""
 COMPILED_MODULES = (ScriptModule,)
 """Modules of which little is seen, because they run without Python."""
-
 _TEXT = {"fontsize": "10"}
 _SPACE = {"height": "0.2", "margin": "0", "ranksep": "0.1"}
 _NODE = {**_TEXT, **_SPACE, "fontname": "Linux libertine", "align": "left", "shape": "plaintext", "style": "filled"}
@@ -90,10 +89,9 @@ def draw_graph(
 
     Args:
         model: The model. What runs inside a script module is not seen: it is one function, `forward`.
-        input_data: A tensor; or positional arguments in a list, or keyword arguments in a dict. So a list or a dict
-            that is itself the argument is given in a list: `input_data=[[image, image]]`.
-        input_size: Instead: the shape of the input, batch included, such as `(batch, channels, height, width)`; or a
-            list of shapes. The values are random.
+        input_data: A tensor; or positional arguments in a list, or keyword arguments in a dict. An argument that is a
+            list or dict itself stands in a list: `input_data=[[image, image]]`.
+        input_size: Instead: shape of a random input, such as `(batch, channels, height, width)`, or a list of shapes.
         graph_name: Name of the digraph, and of its file.
         depth: The deepest level of modules that is shown; the model is on level 0. `math.inf` shows all.
         device: Where to run; by default the GPU that CUDA has, else the CPU.
@@ -117,8 +115,7 @@ def draw_graph(
 
     Raises:
         ValueError: `depth` is negative or a fraction, or a size is not positive.
-        RuntimeError: Both or none of `input_data` and `input_size` are given; or the forward failed, and its exception
-            is in the text and the cause.
+        RuntimeError: Both or none of `input_data` and `input_size` are given; or the forward failed (text and cause).
         TypeError: `input_size` is not a list or tuple.
         AttributeError: `model` is not a module.
 
@@ -132,16 +129,17 @@ def draw_graph(
     """
     place = device if device is not None else "cuda" if torch.cuda.is_available() else "cpu"
     validate_user_params(model, input_data, input_size, depth, place, dtypes)
-    canvas: Digraph = Digraph(
+    canvas = Digraph(
         graph_name, filename=filename, directory=directory, strict=strict, node_attr=_NODE, edge_attr=_TEXT
     )
     canvas.graph_attr.update(ordering="in", rankdir=graph_dir or "TB")
     shown = (show_shapes, expand_nested, hide_inner_tensors, hide_module_functions, roll, depth, collect_attributes)
 
     def recorded(grad: bool) -> ComputationGraph:
-        data, named, nodes = process_input(input_data, input_size, kwargs, place, dtypes, collect_attributes)
-        graph = ComputationGraph(canvas, nodes, *shown)
-        _run(model, data, named, place, graph, mode or "eval", grad, _how_given(input_data))
+        with one_at_a_time, torch.random.fork_rng(devices=[]):
+            data, named, nodes = process_input(input_data, input_size, kwargs, place, dtypes, collect_attributes)
+            graph = ComputationGraph(canvas, nodes, *shown)
+            _run(model, data, named, place, graph, mode or "eval", grad, _how_given(input_data))
         return graph
 
     graph = _with_grad_if_needed(recorded)
@@ -153,7 +151,7 @@ def draw_graph(
 
 def _how_given(input_data: object) -> str:
     """What to say of a forward that failed, where its argument may have been meant to be the list or dict itself."""
-    if isinstance(input_data, torch.Tensor) or not isinstance(input_data, (Sequence, Mapping)):
+    if not isinstance(input_data, (list, tuple, Mapping)):
         return ""
     how = f"If it takes the {type(input_data).__name__} itself, write draw_graph(model, input_data=[input_data])."
     return f"\nEach item of input_data was an argument of the forward. {how}"
@@ -161,14 +159,12 @@ def _how_given(input_data: object) -> str:
 
 def _with_grad_if_needed(recorded: Callable[[bool], ComputationGraph]) -> ComputationGraph:
     """Record without gradients, which saves memory; a forward that asks for them is run again with them."""
-    with one_at_a_time, torch.random.fork_rng(devices=[]):
-        try:
-            return recorded(False)
-        except RuntimeError as error:
-            if not isinstance(error.__cause__, RuntimeError) or "grad" not in str(error.__cause__):
-                raise
-    with one_at_a_time, torch.random.fork_rng(devices=[]):
-        return recorded(True)
+    try:
+        return recorded(False)
+    except RuntimeError as error:
+        if not isinstance(error.__cause__, RuntimeError) or "grad" not in str(error.__cause__):
+            raise
+    return recorded(True)
 
 
 def forward_prop(
@@ -287,14 +283,19 @@ def validate_user_params(
     device: torch.device | str | None,
     dtypes: list[torch.dtype] | None,
 ) -> None:
-    """Check what `draw_graph` is called with; the arguments are its own.
+    """Check what `draw_graph` is called with; warn of script modules, and of half precision where there is none.
+
+    Args:
+        model: Warned of, if it is a script module.
+        input_data: Not None, if `input_size` is.
+        input_size: Not None, if `input_data` is.
+        depth: Whole or infinite, and not negative.
+        device: For half precision, not the CPU.
+        dtypes: Half precision, if it is among them, is warned of with `input_size` and on the CPU.
 
     Raises:
         ValueError: `depth` is negative, or neither a whole number nor infinite.
         RuntimeError: Both or none of `input_data` and `input_size` are given.
-
-    Warns:
-        UserWarning: The model is compiled, or `dtypes` asks for half precision where that is none.
     """
     if depth < 0:
         raise ValueError(f"depth must be a non-negative number, depth={depth}")
