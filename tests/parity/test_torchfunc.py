@@ -18,13 +18,13 @@ from torch import Tensor, nn
 
 import torchrecorder
 from torchrecorder.torchfunc.hooks import recorders, registrators
-from torchrecorder.torchfunc.hooks.base import ValueRecorder
 from torchrecorder.torchfunc.hooks.recorders import (
     BackwardInput,
     BackwardOutput,
     ForwardInput,
     ForwardOutput,
     ForwardPre,
+    ValueRecorder,
 )
 
 ALL = [ForwardPre, ForwardInput, ForwardOutput, BackwardInput, BackwardOutput]
