@@ -42,34 +42,58 @@ def alias(tensor: Tensor) -> Tensor:
     return tensor[...] if _has_strides(tensor) else tensor.clone()  # no operation makes an alias of a sparse tensor
 
 
+class View:
+    """Where the gradient of a view enters its base, as it is before anything writes into it."""
+
+    __slots__ = ("node", "place", "shown", "tensor", "version")
+
+    def __init__(self, tensor: Tensor, shown: Tensor, base: Tensor) -> None:
+        self.tensor, self.shown, self.node, self.place = tensor, shown, cast("Node", base.grad_fn), base.output_nr
+        self.version = version_of(shown)
+
+    def may_be_written_to(self, output: object) -> bool:
+        """Whether a module has written into its input, or gives away what shares the input's memory."""
+        if version_of(self.shown) != self.version:
+            return True
+        base = base_of(self.shown)
+        if isinstance(output, Tensor):
+            return base_of(output) is base
+        return any(base_of(tensor) is base for _, tensor in named_tensors(output))
+
+
 class Watch:
     """Calls `report` in each backward pass that computes the gradient w.r.t. a tensor's present values.
 
-    It is reported where it enters the node that made the tensor, with what the tensor's own hooks did to it. Writing
-    into a view gives it a new history through its base, without the node that the view was made by: then the gradient
-    is read off where it enters the base. Whether that has happened is seen by a version counter that a probe shares
-    with the tensor, without holding its memory.
+    It is reported where it enters the node that made the tensor, with what the tensor's own hooks did to it.
     """
 
-    __slots__ = ("_base_place", "_layout", "_place", "_probe", "_report", "_seen", "_version")
+    __slots__ = ("_layout", "_place", "_place_in_base", "_probe", "_report", "_seen", "_version")
 
     def __init__(self, tensor: Tensor, report: Report) -> None:
         self._place, self._report, self._seen = tensor.output_nr, report, -1
         self._probe: Tensor | None = None
-        node = cast("Node", tensor.grad_fn)
-        node.register_prehook(self._enter)
-        base = base_of(tensor)
-        if base is None or base.grad_fn is None or base.dtype != tensor.dtype or not _has_strides(base):
+        cast("Node", tensor.grad_fn).register_prehook(self._enter)
+
+    def fall_back(self, view: View) -> None:
+        """Report it also if the tensor, a view, has been written to when the backward pass comes.
+
+        Writing into a view gives it a new history through its base, without the node that the view was made by. Then
+        the gradient is read off where it enters the base. Whether that has happened is seen by a version counter that
+        a probe shares with the view, without holding its memory.
+        """
+        base, tensor = base_of(view.shown), view.tensor
+        if base is None or base.dtype != tensor.dtype or not _has_strides(base):
             return
-        self._version, self._base_place = version_of(tensor), base.output_nr
-        self._layout = base.size(), base.stride(), tensor.size(), tensor.stride(), _offset(tensor) - _offset(base)
-        self._probe = tensor.detach()
+        offset = int(tensor.storage_offset()) - int(base.storage_offset())
+        self._layout = base.size(), base.stride(), tensor.size(), tensor.stride(), offset
+        self._version, self._place_in_base = view.version, view.place
+        self._probe = view.shown.detach()
         self._probe.data = _nothing(tensor.dtype, tensor.device)
-        metadata = cast("dict[str, list[Watch]]", base.grad_fn.metadata)  # the stub has it as a method
+        metadata = cast("dict[str, list[Watch]]", view.node.metadata)  # the stub has it as a method
         waiting = metadata.setdefault(__name__, [])
         waiting.append(self)
         if len(waiting) == 1:
-            base.grad_fn.register_prehook(partial(_enter_base, waiting))
+            view.node.register_prehook(partial(_enter_base, waiting))
 
     def _enter(self, grads: Gradients) -> Gradients | None:
         place = self._place
@@ -80,7 +104,7 @@ class Watch:
         return None if new is None else (*grads[:place], new, *grads[place + 1 :])
 
     def enter_base(self, grads: Gradients) -> None:
-        grad = grads[self._base_place]
+        grad = grads[self._place_in_base]
         if grad is None or self._seen == _current_pass() or version_of(cast("Tensor", self._probe)) == self._version:
             return
         size, stride, part_size, part_stride, offset = self._layout
@@ -96,10 +120,6 @@ def _enter_base(waiting: list[Watch], grads: Gradients) -> None:
 
 def _has_strides(tensor: Tensor) -> bool:
     return tensor.layout is torch.strided and not tensor.is_nested
-
-
-def _offset(tensor: Tensor) -> int:
-    return int(tensor.storage_offset())
 
 
 @cache
@@ -161,20 +181,30 @@ def first_to(report: Report) -> ReportFor:
     return lambda tensor: waiting.pop() if waiting and watched(tensor) else None
 
 
-def follow(value: Any, to_alias: Choose | None, report_for: ReportFor) -> Any:
+Later = list[tuple[Watch, View]]
+"""Views of which it is known at the end of a call only whether anything may write into them."""
+
+
+def follow(value: Any, to_alias: Choose | None, report_for: ReportFor, later: Later | None = None) -> Any:
     """Watch tensors in `value`; gives `value`, or a copy with aliases."""
 
     def change(tensor: Tensor) -> Tensor:
         report = report_for(tensor)
-        return tensor if report is None else followed(tensor, to_alias, report)
+        return tensor if report is None else followed(tensor, to_alias, report, later)
 
     return map_tensors(value, change)
 
 
-def followed(tensor: Tensor, to_alias: Choose | None, report: Report) -> Tensor:
+def followed(tensor: Tensor, to_alias: Choose | None, report: Report, later: Later | None = None) -> Tensor:
     """Watch a tensor, or an alias of it where that is chosen; `None` chooses all."""
     shown = alias(tensor) if to_alias is None or to_alias(tensor) else tensor
-    Watch(shown, report)
+    watch, base = Watch(shown, report), base_of(shown)
+    if base is not None and base.grad_fn is not None:
+        view = View(tensor, shown, base)
+        if later is None:
+            watch.fall_back(view)
+        else:
+            later.append((watch, view))
     return shown
 
 

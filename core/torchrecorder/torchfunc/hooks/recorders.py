@@ -29,8 +29,8 @@ from typing import Any, ClassVar, Self
 
 import torch
 from torch import nn
-from torch.utils.hooks import RemovableHandle
 
+from torchrecorder.running.handles import Handle
 from torchrecorder.torchfunc.hooks.layers import OnLayers
 from torchrecorder.torchfunc.hooks.subrecorder import (
     DataMethod,
@@ -92,7 +92,7 @@ class ValueRecorder(OnLayers):
         self.data_method: DataMethod = checked(data_method)
         self.data: list[Any] = []
         self.subrecorders: list[Subrecorder] = []
-        self.handles: list[RemovableHandle] = []
+        self.handles: list[Handle] = []
 
     def remove(self, index: int) -> Any:
         """Take a subrecorder off its module; those after it move up by one.

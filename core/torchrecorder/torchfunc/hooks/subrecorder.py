@@ -13,11 +13,13 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.running.facts import forward_parameters
+from torchrecorder.running.handles import Handle, Handles
 from torchrecorder.running.nested import items_of
 from torchrecorder.torchfunc.hooks.gradients import (
     Choose,
     Gathered,
     Gradients,
+    Later,
     first_to,
     follow,
     followed,
@@ -65,7 +67,7 @@ class Subrecorder:
         """How much of each call it records, `sample` or `batch`."""
         return self._recorder.data_method
 
-    def put_on(self, module: nn.Module) -> RemovableHandle:
+    def put_on(self, module: nn.Module) -> Handle:
         """Hook the module."""
         raise NotImplementedError
 
@@ -149,7 +151,7 @@ class OfOutputs(Subrecorder):
 
 
 class _OfGradients(Subrecorder):
-    def _followed(self, value: Any, to_alias: Choose | None) -> Any:
+    def _followed(self, value: Any, to_alias: Choose | None, later: Later | None = None) -> Any:
         """`value`, or a copy with aliases in it; `None`, which leaves things as they are, where no alias was needed."""
         if not self._active:
             return None
@@ -157,9 +159,10 @@ class _OfGradients(Subrecorder):
         if isinstance(value, Tensor):
             if not watched(value):
                 return None
-            seen = followed(value, to_alias, self._keep if is_sample else lambda grad: self._keep_all((grad,)))
+            seen = followed(value, to_alias, self._keep if is_sample else lambda grad: self._keep_all((grad,)), later)
         else:
-            seen = follow(value, to_alias, first_to(self._keep) if is_sample else Gathered(self._keep_all).report_for)
+            report_for = first_to(self._keep) if is_sample else Gathered(self._keep_all).report_for
+            seen = follow(value, to_alias, report_for, later)
         return None if seen is value else seen
 
     def _keep(self, grad: Tensor) -> None:
@@ -179,15 +182,35 @@ def _own(grad: Tensor) -> Tensor:
 class OfInputGradients(_OfGradients):
     """Records the gradients w.r.t. what a module was called with, as far as they come through that module."""
 
-    def put_on(self, module: nn.Module) -> RemovableHandle:
-        return nn.Module.register_forward_pre_hook(module, self._before, with_kwargs=True)
+    def __init__(self, index: int, recorder: Records) -> None:
+        super().__init__(index, recorder)
+        self._open: list[Later] = []
+
+    def put_on(self, module: nn.Module) -> Handles:
+        handles = Handles()
+        handles.add(
+            nn.Module.register_forward_pre_hook(module, self._before, with_kwargs=True),
+            nn.Module.register_forward_hook(module, self._after, always_call=True),
+        )
+        return handles
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_open": []}
 
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        later: Later = []
+        self._open.append(later)
         # On an alias of each input: the tensor itself may have other uses, with gradients too.
         if len(args) != 1 or kwargs or not isinstance(args[0], Tensor):
-            return self._followed((args, in_order(module, kwargs)), None)
-        seen = self._followed(args[0], None)
+            return self._followed((args, in_order(module, kwargs)), None, later)
+        seen = self._followed(args[0], None, later)
         return None if seen is None else ((seen,), kwargs)
+
+    def _after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        # Being ready for a write costs as much as all the rest, and most modules leave their input alone.
+        for watch, view in self._open.pop() if self._open else ():  # none, if another pre hook has raised before ours
+            if view.may_be_written_to(output):
+                watch.fall_back(view)
 
 
 class OfOutputGradients(_OfGradients):
