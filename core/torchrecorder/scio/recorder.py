@@ -207,9 +207,9 @@ class Recorder(nn.Module):
         self._handles = Handles()
         for module in self.record_seqs:
             _drop_dead_hooks(module)
-            self._handles.add(module.register_forward_hook(self._current))
+            self._handles.add(nn.Module.register_forward_hook(module, self._current))
         for module in self._reentered:
-            self._handles.add(module.register_forward_pre_hook(Beginning(self._current)))
+            self._handles.add(nn.Module.register_forward_pre_hook(module, Beginning(self._current)))
         weakref.finalize(self, self._handles.remove).atexit = False
 
 

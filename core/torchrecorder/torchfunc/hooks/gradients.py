@@ -45,20 +45,19 @@ def alias(tensor: Tensor) -> Tensor:
 class View:
     """Where the gradient of a view enters its base, as it is before anything writes into it."""
 
-    __slots__ = ("node", "place", "shown", "tensor", "version")
+    __slots__ = ("base", "node", "place", "shown", "tensor", "version")
 
-    def __init__(self, tensor: Tensor, shown: Tensor, base: Tensor) -> None:
-        self.tensor, self.shown, self.node, self.place = tensor, shown, cast("Node", base.grad_fn), base.output_nr
+    def __init__(self, tensor: Tensor, shown: Tensor, base: Tensor, node: Node) -> None:
+        self.tensor, self.shown, self.base, self.node, self.place = tensor, shown, base, node, base.output_nr
         self.version = version_of(shown)
 
     def may_be_written_to(self, output: object) -> bool:
         """Whether a module has written into its input, or gives away what shares the input's memory."""
         if version_of(self.shown) != self.version:
             return True
-        base = base_of(self.shown)
         if isinstance(output, Tensor):
-            return base_of(output) is base
-        return any(base_of(tensor) is base for _, tensor in named_tensors(output))
+            return base_of(output) is self.base
+        return any(base_of(tensor) is self.base for _, tensor in named_tensors(output))
 
 
 class Watch:
@@ -72,7 +71,8 @@ class Watch:
     def __init__(self, tensor: Tensor, report: Report) -> None:
         self._place, self._report, self._seen = tensor.output_nr, report, -1
         self._probe: Tensor | None = None
-        cast("Node", tensor.grad_fn).register_prehook(self._enter)
+        node: Any = tensor.grad_fn
+        node.register_prehook(self._enter)
 
     def fall_back(self, view: View) -> None:
         """Report it also if the tensor, a view, has been written to when the backward pass comes.
@@ -81,8 +81,8 @@ class Watch:
         the gradient is read off where it enters the base. Whether that has happened is seen by a version counter that
         a probe shares with the view, without holding its memory.
         """
-        base, tensor = base_of(view.shown), view.tensor
-        if base is None or base.dtype != tensor.dtype or not _has_strides(base):
+        base, tensor = view.base, view.tensor
+        if base.dtype != tensor.dtype or not _has_strides(base):
             return
         offset = int(tensor.storage_offset()) - int(base.storage_offset())
         self._layout = base.size(), base.stride(), tensor.size(), tensor.stride(), offset
@@ -199,8 +199,8 @@ def followed(tensor: Tensor, to_alias: Choose | None, report: Report, later: Lat
     """Watch a tensor, or an alias of it where that is chosen; `None` chooses all."""
     shown = alias(tensor) if to_alias is None or to_alias(tensor) else tensor
     watch, base = Watch(shown, report), base_of(shown)
-    if base is not None and base.grad_fn is not None:
-        view = View(tensor, shown, base)
+    if base is not None and (node := base.grad_fn) is not None:
+        view = View(tensor, shown, base, node)
         if later is None:
             watch.fall_back(view)
         else:
