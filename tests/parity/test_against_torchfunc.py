@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from tests.parity import originals
+from torchrecorder.torchfunc import hooks
 from torchrecorder.torchfunc.hooks import recorders, registrators
 
 pytestmark = pytest.mark.parity
@@ -75,3 +76,13 @@ def test_registrators(name: str) -> None:
         net(torch.randn(1, 8))
         calls.append([len(registrator), *seen])
     assert calls[0] == calls[1]
+
+
+@pytest.mark.parametrize("module", ["recorders", "registrators"])
+def test_public_names(module: str) -> None:
+    """Every class and each of its public methods, at the same place."""
+    mine, theirs = getattr(hooks, module), getattr(original, module)
+    for name, cls in vars(theirs).items():
+        if isinstance(cls, type) and cls.__module__ == theirs.__name__ and not name.startswith("_"):
+            methods = {one for one in dir(cls) if not one.startswith("_")}
+            assert methods <= set(dir(getattr(mine, name)))
