@@ -42,7 +42,7 @@ def alias(tensor: Tensor) -> Tensor:
     return tensor[...] if _has_strides(tensor) else tensor.clone()  # no operation makes an alias of a sparse tensor
 
 
-class InputView:
+class FollowedView:
     """Where the gradient of a view enters its base, as it is before anything writes into it."""
 
     __slots__ = ("base", "node", "place", "shown", "tensor", "version")
@@ -74,7 +74,7 @@ class Watch:
         node: Any = tensor.grad_fn
         node.register_prehook(self._enter)
 
-    def fall_back(self, view: InputView) -> None:
+    def fall_back(self, view: FollowedView) -> None:
         """Report it also if the tensor, a view, has been written to when the backward pass comes.
 
         Writing into a view gives it a new history through its base, without the node that the view was made by. Then
@@ -181,7 +181,7 @@ def first_to(report: Report) -> ReportFor:
     return lambda tensor: waiting.pop() if waiting and watched(tensor) else None
 
 
-Later = list[tuple[Watch, InputView]]
+Later = list[tuple[Watch, FollowedView]]
 """Views of which it is known at the end of a call only whether anything may write into them."""
 
 
@@ -200,7 +200,7 @@ def followed(tensor: Tensor, to_alias: Choose | None, report: Report, later: Lat
     shown = alias(tensor) if to_alias is None or to_alias(tensor) else tensor
     watch, base = Watch(shown, report), base_of(shown)
     if base is not None and (node := base.grad_fn) is not None:
-        view = InputView(tensor, shown, base, node)
+        view = FollowedView(tensor, shown, base, node)
         if later is None:
             watch.fall_back(view)
         else:

@@ -8,7 +8,7 @@ from types import UnionType
 from typing import Any, Literal, Self, TypeAlias
 
 from torch import nn
-from torch.jit import RecursiveScriptModule
+from torch.jit import RecursiveScriptModule  # type: ignore[attr-defined]  # it has, and does not list it
 
 Types: TypeAlias = "type | UnionType | Iterable[Types]"
 """What `isinstance` takes, or another collection of it."""
