@@ -141,7 +141,7 @@ def run_recorded(
         stack.enter_context(rec.steps)
         result = net(*args, **kwargs)
     for word, tensor in reversed(_numbered("Output", result, isinstance(result, Tensor))):
-        node = rec.node_of(tensor)
+        node = rec.steps.node_of(tensor)
         if node is not None:
             node.name = word
 

@@ -48,27 +48,13 @@ class Recorder(ClassicRecording):
         super().__init__()
         self._hooked: dict[nn.Module, tuple[Handle, Handle]] = {}
 
-    def add_node(self, net: Any, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
-        """Construct a node that stores information related to `net`; a module gets its hooks too.
-
-        Args:
-            net: A module, tensor, parameter or `grad_fn`, stored as the node's `fn`.
-            depth: The scope depth at which it is found.
-            parent: The object as part of which it is run.
-            name: What to call it; its class name, numbered from the second on, by default.
-
-        Raises:
-            NotRecordable: It is none of these (a RuntimeError).
-            NotRecorded: There is no node of `parent` (a KeyError).
-        """
-        super().add_node(net, depth, parent, name)
-        node = self.nodes[net]
-        if isinstance(node, LayerNode):
-            for handle in self._hooked.pop(net, ()):  # those that this recorder has put on before
-                handle.remove()
-            node.pre = net.register_forward_pre_hook(Before(prehook, rec=self, node=node), with_kwargs=True)
-            node.post = net.register_forward_hook(partial(posthook, rec=self, node=node))
-            self._hooked[net] = (node.pre, node.post)
+    def _put_hooks(self, node: LayerNode) -> None:
+        net = node.fn
+        for handle in self._hooked.pop(net, ()):  # those that this recorder has put on before
+            handle.remove()
+        node.pre = net.register_forward_pre_hook(Before(prehook, rec=self, node=node), with_kwargs=True)
+        node.post = net.register_forward_hook(partial(posthook, rec=self, node=node))
+        self._hooked[net] = (node.pre, node.post)
 
     def register_hooks(self, net: nn.Module, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
         """Register the hooks on a module and all modules in it: partial versions of `prehook` and `posthook`.

@@ -124,14 +124,6 @@ def leaf_dummy(tensor: Tensor, rec: ClassicRecording) -> Tensor:
     return put_dummy(tensor + 0, rec.nodes[tensor], rec) if can_follow(tensor) else tensor
 
 
-def dummy_of(tensor: Tensor, node: BaseNode, rec: ClassicRecording) -> Tensor:
-    """A copy of the tensor; it and the operation point to the node. A clone takes half as long as adding 0."""
-    if torch.is_grad_enabled() or not tensor.requires_grad:
-        return put_dummy(tensor.clone(), node, rec)
-    with torch.enable_grad():
-        return put_dummy(tensor.clone(), node, rec)
-
-
 def put_dummy(dummy: Tensor, node: BaseNode, rec: ClassicRecording) -> Tensor:
     """Let a tensor and the operation that made it point to a node; gives the tensor."""
     rec.point(dummy, node)
@@ -150,8 +142,10 @@ def own_parameters(module: nn.Module) -> Iterable[tuple[str, Tensor]]:
 
 def can_follow(tensor: Tensor) -> bool:
     """Whether autograd can follow the tensor, and adding 0 gives one of the same kind."""
-    is_number = tensor.is_floating_point() or tensor.is_complex()
-    if not is_number or tensor.layout is not torch.strided or tensor.element_size() <= 1 or tensor.is_inference():
+    if tensor.layout is not torch.strided or tensor.element_size() <= 1 or tensor.is_inference():
         return False
+    if tensor.requires_grad:
+        return True
     # Inside of vmap, jvp and grad, `requires_grad_` raises; `classic.recording.Steps` follows the operations.
-    return tensor.requires_grad or not torch_private.is_functorch_wrapped(tensor)
+    is_number = tensor.is_floating_point() or tensor.is_complex()
+    return is_number and not torch_private.is_functorch_wrapped(tensor)
