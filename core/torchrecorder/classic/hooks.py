@@ -105,17 +105,17 @@ class Before(partial[Any]):
 
 def _swapped(value: Any, pairs: Pairs, swap: Callable[[Tensor], _Passed]) -> Any:
     """The value with another tensor in the place of each; `pairs` has those that were met before."""
+    is_alone = type(value) is tuple and len(value) == 1
+    tensor = value[0] if is_alone else value
+    if isinstance(tensor, Tensor):  # nearly always
+        pairs[id(tensor)] = pair = (tensor, *swap(tensor))
+        return (pair[1],) if is_alone else pair[1]
 
     def once(tensor: Tensor) -> Tensor:
-        pair = pairs.get(id(tensor))
-        if pair is None:
-            pair = pairs[id(tensor)] = (tensor, *swap(tensor))
-        return pair[1]
+        if id(tensor) not in pairs:
+            pairs[id(tensor)] = (tensor, *swap(tensor))
+        return pairs[id(tensor)][1]
 
-    if isinstance(value, Tensor):
-        return once(value)
-    if type(value) is tuple and len(value) == 1 and isinstance(value[0], Tensor):
-        return (once(value[0]),)
     return map_tensors(value, once)
 
 

@@ -48,9 +48,9 @@ class Steps(TorchFunctionMode):
         self.beside: dict[Any, list[Any]] = {}
         """By `grad_fn`: what the operation read besides that which autograd follows."""
 
-    def see(self, tensor: Tensor) -> None:
-        """Remember that the tensor has a node as it is now."""
-        self._versions[id(tensor)] = version_of(tensor)
+    def see(self, tensor: Tensor, version: int | None = None) -> None:
+        """Remember that the tensor has a node as it is now; the version of a new one is 0."""
+        self._versions[id(tensor)] = version_of(tensor) if version is None else version
 
     def node_of(self, tensor: Tensor) -> TensorNode | None:
         """The node of a tensor, or of what it is a dummy of; None if it is new or was written to since."""
@@ -168,6 +168,7 @@ class ClassicRecording:
         self.calls = CallLog(ClassicCall)
         self.call_of: dict[int, int] = {}
         self.steps = Steps(self.nodes)
+        self._kinds: dict[type, type[BaseNode]] = {Tensor: TensorNode, nn.Parameter: ParamNode, Step: OpNode}
         self._fn_set: set[Any] = set()
         self._listed = 0
 
@@ -193,7 +194,9 @@ class ClassicRecording:
             NotRecorded: There is no node of `parent` (a KeyError).
         """
         cls = type(net)
-        kind = _KINDS.get(cls) or _node_class(net)
+        kind = self._kinds.get(cls)
+        if kind is None:  # asking takes long
+            kind = self._kinds[cls] = _node_class(net)
         scope = self.nodes.get(parent)
         if scope is None:
             raise NotRecorded(what=type(parent).__name__)
@@ -250,10 +253,6 @@ class ClassicRecording:
         if _from is None or _to is None:
             raise NothingToConnect(tail=type(_from).__name__, head=type(_to).__name__)
         self.edges.add((_from, _to))
-
-
-_KINDS: dict[type, type[BaseNode]] = {Tensor: TensorNode, nn.Parameter: ParamNode, Step: OpNode}
-"""The most frequent by far: asking whether a tensor is a Parameter takes long."""
 
 
 def _node_class(fn: Any) -> type[BaseNode]:

@@ -24,21 +24,24 @@ def op_acc(gf: Any, rec: ClassicRecording, node: BaseNode) -> None:
         rec: The recorder whose nodes are updated.
         node: The layer whose `fn` the operation is a part of, or the scope around the model.
     """
-    if gf is None or _is_end(gf, rec, node):
-        return
     nodes, depth, scope = rec.nodes, node.depth + 1, node.fn
+    if gf is None or gf in nodes or _is_leaf(gf, rec, node):
+        return
     rec.add_node(gf, depth=depth, parent=scope)
-    path = [(gf, _sources(gf, rec))]
+    path = [(gf, nodes[gf], _sources(gf, rec))]
     while path:
-        current, sources = path[-1]
+        current, made, sources = path[-1]
         for source in sources:
-            is_new = source not in nodes and not _is_end(source, rec, node)
+            known = nodes.get(source)
+            is_new = known is None and not _is_leaf(source, rec, node)
             if is_new:
                 rec.add_node(source, depth=depth, parent=scope)
-            if nodes[source] is not nodes[current]:
+            if known is None:
+                known = nodes[source]
+            if known is not made:
                 rec.add_edge(source, current)
             if is_new:
-                path.append((source, _sources(source, rec)))
+                path.append((source, known, _sources(source, rec)))
                 break
         else:
             path.pop()
@@ -52,13 +55,11 @@ def _sources(fn: Any, rec: ClassicRecording) -> Iterator[Any]:
     return iter(followed + beside if beside else followed)
 
 
-def _is_end(fn: Any, rec: ClassicRecording, node: BaseNode) -> bool:
-    """Whether the walk stops at `fn`: it is recorded, or a leaf, which is recorded now."""
-    if fn in rec.nodes:
-        return True
+def _is_leaf(fn: Any, rec: ClassicRecording, node: BaseNode) -> bool:
+    """Whether the walk stops at `fn`, which has no node yet: it is a leaf, and gets one now."""
     if hasattr(fn, "variable") and not fn.next_functions:  # an accumulation of gradients
         leaf_acc(fn.variable, rec, node)
-        rec.add_dummy(fn, fn.variable)
+        rec.point(fn, rec.nodes[fn.variable])
         return True
     if isinstance(fn, Tensor):
         leaf_acc(fn, rec, node)
@@ -125,10 +126,11 @@ def leaf_dummy(tensor: Tensor, rec: ClassicRecording) -> Tensor:
 
 
 def put_dummy(dummy: Tensor, node: BaseNode, rec: ClassicRecording) -> Tensor:
-    """Let a tensor and the operation that made it point to a node; gives the tensor."""
-    rec.point(dummy, node)
+    """Let a new tensor and the operation that made it point to a node; gives the tensor."""
+    rec.nodes[dummy] = node
+    rec.steps.see(dummy, 0)
     if dummy.grad_fn is not None:
-        rec.point(dummy.grad_fn, node)
+        rec.nodes[dummy.grad_fn] = node
     return dummy
 
 
