@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -87,13 +88,32 @@ def record(net: nn.Module, name: str, input_shapes: Shapes, input_data: Any = No
     """
     args = _arguments(net, input_shapes, input_data)
     is_single = isinstance(input_shapes, tuple) if input_data is None else isinstance(input_data, Tensor)
+    try:
+        return _recorded(net, name, args, is_single)
+    except Exception as error:
+        if not args or type(input_data) is not list or args[0] is input_data or not _takes(net, 1):
+            raise
+        try:
+            return _recorded(net, name, (input_data,), is_single)
+        except Exception:
+            error.add_note(_AS_LIST)
+            raise error from None
+
+
+_HOW = "a tuple is the shape of a single input, a list of tuples those of several; or give `input_data`"
+_AS_LIST = (
+    "input_data is a list, which was taken as several inputs and then as one; "
+    "input_data=([...],) is one input that is a list, input_data=(..., ...) are several"
+)
+_LISTS = re.compile(r"(<class '|typing\.|collections\.abc\.)?(list|sequence|iterable)\b", re.IGNORECASE)
+"""How the annotation of a parameter that takes a list begins, as text or as what stands for it."""
+
+
+def _recorded(net: nn.Module, name: str, args: tuple[Any, ...], is_single: bool) -> Recorder:
     rec = Recorder()
     with restored(net):
         run_recorded(rec, net, name, args, {}, is_single=is_single)
     return rec
-
-
-_HOW = "a tuple is the shape of a single input, a list of tuples those of several; or give `input_data`"
 
 
 def _arguments(net: nn.Module, input_shapes: Any, input_data: Any) -> tuple[Any, ...]:
@@ -101,7 +121,8 @@ def _arguments(net: nn.Module, input_shapes: Any, input_data: Any) -> tuple[Any,
     if input_data is not None:
         if type(input_data) is tuple:
             return input_data
-        return tuple(input_data) if type(input_data) is list and _takes(net, len(input_data)) else (input_data,)
+        is_several = type(input_data) is list and _takes(net, len(input_data)) and not _takes_a_list(net)
+        return tuple(input_data) if is_several else (input_data,)
     if input_shapes is None:
         raise BadInputs("neither input_shapes nor input_data is given", _HOW)
     shapes = [input_shapes] if isinstance(input_shapes, tuple) else input_shapes
@@ -124,6 +145,12 @@ def _takes(net: nn.Module, number: int) -> bool:
     except TypeError:
         return not parameters
     return True
+
+
+def _takes_a_list(net: nn.Module) -> bool:
+    """Whether the forward says that its first argument is a list."""
+    parameters = forward_parameters(net)
+    return bool(parameters) and _LISTS.match(str(parameters[0].annotation)) is not None
 
 
 def run_recorded(

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from torchrecorder.classic.hooks import Before, backhook, posthook, prehook
 from torchrecorder.classic.recording import ClassicRecording
@@ -52,8 +53,13 @@ class Recorder(ClassicRecording):
         net = node.fn
         for handle in self._hooked.pop(net, ()):  # those that this recorder has put on before
             handle.remove()
-        node.pre = net.register_forward_pre_hook(Before(prehook, rec=self, node=node), with_kwargs=True)
-        node.post = net.register_forward_hook(partial(posthook, rec=self, node=node))
+        before, after = Before(prehook, rec=self, node=node), partial(posthook, rec=self, node=node)
+        if isinstance(net, torch.jit.RecursiveScriptModule):  # it takes no hooks, but runs those of all modules
+            node.pre = register_module_forward_pre_hook(lambda module, x: before(net, x) if module is net else None)
+            node.post = register_module_forward_hook(lambda module, x, y: after(net, x, y) if module is net else None)
+        else:
+            node.pre = net.register_forward_pre_hook(before, with_kwargs=True)
+            node.post = net.register_forward_hook(after)
         self._hooked[net] = (node.pre, node.post)
 
     def register_hooks(self, net: nn.Module, depth: int = 0, parent: Any = None, name: str | None = None) -> None:

@@ -99,7 +99,7 @@ class Before(partial[Any]):
             call = rec.calls.enter(module)
             call.taken = taken
             call.inputs = [known for _, _, known in taken.values() if known is not None]
-            call.is_training = module.training
+            call.is_training = getattr(module, "training", False)  # a frozen script module has none
         return args if kwargs is None else (args, kwargs)
 
 

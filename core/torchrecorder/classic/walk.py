@@ -138,7 +138,8 @@ def own_parameters(module: nn.Module) -> Iterable[tuple[str, Tensor]]:
     """The parameters of a module itself with their names; `named_parameters` takes ten times as long."""
     own = module.__dict__.get("_parameters")
     if type(own) is not dict:
-        return module.named_parameters(recurse=False)
+        # What is inside a script module is not called from Python, so its parameters are met here only.
+        return module.named_parameters(recurse=isinstance(module, torch.jit.RecursiveScriptModule))
     return [(name, parameter) for name, parameter in own.items() if parameter is not None]
 
 
