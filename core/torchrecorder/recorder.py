@@ -38,11 +38,26 @@ __all__ = [
 class Recorder(ClassicRecording):
     """Record and store execution graph information. Not thread-safe; one forward per recorder.
 
+    `torchrecorder.record` does what the example does, and leaves the network as it was. Ported from torchrecorder
+    1.0.3, whose `edges` held a time too.
+
     Attributes:
         fn_set: The objects (`fn`s) that contain recordable information.
         nodes: The node of each `fn`; several `fn`s may lead to one node. `nodes[None]` is the scope around the model.
         fn_types: How many `fn`s of a type there were, by its name; numbers the names.
         edges: Pairs of `fn`s; `nodes` says between which nodes an edge leads.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder import Recorder
+        >>> net, rec = torch.nn.ReLU(), Recorder()
+        >>> rec.register_hooks(net, name="Net")
+        >>> x = torch.ones(1, 3, requires_grad=True)
+        >>> rec.add_node(x, name="Input")
+        >>> out = net(x)
+        >>> rec.remove_hooks()
+        >>> sorted((rec.nodes[tail].name, rec.nodes[head].name) for tail, head in rec.edges)
+        [('Input', 'ReluBackward0'), ('ReluBackward0', 'Tensor-2')]
     """
 
     def __init__(self) -> None:
@@ -65,13 +80,17 @@ class Recorder(ClassicRecording):
     def register_hooks(self, net: nn.Module, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
         """Register the hooks on a module and all modules in it: partial versions of `prehook` and `posthook`.
 
-        A module that stands in several places keeps the first one.
+        A module that stands in several places keeps the first one. torch refuses hooks on a script module; for it they
+        are put on all modules, and what is inside it is drawn as its own.
 
         Args:
             net: The module.
             depth: Its scope depth.
             parent: The module it belongs to.
             name: Its name.
+
+        Raises:
+            NotRecorded: There is no node of `parent` (a KeyError).
         """
         if net in self._hooked:
             return

@@ -33,6 +33,15 @@ def prehook(module: nn.Module, inputs: Any, rec: ClassicRecording, node: LayerNo
 
     Returns:
         The leaf-equivalent of `inputs`.
+
+    Examples:
+        >>> from torch import nn, ones
+        >>> from torchrecorder.recorder import Recorder, prehook
+        >>> rec, net = Recorder(), nn.Linear(3, 2)
+        >>> rec.add_node(net, name="Net")
+        >>> x = prehook(net, (ones(1, 3),), rec, rec.nodes[net])
+        >>> [node.name for node in rec.nodes.values()][1:5]
+        ['Net', 'weight', 'bias', 'Tensor']
     """
     return Before(prehook, rec=rec, node=node)(module, inputs)
 
@@ -53,6 +62,17 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording
 
     Returns:
         The leaf-equivalent of `outputs`.
+
+    Examples:
+        >>> from torch import nn, ones
+        >>> from torchrecorder.recorder import Recorder, posthook, prehook
+        >>> rec, net = Recorder(), nn.ReLU()
+        >>> rec.register_hooks(net, name="Net")
+        >>> rec.remove_hooks()
+        >>> x = prehook(net, ones(3), rec, rec.nodes[net])
+        >>> y = posthook(net, x, net(x), rec, rec.nodes[net])
+        >>> rec.nodes[y].name
+        'Tensor-2'
     """
     with torch_private.without_torch_function():
         call = rec.calls.running(module)
@@ -122,9 +142,9 @@ def _swapped(value: Any, pairs: Pairs, swap: Callable[[Tensor], _Passed]) -> Any
 def _scope(rec: ClassicRecording, node: LayerNode) -> LayerNode | None:
     """The layer from which this one is called now; None for the model."""
     scope, caller = rec.nodes.get(node.parent), rec.calls.current
-    if caller is not None and caller.module is not node.parent:
-        if any(child is node.fn for child in caller.module.children()):
-            scope = rec.nodes[caller.module]  # a second layer has it as a child, and calls it
+    is_elsewhere = caller is not None and caller.module is not node.parent
+    if caller is not None and is_elsewhere and any(child is node.fn for child in caller.module.children()):
+        scope = rec.nodes[caller.module]  # a second layer has it as a child, and calls it
     return scope if isinstance(scope, LayerNode) else None
 
 
@@ -202,7 +222,8 @@ def _lift(known: TensorNode, rec: ClassicRecording, node: LayerNode) -> None:
 def _followed(tensor: Tensor, node: Any, rec: ClassicRecording) -> _Passed:
     """The dummy of a recorded tensor, which requires grad if it may. A clone takes half as long as adding 0."""
     if torch.is_grad_enabled() and can_follow(tensor):
-        return put_dummy((tensor if tensor.requires_grad else tensor.detach().requires_grad_()).clone(), node, rec), node
+        leaf = tensor if tensor.requires_grad else tensor.detach().requires_grad_()
+        return put_dummy(leaf.clone(), node, rec), node
     if tensor is not node.fn:
         rec.point(tensor, node)
     return tensor, node

@@ -90,17 +90,15 @@ class Steps(TorchFunctionMode):
     def _note(self, func: Callable[..., Any], args: Any, kwargs: Any, out: Tensor) -> None:
         """It runs for every operation, most of which autograd follows with all that they read."""
         is_followed = out.requires_grad
-        sources = []
-        for tensor in _read(args, kwargs):
-            if not (is_followed and tensor.requires_grad) and (source := self._source(tensor, out)) is not None:
-                sources.append(source)
+        read = [tensor for tensor in _read(args, kwargs) if not (is_followed and tensor.requires_grad)]
+        sources = [source for tensor in read if (source := self._source(tensor, out)) is not None]
         if not sources:
             return
-        if not is_followed:
-            if not (len(sources) == 1 and sources[0] is out and self.node_of(out) is not None):
-                self._made[id(out)] = (weakref.ref(out), Step(_name(func), sources))
-        elif out.grad_fn is not None:
-            self.beside.setdefault(out.grad_fn, []).extend(sources)
+        if is_followed:
+            if out.grad_fn is not None:
+                self.beside.setdefault(out.grad_fn, []).extend(sources)
+        elif not (len(sources) == 1 and sources[0] is out and self.node_of(out) is not None):
+            self._made[id(out)] = (weakref.ref(out), Step(_name(func), sources))
 
     def _source(self, tensor: Tensor, out: Tensor) -> Any:
         """The recorded thing that a tensor is or comes from; None for a constant.

@@ -17,12 +17,22 @@ from torchrecorder.running import torch_private
 def op_acc(gf: Any, rec: ClassicRecording, node: BaseNode) -> None:
     """Operator accumulator: an `OpNode` for `gf` and for each operation it is connected to, if not yet recorded.
 
-    An accumulation of gradients points to its tensor instead. There is no recursion: chains may be long.
+    An accumulation of gradients points to its tensor instead. There is no recursion, as there is in 1.0.3: chains may
+    be long.
 
     Args:
         gf: A `grad_fn` object obtained from a tensor; None is passed over.
         rec: The recorder whose nodes are updated.
         node: The layer whose `fn` the operation is a part of, or the scope around the model.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.recorder import Recorder, op_acc
+        >>> rec, x = Recorder(), torch.ones(3, requires_grad=True)
+        >>> rec.add_node(x, name="Input")
+        >>> op_acc((x * 2).relu().grad_fn, rec, rec.nodes[None])
+        >>> [node.name for node in rec.nodes.values()][2:4]
+        ['ReluBackward0', 'MulBackward0']
     """
     nodes, depth, scope = rec.nodes, node.depth + 1, node.fn
     if gf is None or gf in nodes or _is_leaf(gf, rec, node):
@@ -87,6 +97,15 @@ def tensor_acc(tensor: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
         tensor: A tensor that `node.fn` takes or gives.
         rec: The recorder whose nodes are updated.
         node: The layer.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.recorder import Recorder, tensor_acc
+        >>> rec, net, x = Recorder(), torch.nn.ReLU(), torch.ones(3)
+        >>> rec.add_node(net)
+        >>> tensor_acc(x, rec, rec.nodes[net])
+        >>> rec.nodes[x].name, rec.nodes[x].depth
+        ('Tensor', 0)
     """
     if tensor not in rec.nodes:
         rec.add_node(tensor, depth=node.depth, parent=node.parent)
@@ -99,6 +118,15 @@ def param_acc(param: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
         param: A parameter.
         rec: The recorder whose nodes are updated.
         node: The layer whose `fn` contains it.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.recorder import Recorder, param_acc
+        >>> rec, net = Recorder(), torch.nn.Linear(3, 2)
+        >>> rec.add_node(net)
+        >>> param_acc(net.weight, rec, rec.nodes[net])
+        >>> rec.nodes[net.weight].name, rec.nodes[net.weight].depth
+        ('Parameter', 1)
     """
     if param not in rec.nodes:
         rec.add_node(param, depth=node.depth + 1, parent=node.fn)
@@ -119,6 +147,15 @@ def leaf_dummy(tensor: Tensor, rec: ClassicRecording) -> Tensor:
 
     Raises:
         NotRecorded: There is no node of `tensor` (a KeyError).
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.recorder import Recorder, leaf_dummy
+        >>> rec, x = Recorder(), torch.ones(3, requires_grad=True)
+        >>> rec.add_node(x, name="Input")
+        >>> dummy = leaf_dummy(x, rec)
+        >>> rec.nodes[dummy] is rec.nodes[dummy.grad_fn] is rec.nodes[x]
+        True
     """
     if tensor not in rec.nodes:
         raise NotRecorded(what=type(tensor).__name__)

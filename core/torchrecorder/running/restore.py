@@ -39,7 +39,8 @@ def restored(
         seed: Where random numbers start; None: where they are.
     """
     modules = [module for _, module in named_modules(net)]
-    training = [(m, m.training) for m in modules if not isinstance(m, ScriptModule) or hasattr(m, "training")]  # or frozen
+    # A frozen script module has no flag.
+    training = [(m, m.training) for m in modules if not isinstance(m, ScriptModule) or hasattr(m, "training")]
     parameters = [(p, p.data, p.requires_grad) for p in _parameters(net, modules)]
     with torch.inference_mode(False):
         stand_ins = _stand_ins(modules, None if device is None else torch.device(device))
