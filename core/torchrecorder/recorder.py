@@ -69,7 +69,7 @@ class Recorder(ClassicRecording):
         for handle in self._hooked.pop(net, ()):  # those that this recorder has put on before
             handle.remove()
         before, after = Before(prehook, rec=self, node=node), partial(posthook, rec=self, node=node)
-        if isinstance(net, torch.jit.RecursiveScriptModule):  # it takes no hooks, but runs those of all modules
+        if isinstance(net, torch.jit.ScriptModule):  # most take no hooks, but all run those of all modules
             node.pre = register_module_forward_pre_hook(lambda module, x: before(net, x) if module is net else None)
             node.post = register_module_forward_hook(lambda module, x, y: after(net, x, y) if module is net else None)
         else:

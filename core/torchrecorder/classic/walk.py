@@ -176,7 +176,7 @@ def own_parameters(module: nn.Module) -> Iterable[tuple[str, Tensor]]:
     own = module.__dict__.get("_parameters")
     if type(own) is not dict:
         # What is inside a script module is not called from Python, so its parameters are met here only.
-        return module.named_parameters(recurse=isinstance(module, torch.jit.RecursiveScriptModule))
+        return module.named_parameters(recurse=isinstance(module, torch.jit.ScriptModule))
     return [(name, parameter) for name, parameter in own.items() if parameter is not None]
 
 

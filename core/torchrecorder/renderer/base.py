@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, TypeVar
 
 from torchrecorder.nodes import BaseNode, RecordedNodes
+
+_Dest = TypeVar("_Dest")
 
 
 class BaseRenderer:
@@ -44,7 +46,7 @@ class BaseRenderer:
         self._done: tuple[int, ...] = ()
         self._process_anew()
 
-    def __call__(self, dest: Any) -> Any:
+    def __call__(self, dest: _Dest) -> _Dest:
         """Render everything into `dest`.
 
         Args:
