@@ -318,7 +318,7 @@ def test_a_list_that_is_understood_neither_way_is_answered_with_the_call_to_writ
 def test_script_modules_are_recorded_by_the_hooks_of_all_modules() -> None:
     scripted = torch.jit.script(nn.Sequential(nn.Linear(3, 3), nn.ReLU()))
     frozen = torch.jit.freeze(torch.jit.script(nn.Linear(3, 3).eval()))
-    traced = torch.jit.trace(nn.Sequential(nn.Linear(3, 3)), torch.ones(1, 3))
+    traced = torch.jit.trace(nn.Sequential(nn.Linear(3, 3)), torch.ones(1, 3))  # type: ignore[no-untyped-call]
     for net in (scripted, nn.Sequential(scripted, nn.ReLU()), nn.Sequential(nn.Linear(3, 3), frozen), traced):
         rec = record(net, "Net", (1, 3))
         assert "Output" in reached(rec, "Input")

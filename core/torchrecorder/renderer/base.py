@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, TypeVar
+from typing import Any
 
 from torchrecorder.nodes import BaseNode, RecordedNodes
-
-_Dest = TypeVar("_Dest")
 
 
 class BaseRenderer:
@@ -46,7 +44,7 @@ class BaseRenderer:
         self._done: tuple[int, ...] = ()
         self._process_anew()
 
-    def __call__(self, dest: _Dest) -> _Dest:
+    def __call__(self, dest: Any) -> Any:
         """Render everything into `dest`.
 
         Args:
