@@ -225,5 +225,4 @@ def make_dot(rec: Recorder, render_depth: int = 256, styler_cls: Any = None, **s
     font = {} if styler_args.get("fontname") is None else {"fontname": str(styler_args["fontname"])}
     graph_attr = {"compound": "true", "ranksep": "0.5", "fontsize": "24", **font}
     graph = Digraph(graph_attr=graph_attr, node_attr={"fontsize": "20", **font})
-    GraphvizRenderer(rec, render_depth, styler_cls, **styler_args)(graph)
-    return graph
+    return GraphvizRenderer(rec, render_depth, styler_cls, **styler_args)(graph)

@@ -110,8 +110,19 @@ class GraphvizRenderer(BaseRenderer):
         super().__init__(rec, render_depth)
         self.styler = (GraphvizStyler if styler_cls is None else styler_cls)(**styler_args)
 
+    def __call__(self, dest: Digraph) -> Digraph:
+        """Render everything into `dest`: first the nodes, each in the cluster it belongs to, then all edges.
+
+        Args:
+            dest: A graph, which may have nodes already.
+
+        Returns:
+            `dest` itself.
+        """
+        super().__call__(dest)
+        return dest
+
     def _render(self, dest: Digraph, nodes: list[BaseNode]) -> None:
-        """First the nodes, each in the cluster it belongs to, then all edges."""
         for node in nodes:
             if node in self.processed and self._scope(node) is None:
                 self.render_node(dest, node)
