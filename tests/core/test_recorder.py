@@ -7,11 +7,13 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 
 import torchrecorder
 from tests.core.recording.nets import Net
@@ -281,6 +283,56 @@ def test_bad_shapes_are_refused_with_advice(shapes: Any) -> None:
 def test_a_list_is_several_inputs_and_a_tuple_of_sizes_one(shapes: Any, data: Any, names: list[str]) -> None:
     rec = record(nn.ReLU(), "Net", shapes, data)
     assert [node.name for node in dict.fromkeys(rec.nodes.values()) if node.name.startswith("Input")] == names
+
+
+class Detector(nn.Module):
+    """Takes a list of images, as detection models do."""
+
+    def forward(self, images: Any, targets: Any = None) -> Any:
+        for image in images:
+            if image.dim() != 3:
+                raise ValueError("an image has three axes")
+        return images[0] * 2
+
+
+class Annotated(Detector):
+    def forward(self, images: list[Tensor], targets: Any = None) -> Any:
+        return torch.stack(images)
+
+
+@pytest.mark.parametrize("net", [Detector(), Annotated()], ids=["by trying", "by its signature"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_list_is_one_input_of_a_forward_that_takes_a_list(net: nn.Module, number: int) -> None:
+    rec = record(net, "Net", None, [torch.ones(3, 4, 4)] * number)
+    assert "Output" in reached(rec, "Input-1")
+
+
+def test_a_list_that_is_understood_neither_way_is_answered_with_the_call_to_write() -> None:
+    with pytest.raises(ValueError, match="three axes") as caught:
+        record(Detector(), "Net", None, [torch.ones(4)])
+    (note,) = caught.value.__notes__
+    assert "input_data=([...],) is one input that is a list" in note
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.:DeprecationWarning")
+def test_script_modules_are_recorded_by_the_hooks_of_all_modules() -> None:
+    scripted = torch.jit.script(nn.Sequential(nn.Linear(3, 3), nn.ReLU()))
+    frozen = torch.jit.freeze(torch.jit.script(nn.Linear(3, 3).eval()))
+    traced = torch.jit.trace(nn.Sequential(nn.Linear(3, 3)), torch.ones(1, 3))  # type: ignore[no-untyped-call]
+    for net in (scripted, nn.Sequential(scripted, nn.ReLU()), nn.Sequential(nn.Linear(3, 3), frozen), traced):
+        rec = record(net, "Net", (1, 3))
+        assert "Output" in reached(rec, "Input")
+        assert not _global_forward_hooks
+        assert not _global_forward_pre_hooks
+    rec = record(scripted, "Net", (1, 3))
+    assert {("0.weight", "TBackward0"), ("0.bias", "AddmmBackward0"), ("ReluBackward0", "Output")} < named_edges(rec)
+
+
+def test_a_namespace_is_opened() -> None:
+    inner = Net(lambda net, x: SimpleNamespace(sum=net.a(x), number=1), **linears())
+    rec = record(Net(lambda net, x: SimpleNamespace(y=net.n(x).sum + 1), n=inner), "Net", (2, 3))
+    edges = named_edges(rec)
+    assert {("AddmmBackward0", "Tensor-2"), ("Tensor-2", "AddBackward0"), ("AddBackward0", "Output-1")} <= edges
 
 
 def test_gradients_are_on_whatever_the_caller_has() -> None:
