@@ -24,9 +24,13 @@ def public(modules: list[str]) -> dict[str, object]:
 
 
 def members(cls: type) -> dict[str, object]:
-    """The public methods and properties of a class, inherited ones too if they are ours."""
+    """The public methods and properties of a class, inherited ones too if they are ours.
+
+    One without a docstring does what the inherited one says, and that one stands for it.
+    """
     ours = [base for base in reversed(cls.__mro__) if base.__module__.startswith("torchrecorder")]
-    return {name: value for base in ours for name, value in vars(base).items() if not name.startswith("_")}
+    every = [(name, value) for base in ours for name, value in vars(base).items() if not name.startswith("_")]
+    return dict(every) | {name: value for name, value in every if value.__doc__}
 
 
 def examples(path: str, value: object) -> list[doctest.DocTest]:
@@ -47,7 +51,7 @@ def failures(tests: list[doctest.DocTest]) -> str:
     return "".join(said)
 
 
-EVERYWHERE = public(PUBLIC)
+EVERYWHERE = {**{name: importlib.import_module(name) for name in PUBLIC}, **public(PUBLIC)}
 NEED_ONE = {path: one for path, one in public(DOORS).items() if inspect.isclass(one) or inspect.isfunction(one)}
 
 
