@@ -16,9 +16,7 @@ from torch import nn
 
 from torchrecorder.classic.hooks import Before, backhook, posthook, prehook
 from torchrecorder.classic.recording import ClassicRecording
-from torchrecorder.classic.to_graph import to_graph
 from torchrecorder.classic.walk import leaf_dummy, op_acc, param_acc, tensor_acc
-from torchrecorder.graph import Graph
 from torchrecorder.nodes import LayerNode
 from torchrecorder.running.handles import Handle
 
@@ -93,7 +91,3 @@ class Recorder(ClassicRecording):
         while self._hooked:
             for handle in self._hooked.popitem()[1]:
                 handle.remove()
-
-    def to_graph(self) -> Graph:
-        """The recording as plain data, for `Graph.from_recorder`."""
-        return to_graph(self)
