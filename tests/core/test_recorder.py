@@ -17,10 +17,8 @@ from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_h
 
 import torchrecorder
 from tests.core.recording.nets import Net
-from torchrecorder import BaseRenderer, Graph, Recorder, errors, make_dot, record
-from torchrecorder.graph import from_json, to_json
-from torchrecorder.graph.codec import problems
-from torchrecorder.nodes import LayerNode, OpNode, TensorNode
+from torchrecorder import BaseRenderer, Recorder, errors, make_dot, record
+from torchrecorder.nodes import LayerNode, TensorNode
 from torchrecorder.recorder import leaf_dummy, op_acc, param_acc, posthook, prehook, tensor_acc
 
 X = torch.ones(2, 3)
@@ -115,33 +113,6 @@ def test_inputs_reach_outputs_and_every_depth_is_drawn(case: str) -> None:
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in net.modules())
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script")
-@pytest.mark.parametrize("case", CASES)
-def test_becomes_a_valid_graph(case: str) -> None:
-    make, data = CASES[case]
-    rec = record(make(), "Net", None, data)
-    graph = Graph.from_recorder(rec)
-    assert problems(graph) == []
-    assert from_json(to_json(graph)) == graph
-    assert graph.info.recorder == "classic"
-    assert len([op for op in graph.ops if op.kind == "op"]) == sum(
-        isinstance(node, OpNode) for node in dict.fromkeys(rec.nodes.values())
-    )
-
-
-def test_a_graph_has_autograds_names_and_the_weights() -> None:
-    graph = Graph.from_recorder(record(nn.Sequential(nn.Linear(3, 2), nn.ReLU()), "Net", (1, 3)))
-    assert [op.name for op in graph.ops] == ["TBackward0", "AddmmBackward0", "ReluBackward0"]
-    assert [value.name for value in graph.values if value.kind == "param"] == ["0.weight", "0.bias"]
-    assert [(call.module, dict(call.inputs)) for call in graph.calls] == [
-        ("", {"Input": 0}),
-        ("0", {"Input": 0}),
-        ("1", {"Tensor-2": 4}),
-    ]
-    assert graph.values[4].meta is not None
-    assert graph.values[4].meta.shape == (1, 2)
-
-
 def test_what_autograd_does_not_follow_is_a_step() -> None:
     edges = named_edges(record(*_case("argmax")))
     assert {("Tensor-2", "argmax"), ("argmax", "Tensor-3"), ("Tensor-3", "EmbeddingBackward0")} <= edges
@@ -168,7 +139,6 @@ def test_a_shared_module_has_one_node_and_operations_in_both_parents() -> None:
     rec = record(net, "Net", (2, 3))
     assert sum(isinstance(node, LayerNode) and node.fn is shared for node in dict.fromkeys(rec.nodes.values())) == 1
     assert rec.fn_types["AddmmBackward0"] == 2
-    assert [call.module for call in Graph.from_recorder(rec).calls] == ["", "0", "0.0", "0.1", "1", "1.0", "0.0"]
 
 
 def test_writes_in_place_are_what_they_are_without_a_recorder() -> None:
@@ -396,8 +366,6 @@ def test_errors_keep_their_builtin() -> None:
         rec.add_node(X, parent=nn.ReLU())
     with pytest.raises(errors.NotRecorded):
         leaf_dummy(X, rec)
-    with pytest.raises(errors.NotRecorded):
-        Graph.from_recorder(rec)
 
 
 def test_styles_take_any_attribute_and_any_node() -> None:

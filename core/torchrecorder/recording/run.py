@@ -15,7 +15,8 @@ from torch.nn.parameter import is_lazy
 from torchrecorder.errors import ForwardError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
-from torchrecorder.graph.model import Executed, Mode
+from torchrecorder.graph.model import Executed, Mode, Recorder
+from torchrecorder.recording.autograd import followed
 from torchrecorder.recording.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
@@ -38,6 +39,7 @@ def capture(
     run: Run = "auto",
     seed: int = 0,
     guessed: str = "",
+    recorder: Recorder = "modern",
 ) -> Graph:
     """The Graph of one forward of `model`. The model, the arguments and the random numbers stay as they are.
 
@@ -52,6 +54,8 @@ def capture(
             small models and falls back; what ran is in `info.executed`, with a note if it is not the first choice.
         seed: For the random numbers that the forward draws.
         guessed: How the arguments were chosen, if they were not given; goes into the Graph as it is.
+        recorder: With `classic`, each op gets its nodes in autograd's graph, as far as gradients are on. They are on
+            for the floating-point arguments too, whatever `args` say.
 
     Raises:
         TypeError: `model` is not an `nn.Module`, or `args` is not a tuple or list: a tensor would be unpacked silently.
@@ -66,7 +70,7 @@ def capture(
         raise TypeError(f"args holds the arguments of the forward, so one {type(args).__name__} is written (x,)")
     with _alone():
         try:
-            return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed))
+            return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed, recorder))
         except TorchRecorderError:
             raise
         except Exception as error:
@@ -107,15 +111,15 @@ class Forward:
     mode: Mode = "eval"
     seed: int = 0
     guessed: str = ""
+    recorder: Recorder = "modern"
 
 
-def run_as(run: Run, forward: Forward, session: type[Session] = Session) -> Graph:
+def run_as(run: Run, forward: Forward) -> Graph:
     """Record a forward in one execution mode; `auto` falls back to the next one, and a note says why.
 
     Args:
         run: The execution mode, or `auto`.
         forward: The forward to record.
-        session: The class that records it.
 
     Raises:
         ForwardError: The forward raised in the first mode that was tried.
@@ -124,7 +128,7 @@ def run_as(run: Run, forward: Forward, session: type[Session] = Session) -> Grap
         ways: list[Executed] = _ways(forward) if run == "auto" else [run]
     first, *others = ways
     try:
-        return record(first, forward, session=session)
+        return record(first, forward)
     except ForwardError as error:
         # A model that raises for its own reasons is not tried again.
         if first != "real" or any(text in error.cause for text in _OF_THE_MACHINE) or error.cause.startswith(_KINDS):
@@ -133,18 +137,16 @@ def run_as(run: Run, forward: Forward, session: type[Session] = Session) -> Grap
             why = f"because {_NAMES[first]} it failed{where}: {cause}"
             for other in others:
                 with suppress(ForwardError):
-                    return record(other, forward, (f"the forward ran {_NAMES[other]}, {why}",), session)
+                    return record(other, forward, (f"the forward ran {_NAMES[other]}, {why}",))
         raise
 
 
-def record(
-    executed: Executed, forward: Forward, notes: tuple[str, ...] = (), session: type[Session] = Session
-) -> Graph:
+def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = ()) -> Graph:
     """Record a forward in one execution mode. The model and the arguments stay as they are."""
     if executed == "fake" and torch_private.FAKE_MODE.get() is None:
         executed = "meta"
-    info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes)
-    with prepared(executed, forward, session) as (running, args, kwargs):
+    info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes, recorder=forward.recorder)
+    with prepared(executed, forward) as (running, args, kwargs):
         try:
             running.run(args, kwargs)
         except Exception as error:
@@ -164,7 +166,8 @@ def prepared(
             with torch.inference_mode(False):
                 copies = ModelCopy(tensors.of)
                 model: nn.Module = copies.of(forward.model)
-                given = CopiedArguments(copies, tensors.of_arguments(forward.args, forward.kwargs))
+                substitute = tensors.of_arguments(forward.args, forward.kwargs)
+                given = CopiedArguments(copies, followed(substitute) if forward.recorder == "classic" else substitute)
                 args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
             try:
                 model.train(forward.mode == "train")
@@ -173,7 +176,7 @@ def prepared(
                     vars(module)["training"] = forward.mode == "train"
             paths = {id(module): path for path, module in model.named_modules()}
             originals = [(old, paths[id(new)]) for old, new in copies.modules if id(new) in paths and old is not new]
-            ready = session(model, originals, tensors.before_write, given.unseen)
+            ready = session(model, originals, tensors.before_write, given.unseen, forward.recorder)
         stack.enter_context(preserved_process_state(forward.seed))
         stack.enter_context(tensors.running())
         yield ready, args, kwargs
