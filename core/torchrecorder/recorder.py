@@ -17,9 +17,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 
 from torchrecorder.classic.hooks import Before, backhook, posthook, prehook
 from torchrecorder.classic.recording import ClassicRecording
-from torchrecorder.classic.to_graph import to_graph
 from torchrecorder.classic.walk import leaf_dummy, op_acc, param_acc, tensor_acc
-from torchrecorder.graph import Graph
 from torchrecorder.nodes import LayerNode
 from torchrecorder.running.handles import Handle
 
@@ -104,7 +102,3 @@ class Recorder(ClassicRecording):
         while self._hooked:
             for handle in self._hooked.popitem()[1]:
                 handle.remove()
-
-    def to_graph(self) -> Graph:
-        """The recording as plain data, for `Graph.from_recorder`."""
-        return to_graph(self)
