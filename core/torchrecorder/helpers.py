@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,13 +128,6 @@ _LISTS = re.compile(r"(<class '|typing\.|collections\.abc\.)?(list|sequence|iter
 """How the annotation of a parameter that takes a list begins, as text or as what stands for it."""
 
 
-def _recorded(net: nn.Module, name: str, args: tuple[Any, ...], is_single: bool) -> Recorder:
-    rec = Recorder()
-    with restored(net):
-        run_recorded(rec, net, name, args, {}, is_single=is_single)
-    return rec
-
-
 def _arguments(net: nn.Module, input_shapes: Any, input_data: Any) -> tuple[Any, ...]:
     """The data; without it normal numbers of the given shapes, on the device and of the type of the parameters."""
     if input_data is not None:
@@ -173,24 +165,23 @@ def _takes_a_list(net: nn.Module) -> bool:
     return bool(parameters) and _LISTS.match(str(parameters[0].annotation)) is not None
 
 
-def run_recorded(
-    rec: Recorder, net: nn.Module, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, is_single: bool
-) -> None:
-    """Record one call of a network, which may change it. What `rec` has got stays after an error."""
-    with ExitStack() as stack:
+def _recorded(net: nn.Module, name: str, args: tuple[Any, ...], is_single: bool) -> Recorder:
+    rec = Recorder()
+    with restored(net), ExitStack() as stack:
         stack.callback(rec.remove_hooks)
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
         rec.register_hooks(net, name=name)
-        for word, tensor in _numbered("Input", (args, kwargs), is_single):
+        for word, tensor in _numbered("Input", args, is_single):
             if tensor not in rec.nodes:
                 rec.add_node(tensor, name=word)
         stack.enter_context(rec.steps)
-        result = net(*args, **kwargs)
+        result = net(*args)
     for word, tensor in reversed(_numbered("Output", result, isinstance(result, Tensor))):
         node = rec.steps.node_of(tensor)
         if node is not None:
             node.name = word
+    return rec
 
 
 def _numbered(word: str, value: Any, is_single: bool) -> list[tuple[str, Tensor]]:

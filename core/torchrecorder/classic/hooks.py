@@ -81,14 +81,11 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording
         else:
             nodes = [known for _, _, known in call.taken.values()]
         taken = [known for known in nodes if known is not None]
-        given: Pairs = {}
-        outputs = _swapped(outputs, given, partial(_give, rec=rec, node=node, taken=taken))
+        outputs = _swapped(outputs, {}, partial(_give, rec=rec, node=node, taken=taken))
         if call is not None:
-            call.outputs = [known for _, _, known in given.values() if known is not None]
             if call.parent is not None:  # the user's own tensors stay as they are
                 _write_back(call, rec, node)
             call.taken = {}
-            call.returned = True
             rec.calls.leave()
         return outputs
 
@@ -116,10 +113,7 @@ class Before(partial[Any]):
             args = _swapped(args, taken, take)
             if kwargs:
                 kwargs = _swapped(kwargs, taken, take)
-            call = rec.calls.enter(module)
-            call.taken = taken
-            call.inputs = [known for _, _, known in taken.values() if known is not None]
-            call.is_training = getattr(module, "training", False)  # a frozen script module has none
+            rec.calls.enter(module).taken = taken
         return args if kwargs is None else (args, kwargs)
 
 

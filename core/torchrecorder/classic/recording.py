@@ -139,14 +139,9 @@ Pairs = dict[int, tuple[Tensor, Tensor, TensorNode | None]]
 
 @dataclass(slots=True, eq=False)
 class ClassicCall(ModuleCall):
-    """A call with the nodes of what it took and gave: a recorder's nodes say it once per module."""
+    """A call with what the module got, while it runs."""
 
     taken: Pairs = field(default_factory=dict)
-    """What the module got, while it runs."""
-    inputs: list[TensorNode] = field(default_factory=list)
-    outputs: list[TensorNode] = field(default_factory=list)
-    is_training: bool = False
-    returned: bool = False
 
 
 class ClassicRecording:
@@ -155,7 +150,6 @@ class ClassicRecording:
     Attributes:
         calls: The calls of modules. 1.0.3's API has no place where global hooks could be put on and taken off, so the
             hooks of each module fill it.
-        call_of: By `id` of an operation's node: the call it happened in.
         steps: The operations that autograd does not follow.
     """
 
@@ -164,7 +158,6 @@ class ClassicRecording:
         self.fn_types: dict[str, int] = {}
         self.edges: set[tuple[Any, Any]] = set()
         self.calls = CallLog(ClassicCall)
-        self.call_of: dict[int, int] = {}
         self.steps = Steps(self.nodes)
         self._kinds: dict[type, type[BaseNode]] = {Tensor: TensorNode, nn.Parameter: ParamNode, Step: OpNode}
         self._fn_set: set[Any] = set()
@@ -205,12 +198,9 @@ class ClassicRecording:
         elif depth > 0 and kind is LayerNode:
             name = f"{name}\n({word})"
         node = self.nodes[net] = kind(name, net, depth, parent)
-        if kind is OpNode:
-            if (call := self.calls.current) is not None:
-                self.call_of[id(node)] = call.id
-        elif isinstance(node, LayerNode):
+        if isinstance(node, LayerNode):
             self._put_hooks(node)
-        else:
+        elif kind is not OpNode:
             self.steps.see(net)
         if isinstance(scope, LayerNode):
             scope.subnets.add(net)

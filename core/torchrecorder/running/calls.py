@@ -61,15 +61,6 @@ class CallLog(Generic[CallT]):
     def leave(self) -> None:
         self._running.pop()
 
-    @contextmanager
-    def suspended(self) -> Iterator[None]:
-        """Go on as if the innermost call had not begun yet."""
-        call = self._running.pop()
-        try:
-            yield
-        finally:
-            self._running.append(call)
-
     def reentered(self) -> set[Any]:
         """The modules that were called inside a call of themselves."""
         return {call.module for call in self.entries if any(one.module is call.module for one in self._around(call))}
