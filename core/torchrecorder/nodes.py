@@ -10,7 +10,18 @@ from typing import Any, Protocol
 
 
 class RecordedNodes(Protocol):
-    """What a renderer reads of a recording."""
+    """What a renderer reads of a recording; a `Recorder` is one, and so is anything else with the two.
+
+    Examples:
+        >>> from graphviz import Digraph
+        >>> from torchrecorder import GraphvizRenderer
+        >>> from torchrecorder.nodes import BaseNode
+        >>> class Two:
+        ...     nodes = {None: BaseNode(), 1: BaseNode("in", 1, 0), 2: BaseNode("out", 2, 0)}
+        ...     edges = {(1, 2)}
+        >>> GraphvizRenderer(Two(), render_depth=1)(Digraph()).source.count("->")
+        1
+    """
 
     @property
     def nodes(self) -> Mapping[Any, BaseNode]:
@@ -67,6 +78,14 @@ class TensorNode(BaseNode):
 
     Attributes:
         fn: The tensor. Its shape is that of the recorded forward, batch axis included.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder import record
+        >>> from torchrecorder.nodes import TensorNode
+        >>> rec = record(nn.Linear(3, 2), "Net", (4, 3))
+        >>> [(node.name, tuple(node.fn.shape)) for node in dict.fromkeys(rec.nodes.values()) if type(node) is TensorNode]
+        [('Input', (4, 3)), ('Output', (4, 2))]
     """
 
 
@@ -76,6 +95,14 @@ class ParamNode(TensorNode):
     Attributes:
         fn: The parameter.
         parent: The module that holds it.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder import record
+        >>> net = nn.Linear(3, 2)
+        >>> node = record(net, "Net", (4, 3)).nodes[net.bias]
+        >>> node.name, node.parent is net
+        ('bias', True)
     """
 
 
@@ -85,6 +112,14 @@ class OpNode(BaseNode):
     Attributes:
         fn: A `grad_fn` of a tensor, or a step that autograd does not follow.
         parent: The module that ran it.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder import record
+        >>> from torchrecorder.nodes import OpNode
+        >>> rec = record(nn.Linear(3, 2), "Net", (4, 3))
+        >>> sorted(node.name for node in rec.nodes.values() if type(node) is OpNode)
+        ['AddmmBackward0', 'TBackward0']
     """
 
 
@@ -103,6 +138,14 @@ class LayerNode(BaseNode):
         pre: Handle of the hook that runs before `fn`.
         post: Handle of the hook that runs after `fn`.
         back: Always None; kept because 1.0.3 has it.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder import record
+        >>> net = nn.Sequential(nn.Linear(3, 2))
+        >>> node = record(net, "Net", (4, 3)).nodes[net[0]]
+        >>> node.depth, len(node.subnets)
+        (1, 4)
     """
 
     def __init__(self, name: str = "", fn: Any = None, depth: int = -1, parent: Any = None) -> None:

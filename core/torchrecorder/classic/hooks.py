@@ -91,7 +91,13 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording
 
 
 def backhook(module: nn.Module, grad_inputs: Any, grad_outputs: Any, rec: ClassicRecording, node: LayerNode) -> None:
-    """Do nothing; 1.0.3 has a function of this name that does nothing."""
+    """Do nothing; 1.0.3 has a function of this name that does nothing.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder.recorder import Recorder, backhook
+        >>> backhook(nn.ReLU(), (), (), Recorder(), None)
+    """
 
 
 class Before(partial[Any]):

@@ -90,6 +90,13 @@ def get_layer_info_depth_idx(layer_info: TorchinfoRow) -> DepthIdx:
 
     Raises:
         ValueError: torchinfo has not counted it.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder.scio.recorder import Recorder, get_layer_info_depth_idx
+        >>> rnet = Recorder(nn.Sequential(nn.Linear(3, 2), nn.ReLU()), input_size=(1, 3))
+        >>> [get_layer_info_depth_idx(row) for row in rnet.summary.summary_list]
+        [(0, 1), (1, 1), (1, 2)]
     """
     depth, index = layer_info.depth, layer_info.depth_index
     if index is None:

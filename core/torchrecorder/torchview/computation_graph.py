@@ -50,6 +50,7 @@ class ComputationGraph:
         id_dict: The number that each node id has in the drawing.
         subgraph_dict: The number that each module whose inside is shown has.
         context_tracker: The list of nodes and the depth of the module that is running.
+        html_config: The numbers with which tables are drawn: borders, padding, and what their cells span.
 
     Examples:
         >>> from torch import nn

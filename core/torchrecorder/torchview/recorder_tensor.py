@@ -181,7 +181,16 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
         model_graph: Gets the module that is running, in its `context_tracker`.
 
     Returns:
-        A function of a module and the arguments of its forward, for a `Recorder`; its docstring has an example.
+        A function of a module and the arguments of its forward, for a `Recorder`.
+
+    Examples:
+        >>> import torch
+        >>> from torch import nn
+        >>> from torchrecorder.torchview import draw_graph
+        >>> from torchrecorder.torchview.recorder_tensor import module_forward_wrapper
+        >>> call = module_forward_wrapper(draw_graph(nn.ReLU(), input_size=(1, 3)))
+        >>> call(nn.ReLU(), torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
     """
     at_first = nn.Module.__call__
 

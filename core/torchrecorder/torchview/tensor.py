@@ -267,6 +267,15 @@ def collect_tensor(recorded_data: RecorderTensor, collected: OrderedSet[Recorder
     Args:
         recorded_data: The tensor.
         collected: What it is added to.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.recorder_tensor import RecorderTensor, collect_tensor
+        >>> from torchrecorder.torchview.utils import OrderedSet
+        >>> found = OrderedSet()
+        >>> collect_tensor(torch.ones(2, 3).as_subclass(RecorderTensor), found)
+        >>> len(found)
+        1
     """
     collected.add(recorded_data)
 
@@ -295,6 +304,15 @@ def collect_tensor_node_id_dict(recorded_data: RecorderTensor, collected: dict[R
     Args:
         recorded_data: The tensor.
         collected: Gets the entry.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.recorder_tensor import collect_tensor_node_id_dict
+        >>> from torchrecorder.torchview.torchview import get_recorder_tensor
+        >>> tensor, nodes = get_recorder_tensor(torch.ones(2, 3)), {}
+        >>> collect_tensor_node_id_dict(tensor, nodes)
+        >>> nodes[tensor].name
+        'input-tensor'
     """
     nodes = getattr(recorded_data, "tensor_nodes", None)
     if nodes:

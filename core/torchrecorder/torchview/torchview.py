@@ -296,6 +296,13 @@ def validate_user_params(
     Raises:
         ValueError: `depth` is negative, or neither a whole number nor infinite.
         RuntimeError: Both or none of `input_data` and `input_size` are given.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder.torchview.torchview import validate_user_params
+        >>> validate_user_params(nn.ReLU(), None, (1, 3), depth=-1, device="cpu", dtypes=None)
+        Traceback (most recent call last):
+        ValueError: depth must be a non-negative number, depth=-1
     """
     if depth < 0:
         raise ValueError(f"depth must be a non-negative number, depth={depth}")

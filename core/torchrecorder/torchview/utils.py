@@ -21,6 +21,9 @@ class OrderedSet(MutableSet[T]):
     Args:
         iterable: The first elements.
 
+    Attributes:
+        map: The elements, as the keys of a dict.
+
     Examples:
         >>> from torchrecorder.torchview.utils import OrderedSet
         >>> names = OrderedSet(["conv", "norm", "conv"])
