@@ -7,6 +7,7 @@ walks over some frames.
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -18,8 +19,9 @@ import torch.utils.checkpoint
 
 from torchrecorder.running import torch_private
 
-_TORCH = str(Path(torch.__file__).parent)
-_OURS = str(Path(__file__).parent.parent)
+# With a separator: the folder of torchvision begins like torch's.
+_TORCH = str(Path(torch.__file__).parent) + os.sep
+_OURS = str(Path(__file__).parent.parent) + os.sep
 _MACHINERY = ("<frozen", "<string>")
 
 
@@ -59,7 +61,7 @@ def import_path(filename: str, namespace: Mapping[str, object]) -> str:
     if not isinstance(name, str) or name == "__main__":
         return path.name
     depth = name.count(".") + (2 if path.stem == "__init__" else 1)
-    return PurePath(*path.parts[-depth:]).as_posix()
+    return PurePath(*path.relative_to(path.anchor).parts[-depth:]).as_posix()
 
 
 CALL: CodeType | None = torch_private.MODULE_CALL.get()
