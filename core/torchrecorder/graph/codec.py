@@ -22,6 +22,7 @@ from torchrecorder.graph.model import (
     ClassicNodes,
     Executed,
     Failure,
+    Frame,
     Graph,
     Info,
     Mode,
@@ -74,7 +75,32 @@ def to_json(graph: Graph) -> str:
     if classic is not None:
         nodes = [[n.kind, n.name, n.depth, n.parent, n.about] for n in classic.nodes]
         data["classic"] = [nodes, classic.edges]
+    if graph.frames or any(op.offset is not None for op in graph.ops):
+        data["frames"] = _frames_to_json(graph)
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _frames_to_json(graph: Graph) -> dict[str, object]:
+    """What was added later than the rows that say it; a Graph without it is written as it was before."""
+    functions: dict[tuple[str, str], int] = {}
+    places: dict[tuple[str | None, int | None], int] = {}
+    rows = [
+        [
+            functions.setdefault((f.name, f.defined), len(functions)),
+            f.call,
+            f.parent,
+            places.setdefault((f.source, f.offset), len(places)),
+        ]
+        for f in graph.frames
+    ]
+    return {
+        "functions": list(functions),
+        "places": list(places),
+        "rows": rows,
+        "calls": [call.frame for call in graph.calls],
+        "ops": [op.frame for op in graph.ops],
+        "offsets": [op.offset for op in graph.ops],
+    }
 
 
 def from_json(text: str | bytes) -> Graph:
@@ -101,13 +127,22 @@ def from_json(text: str | bytes) -> Graph:
 
 def _graph(data: Mapping[str, Any]) -> Graph:
     metas = [TensorMeta(tuple(shape), *rest) for shape, *rest in data["metas"]]
+    later = data.get("frames") or {}
+    functions, places = later.get("functions", ()), later.get("places", ())
+    frames = (
+        Frame(id_, name, defined, call, parent, source, offset)
+        for id_, (function, call, parent, place) in enumerate(later.get("rows", ()))
+        for (name, defined), (source, offset) in [(functions[function], places[place])]
+    )
     modules = [
         Module(fqn, cls, native, ParamCount(*counts), extra_repr, tuple(aliases))
         for fqn, cls, native, counts, extra_repr, aliases in data["modules"]
     ]
     ops = (
         Op(id_, name, target, call, tuple(inputs), tuple(outputs), tuple(mutates), tuple(kernels), *rest)
-        for id_, (name, target, call, inputs, outputs, mutates, kernels, *rest) in enumerate(data["ops"])
+        for id_, (name, target, call, inputs, outputs, mutates, kernels, *rest) in enumerate(
+            _with(data["ops"], later.get("ops"), later.get("offsets"))
+        )
     )
     values = (
         Value(id_, kind, producer, index, None if meta is None else metas[meta], name, group)
@@ -125,7 +160,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         classic = ClassicNodes(tuple(nodes), tuple((tail, head) for tail, head in edges))
     return Graph(
         modules={module.fqn: module for module in modules},
-        calls=tuple(Call(id_, *row) for id_, row in enumerate(data["calls"])),
+        calls=tuple(Call(id_, *row) for id_, row in enumerate(_with(data["calls"], later.get("calls")))),
         ops=tuple(ops),
         values=tuple(values),
         inputs=data["inputs"],
@@ -133,19 +168,26 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         info=Info(*how, tuple(info["notes"]), failure, info.get("recorder", "modern")),
         tied={name: tuple(names) for name, names in data["tied"].items()},
         classic=classic,
+        frames=tuple(frames),
     )
+
+
+def _with(rows: Sequence[Any], *columns: Sequence[Any] | None) -> Iterator[tuple[Any, ...]]:
+    """The rows, each with what further columns hold for it; None where a Graph was written without them."""
+    ends = zip(*([None] * len(rows) if column is None else column for column in columns), strict=True)
+    return ((*row, *end) for row, end in zip(rows, ends, strict=True))
 
 
 def problems(graph: Graph) -> list[str]:
     """What is wrong with the Graph; nothing, if it is as `graph.model` promises."""
-    return [*_rows(graph), *_calls(graph), *_values(graph), *_classic(graph)]
+    return [*_rows(graph), *_calls(graph), *_frames(graph), *_values(graph), *_classic(graph)]
 
 
 def _rows(graph: Graph) -> Iterator[str]:
     """Ids that differ from the positions of their rows, and unknown kinds and modes."""
     tables: list[tuple[str, Sequence[Call | Op | Value]]]
     tables = [("call", graph.calls), ("op", graph.ops), ("value", graph.values)]
-    for name, rows in tables:
+    for name, rows in (*tables, ("frame", graph.frames)):
         for position, row in enumerate(rows):
             if row.id != position:
                 yield f"{name} {row.id} stands at position {position}"
@@ -179,6 +221,20 @@ def _calls(graph: Graph) -> Iterator[str]:
             yield f"{where} reads a value newer than one it makes"
         if not set(op.mutates) <= set(op.outputs):
             yield f"{where} overwrites what it does not give"
+
+
+def _frames(graph: Graph) -> Iterator[str]:
+    """Frames that do not nest, and calls and ops in a frame of another call."""
+    frames = graph.frames
+    for frame in frames:
+        if not 0 <= frame.call < len(graph.calls):
+            yield f"frame {frame.id} ran in the unknown call {frame.call}"
+        if frame.parent is not None and not (0 <= frame.parent < frame.id and frames[frame.parent].call == frame.call):
+            yield f"frame {frame.id} has parent {frame.parent}"
+    held = [(f"call {call.id}", call.frame, call.parent) for call in graph.calls]
+    for where, at, call in held + [(f"op {op.id}", op.frame, op.call) for op in graph.ops]:
+        if at is not None and not (0 <= at < len(frames) and frames[at].call == call):
+            yield f"{where} names the frame {at}, which is unknown or of another call"
 
 
 def _values(graph: Graph) -> Iterator[str]:

@@ -121,7 +121,7 @@ class OpLog:
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         name = getattr(func, "__name__", "")
         if name in EXITS:
-            source = self._scopes.locate()[1]
+            source = self._scopes.locate()[2]
             self.notes[f"values left PyTorch through {name.strip('_')}() at {source or 'a line inside torch'}"] = None
         self._running = RunningOp()
         try:
@@ -147,7 +147,7 @@ class OpLog:
         fresh = self._fresh(given, out)
         if not fresh and not overwritten:
             return
-        call, source = self._scopes.locate(reads=bool(given))
+        call, frame, source, offset = self._scopes.locate(reads=bool(given))
         if call is None:
             return
         values = self._values
@@ -156,7 +156,7 @@ class OpLog:
         mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)])
         outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
         self._adopt(running.results, outputs[0])
-        facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind)
+        facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind, frame, offset)
         self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *facts))
 
     def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:

@@ -94,7 +94,7 @@ class Session:
     def graph(self, info: Info) -> Graph:
         called = [row.module for row in self._scopes.rows if row.kind == "module"]
         calls = [
-            Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind)
+            Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
             for row in self._scopes.rows
         ]
         notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._notes)
@@ -112,6 +112,7 @@ class Session:
             outputs=self._outputs,
             info=Info(info.executed, torch.__version__, info.mode, info.guessed, notes, self._failure),
             tied=tied(self.model),
+            frames=tuple(self._scopes.frames),
         )
 
 
