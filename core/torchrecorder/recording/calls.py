@@ -18,7 +18,7 @@ from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import RunningCall, Scopes
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
-from torchrecorder.running.facts import is_native
+from torchrecorder.running.facts import class_of, is_native
 from torchrecorder.running.nested import map_tensors, named_tensors
 
 
@@ -108,7 +108,7 @@ class Calls:
 
         `x + identity(x)` reads the same tensor twice; only another tensor object can tell the two reads apart.
         """
-        if running.children or not is_native(type(running.module)):
+        if running.children or not is_native(class_of(running.module)):
             return out
         if isinstance(out, Tensor):
             return self._renamed(running, out)

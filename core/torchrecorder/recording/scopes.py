@@ -17,10 +17,11 @@ from types import CodeType, FrameType
 from typing import Any
 
 import torch.utils.checkpoint
-from torch import nn
+from torch import fx, nn
 
 from torchrecorder.graph.model import CallKind, Frame
 from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos
+from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.running import torch_private
 
@@ -69,6 +70,10 @@ class Applied:
         )
 
 
+Standing = FrameType | Applied | Generated
+"""What is the same object as long as a scope or a function runs."""
+
+
 @dataclass(slots=True)
 class RunningCall:
     """A module call that has begun and not ended."""
@@ -80,12 +85,14 @@ class RunningCall:
     first_op: int
     """Id of the next op when it began."""
     children: int = 0
-    frames: list[tuple[FrameType | Applied, int, int | None]] = field(default_factory=list)
+    frames: list[tuple[Standing, int, int | None]] = field(default_factory=list)
     """Frames inside it that are scopes or functions, outermost first, with the ids of their calls and Frames. A frame
     is let go when the next walk no longer meets it: kept longer, it would keep the tensors among its local variables.
     """
     applied: list[Applied] = field(default_factory=list)
     """Functions that are applied from C, outermost first; let go like the frames."""
+    generated: GeneratedCalls | None = None
+    """The calls that the module's forward stands for, if it was generated."""
 
 
 Place = tuple[int | None, int | None, str | None, int | None]
@@ -114,6 +121,9 @@ class Scopes:
             self.stack[-1].children += 1
         row = self._open(self._names.of(module), "module", parent, frame)
         running = RunningCall(row, module, moment, first_op)
+        if isinstance(module, fx.GraphModule):
+            running.generated = GeneratedCalls(module)
+            self._names.generated(module, row.module, running.generated.cls)
         self.stack.append(running)
         return running
 
@@ -172,7 +182,7 @@ class Scopes:
         top = self.stack[-1]
         source: str | None = None
         offset: int | None = None
-        inner: list[tuple[FrameType | Applied, Any]] = []
+        inner: list[tuple[Standing, Any]] = []
         known, of_code = self._codes.known, self._codes.of_code
         applied, met, frames = top.applied, [], top.frames
         above: FrameType | None = None
@@ -195,6 +205,8 @@ class Scopes:
                     if frames and frames[-1][0] is frame and not applied:  # what is around it is as it was
                         return *self._innermost(top, inner, len(frames)), source, offset
                     inner.append((frame, info))
+                elif top.generated is not None and frame.f_code is top.generated.code:
+                    inner += [(one, one) for one in top.generated.around(frame)]
                 elif info.may_be_scope and (scope := _scope_of(frame, top)) is not None:
                     inner.append((frame, scope))
             above, frame = frame, frame.f_back
@@ -209,9 +221,7 @@ class Scopes:
         owner = _first_argument(frame, frame.f_code)
         return any(running.module is owner for running in self.stack)
 
-    def _innermost(
-        self, top: RunningCall, inner: list[tuple[FrameType | Applied, Any]], kept: int = 0
-    ) -> tuple[int, int | None]:
+    def _innermost(self, top: RunningCall, inner: list[tuple[Standing, Any]], kept: int = 0) -> tuple[int, int | None]:
         """Ids of the call and the Frame of what is in `inner`, and that in the frames that are kept."""
         frames = top.frames
         call, within = frames[kept - 1][1:] if kept else (top.row.id, None)
@@ -222,14 +232,19 @@ class Scopes:
         del frames[kept + len(inner) :]
         return call, within
 
-    def _enter_frame(
-        self, frame: FrameType | Applied, scope: Any, call: int, within: int | None
-    ) -> tuple[int, int | None]:
+    def _enter_frame(self, frame: Standing, scope: Any, call: int, within: int | None) -> tuple[int, int | None]:
         """The call and the Frame of what happens in a frame that is met for the first time."""
         if isinstance(scope, CodeInfo) and scope.function is not None and isinstance(frame, FrameType):
             place = self._codes.place(frame.f_back)
             self.frames.append(Frame(len(self.frames), *scope.function, call, within, *place))
             return call, len(self.frames) - 1
+        if isinstance(scope, Generated):
+            if scope.call is None:
+                top = self.stack[-1]
+                top.children += 1
+                path = self._names.generated(top.module, top.row.module, scope.cls, scope.path)
+                scope.call = self._open(path, "module", call, within).id
+            return scope.call, None
         if isinstance(scope, nn.Module):
             self.stack[-1].children += 1
             return self._open(self._names.of(scope), "module", call, within).id, None
