@@ -16,6 +16,7 @@ from torchrecorder.graph.model import Failure
 from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import RunningCall, Scopes
+from torchrecorder.recording.scripted import announced, layer, script_note
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import class_of, is_native
@@ -42,7 +43,8 @@ class Calls:
         try:
             after = register_module_forward_hook(self._after, with_kwargs=True, always_call=True)
             try:
-                yield
+                with announced(self._begins, self._ends):
+                    yield
             finally:
                 after.remove()
                 # torch forgets to, and then warns when a module is compiled in this process
@@ -68,8 +70,10 @@ class Calls:
         # The model's own call began before its hooks, so that what an overridden `__call__` does lies inside it.
         if module is self._root.module and not self._root_began:
             self._root_began = True
-            return
-        self._scopes.enter(module, self._values.moment, len(self._ops.rows))
+        else:
+            self._scopes.enter(module, self._values.moment, len(self._ops.rows))
+        if isinstance(module, torch.jit.ScriptModule) and (note := script_note(module)):
+            self._ops.notes[note] = None
 
     def _after(self, module: nn.Module, args: tuple[object, ...], *rest: Any) -> Any:
         # torch gives the keyword arguments only if the forward came to its end: (kwargs, output), else (output,).
@@ -82,6 +86,20 @@ class Calls:
             self._scopes.stack.append(running)
         with torch_private.without_torch_function():
             return self._end(running, module, args, *rest)
+
+    def _begins(self, path: str, names: Sequence[str], inputs: Sequence[Tensor]) -> None:
+        """A layer begins that TorchScript runs."""
+        if not self._is_elsewhere():
+            module = layer(self._scopes.stack[-1].module, path)
+            running = self._scopes.enter(module, self._values.moment, len(self._ops.rows), is_scripted=True)
+            for name, tensor in zip(names, inputs, strict=True):
+                running.row.inputs[name] = self._values.at(tensor, running.moment)
+
+    def _ends(self, path: str, outputs: Sequence[Tensor]) -> None:
+        if not self._is_elsewhere():
+            row = self._scopes.stack.pop().row
+            for position, tensor in enumerate(outputs):
+                row.outputs[str(position) if position else ""] = self._values.read(tensor)[0]
 
     def _end(self, running: RunningCall, module: nn.Module, args: tuple[object, ...], *rest: Any) -> object:
         row, moment, values = running.row, running.moment, self._values

@@ -114,10 +114,13 @@ class Scopes:
     def knows(self, module: nn.Module) -> bool:
         return self._names.is_known(module)
 
-    def enter(self, module: nn.Module, moment: int, first_op: int) -> RunningCall:
+    def enter(self, module: nn.Module, moment: int, first_op: int, *, is_scripted: bool = False) -> RunningCall:
         parent = frame = None
         if self.stack:
-            parent, frame, *_ = self._locate(_caller_of_module(sys._getframe(1)))
+            if is_scripted:  # nothing of Python runs between it and what calls it
+                parent = self.stack[-1].row.id
+            else:
+                parent, frame, *_ = self._locate(_caller_of_module(sys._getframe(1)))
             self.stack[-1].children += 1
         row = self._open(self._names.of(module), "module", parent, frame)
         running = RunningCall(row, module, moment, first_op)

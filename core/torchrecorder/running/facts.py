@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
@@ -25,7 +26,8 @@ def describe_module(module: nn.Module, path: str, inside: Parameters, aliases: t
     everything = inside.of(module).values()
     trainable = sum(_size(p) for p in everything if p.requires_grad)
     count = ParamCount(own, sum(map(_size, everything)), trainable)
-    return Module(path, cls, is_native(cls), count, _extra_repr(module), aliases)
+    is_leaf = is_native(cls) and not hides_layers(module)
+    return Module(path, cls, is_leaf, count, _extra_repr(module), aliases)
 
 
 def describe_modules(model: nn.Module, wanted: Collection[str]) -> dict[str, Module]:
@@ -110,11 +112,19 @@ def tied(model: nn.Module) -> dict[str, tuple[str, ...]]:
 
 
 def forward_parameters(module: nn.Module) -> tuple[inspect.Parameter, ...]:
-    """The parameters of a module's forward; none, if it cannot be asked (it is written in C, or scripted)."""
+    """The parameters of a module's forward; none, if it cannot be asked (it is written in C)."""
     try:
+        if isinstance(module, torch.jit.ScriptModule):
+            method: Any = module.forward
+            arguments = method.schema.arguments[1:]
+            return tuple(inspect.Parameter(one.name, _KIND[one.kwarg_only]) for one in arguments)
         return tuple(inspect.signature(module.forward).parameters.values())
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         return ()
+
+
+_KIND = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
+"""Of an argument in TorchScript, by whether it has to be named."""
 
 
 def class_of(module: nn.Module) -> str:
@@ -135,6 +145,18 @@ def class_of(module: nn.Module) -> str:
 def class_name(cls: type) -> str:
     """A class with its module, `torch.nn.modules.conv.Conv2d`."""
     return f"{cls.__module__}.{cls.__qualname__}"
+
+
+MARKED = "_torchrecorder_marked"
+"""The attribute of script modules that let a recording know which layers they call."""
+
+
+def hides_layers(module: nn.Module) -> bool:
+    """Whether it is a script module that runs layers without anything seeing it; a frozen one has none any more."""
+    if not isinstance(module, torch.jit.ScriptModule):
+        return False
+    has_layers = any(True for _ in module.children())
+    return MARKED not in vars(module) if has_layers else class_of(module).startswith("torch.nn.modules.container.")
 
 
 _GENERATED = ("torch.fx.graph_module.", "torch.jit._", "torch.export.unflatten.")

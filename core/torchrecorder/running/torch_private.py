@@ -153,6 +153,10 @@ SCRIPT_CLASS = Part(
     find=lambda: _script_class(torch._C.ScriptModule._type),
 )
 """A function that gives the qualified name of the class of a script module."""
+SCRIPT_GRAPH = Part(
+    "torch._C:Graph.insertConstant",
+    "the layers of script modules are not seen, only the kernels that they run",
+)
 FUNCTORCH = Part(
     "torch._C:_functorch.peek_interpreter_stack",
     "operations inside transforms of torch.func are not connected",

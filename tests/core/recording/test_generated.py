@@ -12,6 +12,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, fx, nn
 
 from tests.core.recording.nets import record
+from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.view import ViewOptions, make_view
 
@@ -22,8 +23,8 @@ class Block(nn.Module):
         self.norm, self.up, self.act, self.down = nn.LayerNorm(4), nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 4)
         self.register_buffer("scale", torch.ones(4))
 
-    def forward(self, x: Tensor) -> Any:
-        return x + self.down(self.act(self.up(self.norm(x)))) * self.scale
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.down(self.act(self.up(self.norm(x)))) * self.scale  # type: ignore[no-any-return]
 
 
 class Stacked(nn.Module):
@@ -47,10 +48,10 @@ class Shared(nn.Module):
         super().__init__()
         self.block = Block()
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         for _ in range(3):
             x = self.block(x)
-        return self.block.down(self.block.up(x))
+        return self.block.down(self.block.up(x))  # type: ignore[no-any-return]
 
 
 class Residual(nn.Module):
@@ -149,6 +150,17 @@ def boxes(graph: Graph, depth: int) -> list[tuple[str, str, int]]:
 
 
 WAYS = [exported, unflattened, symbolic]
+NOTE = "TorchScript ran the model, or a part of it: its operations are kernels"
+
+
+def scripted(model: nn.Module, args: tuple[Tensor, ...]) -> nn.Module:
+    found: nn.Module = torch.jit.script(model)
+    return found
+
+
+def traced(model: nn.Module, args: tuple[Tensor, ...]) -> nn.Module:
+    found: nn.Module = torch.jit.trace(model, args)  # type: ignore[no-untyped-call]
+    return found
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -192,3 +204,99 @@ def test_generated_code_that_says_nothing_of_modules_is_open() -> None:
     graph = record(make_fx(Stacked().eval())(X), X)
     assert boxes(graph, 1) == [("", "torch.fx.graph_module.GraphModule", 1)]
     assert len(make_view(graph, ViewOptions(depth=1)).nodes) > 10
+
+
+def plain(rows: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+    """Boxes with the names of their classes alone: TorchScript leaves out where those of a test are."""
+    return [(path, cls.rpartition(".")[2], index) for path, cls, index in rows]
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("way", [scripted, traced])
+class TestTorchScript:
+    def test_the_boxes_are_those_of_the_model(self, way: Any, name: str) -> None:
+        model, program, args = made(way, name)
+        of_model, of_program = record(model, *args), record(program, *args)
+        assert plain(boxes(of_program, 2)) == plain(boxes(of_model, 2))
+        assert [row[0] for row in calls(of_program)] == [row[0] for row in calls(of_model)]
+        assert [note.partition(", and")[0] for note in of_program.info.notes] == [NOTE]
+        ours, theirs = of_program.modules, of_model.modules
+        assert {path: ours[path].params for path in ours} == {path: theirs[path].params for path in ours}
+
+    def test_inputs_and_shapes_are_known(self, way: Any, name: str) -> None:
+        _, program, args = made(way, name)
+        graph = record(program, *args)
+        assert list(graph.inputs) in (["x"], ["ids"], ["x", "y"])
+        assert all(call.inputs and call.outputs for call in graph.calls if call.module)
+
+    def test_the_program_stays_as_it_is(self, way: Any, name: str) -> None:
+        _, program, args = made(way, name)
+        assert isinstance(program, torch.jit.ScriptModule)
+        before = str(program.inlined_graph)
+        assert to_json(record(program, *args)) == to_json(record(program, *args))
+        assert str(program.inlined_graph) == before
+        assert "torchrecorder" not in before
+
+
+class Turns(nn.Module):
+    """A loop and a branch that the numbers decide, and a layer whose forward is overloaded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn, self.fc, self.other = nn.LSTM(4, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.rnn(x)[0]
+        n = 0
+        while n < 3 and bool(x.sum() < 1000):
+            x = self.fc(x)
+            n += 1
+        return self.other(x) if n < 3 else self.fc(x) * 2  # type: ignore[no-any-return]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_script_decides_is_followed() -> None:
+    graph = record(torch.jit.script(Turns().eval()), X)
+    assert [(call.module, call.index) for call in graph.calls[1:]] == [("rnn", 1), *(("fc", n) for n in (1, 2, 3, 4))]
+    assert graph.ops[-1].call == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_script_that_fails_inside_a_layer() -> None:
+    class Fails(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            if bool(x.sum() > 0):
+                raise ValueError("too large")
+            return x
+
+    first = nn.Linear(4, 4)
+    nn.init.constant_(first.bias, 100.0)
+    model = nn.Sequential(torch.jit.script(nn.Sequential(first, nn.ReLU(), Fails())), nn.Tanh())
+    with pytest.raises(ForwardError, match="too large") as caught:
+        record(model, X)
+    assert caught.value.graph is not None
+    assert [(call.module, call.ok) for call in caught.value.graph.calls] == [
+        *(("", False), ("0", False), ("0.0", True), ("0.1", True)),
+        ("0.2", False),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_frozen_script_is_open_without_layers() -> None:
+    graph = record(torch.jit.freeze(torch.jit.script(nn.Sequential(nn.Linear(4, 4), nn.ReLU()).eval())), X)
+    assert boxes(graph, 1) == [("", "torch.nn.modules.container.Sequential", 1)]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_script_that_cannot_be_copied_whole_is_noted() -> None:
+    class Optional(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x: Tensor, mask=None) -> Any:  # type: ignore[no-untyped-def]
+            return self.fc(x).relu()
+
+    graph = record(torch.jit.script(Optional().eval()), X)
+    assert graph.info.notes == (f"{NOTE}, and its layers are not seen",)
+    assert [row[0] for row in boxes(graph, 1)] == [""]
