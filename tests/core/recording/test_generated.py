@@ -172,6 +172,7 @@ def test_the_boxes_are_those_of_the_model(way: Any, name: str) -> None:
     assert calls(of_program) == calls(of_model)
     total = of_model.modules[""].params.total
     assert of_program.modules[""].params.total == total
+    assert {call.module for call in of_program.calls} <= {call.module for call in of_model.calls}
     assert of_program.info.notes == ()
 
 
