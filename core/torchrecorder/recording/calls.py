@@ -22,6 +22,9 @@ from torchrecorder.running import torch_private
 from torchrecorder.running.facts import class_of, is_native
 from torchrecorder.running.nested import map_tensors, named_tensors
 
+_LISTED = 5
+"""Names in a note."""
+
 
 class Calls:
     """The module calls of one recording. Calls of other threads are not seen."""
@@ -115,6 +118,9 @@ class Calls:
                 self._failed = (error, row.id)
             return None
         self._failed = None
+        if running.generated is not None and (left_out := running.generated.left_out()):
+            text = ", ".join(left_out[:_LISTED]) + (", …" if len(left_out) > _LISTED else "")
+            self._ops.notes[f"layers of the program that ran no operation are left out: {text}"] = None
         result = self._passed_through(running, rest[1])
         for path, tensor in [("", result)] if isinstance(result, Tensor) else named_tensors(result):
             row.outputs[path] = values.read(tensor)[0]

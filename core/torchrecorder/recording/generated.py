@@ -53,6 +53,11 @@ class GeneratedCalls:
         stacks = [stack[: depth + 1] for depth, (_, path, _) in enumerate(stack) if path]
         return [self._met.setdefault(one, Generated(*one[-1][1:])) for one in reversed(stacks)]
 
+    def left_out(self) -> list[str]:
+        """Paths of what no operation was met in, such as a dropout in evaluation, which gives back its argument."""
+        within = {path for stack in self._met for _, path, _ in stack}
+        return sorted({path for stack in self._stacks.values() for _, path, _ in stack if path} - within)
+
 
 def _stack(node: fx.Node) -> Stack:
     stack: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}

@@ -199,6 +199,14 @@ def test_an_exported_part_stands_in_its_model() -> None:
     assert graph.modules["0.blocks.0.up"].params.total == 40
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_layers_without_an_operation_are_named() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.ReLU(), nn.Dropout()).eval()
+    graph = record(exported(model, (X,)), X)
+    assert graph.info.notes == ("layers of the program that ran no operation are left out: 1, 3",)
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_generated_code_that_says_nothing_of_modules_is_open() -> None:
     from torch.fx.experimental.proxy_tensor import make_fx
 
