@@ -205,8 +205,11 @@ class Scopes:
                 if CALL is None and info.may_be_scope and self._is_running(frame):
                     break
                 if info.function is not None:
-                    if frames and frames[-1][0] is frame and not applied:  # what is around it is as it was
-                        return *self._innermost(top, inner, len(frames)), source, offset
+                    kept = 0 if applied else len(frames)
+                    while kept and frames[kept - 1][0] is not frame:
+                        kept -= 1
+                    if kept:  # what is around it is as it was
+                        return *self._innermost(top, inner, kept), source, offset
                     inner.append((frame, info))
                 elif top.generated is not None and frame.f_code is top.generated.code:
                     inner += [(one, one) for one in top.generated.around(frame)]
