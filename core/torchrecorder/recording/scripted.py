@@ -67,7 +67,7 @@ def layer(module: nn.Module, path: str) -> nn.Module:
 
 def marked_copy(program: torch.jit.ScriptModule) -> torch.jit.ScriptModule | None:
     """A copy of a program that announces its layers; None if it cannot be made."""
-    if torch_private.SCRIPT_GRAPH.get() is None:
+    if torch_private.SCRIPT_TENSORS.get() is None:
         return None
     try:
         with warnings.catch_warnings():
@@ -146,5 +146,5 @@ def _is_tensor(value: Any) -> bool:
 
 def _listed(graph: Any, values: Sequence[Any]) -> Any:
     node = graph.create("prim::ListConstruct", list(values), 1)
-    node.output().setType(torch._C.ListType(torch._C.TensorType.get()))
+    node.output().setType(torch_private.SCRIPT_TENSORS.get())
     return node

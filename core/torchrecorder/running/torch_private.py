@@ -153,10 +153,12 @@ SCRIPT_CLASS = Part(
     find=lambda: _script_class(torch._C.ScriptModule._type),
 )
 """A function that gives the qualified name of the class of a script module."""
-SCRIPT_GRAPH = Part(
-    "torch._C:Graph.insertConstant",
+SCRIPT_TENSORS = Part(
+    "torch._C:ListType",
     "the layers of script modules are not seen, only the kernels that they run",
+    find=lambda: torch._C.ListType(torch._C.TensorType.get()),
 )
+"""The type of a list of tensors, for code that is put into script modules."""
 FUNCTORCH = Part(
     "torch._C:_functorch.peek_interpreter_stack",
     "operations inside transforms of torch.func are not connected",
