@@ -50,6 +50,8 @@ class Case:
     """Whether fake tensors are not enough to run it."""
     leaves: bool = False
     """Whether numbers leave PyTorch, of which a note must tell."""
+    scripted: bool = False
+    """Whether TorchScript runs layers, of which a note must tell."""
 
     @property
     def nodes(self) -> set[str]:
@@ -67,6 +69,7 @@ class Cases(list[Case]):
         train: bool = False,
         needs_numbers: bool = False,
         leaves: bool = False,
+        scripted: bool = False,
         **named: Any,
     ) -> Callable[[type[nn.Module]], type[nn.Module]]:
         """Register the class below as a case; functions among the inputs are called to make the input."""
@@ -75,7 +78,8 @@ class Cases(list[Case]):
             def make() -> Inputs:
                 return tuple(map(_made, inputs)), {name: _made(value) for name, value in named.items()}
 
-            found = Case(cls.__name__, cls, make, read_edges(edges), frozenset(lone), train, needs_numbers, leaves)
+            graph = read_edges(edges), frozenset(lone)
+            found = Case(cls.__name__, cls, make, *graph, train, needs_numbers, leaves, scripted)
             self.append(found)
             return cls
 

@@ -133,7 +133,7 @@ class OpLog:
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         name = getattr(func, "__name__", "")
         if name in EXITS:
-            source = self._scopes.locate()[1]
+            source = self._scopes.locate()[2]
             self.notes[f"values left PyTorch through {name.strip('_')}() at {source or 'a line inside torch'}"] = None
         self._running = RunningOp()
         try:
@@ -159,7 +159,7 @@ class OpLog:
         fresh = self._fresh(given, out)
         if not fresh and not overwritten:
             return
-        call, source = self._scopes.locate(reads=bool(given))
+        call, frame, source, offset = self._scopes.locate(reads=bool(given))
         if call is None:
             return
         values = self._values
@@ -173,7 +173,7 @@ class OpLog:
         outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
         self._adopt(running.results, outputs[0])
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
-        facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind, made)
+        facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind, made, frame, offset)
         self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *facts))
 
     def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:
