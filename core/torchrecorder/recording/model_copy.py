@@ -1,4 +1,4 @@
-"""A copy of the model and of its arguments: new module objects that share the parameters' memory.
+"""A copy of the model, which runs on tensors without data, and copies of the arguments, which every forward gets.
 
 What a forward does to its module (counters, caches, running statistics, lazy parameters) happens to the copy and is
 forgotten with it. Recording on the model itself once left fake tensors in a cache of a real model. Tensors among the
@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from torchrecorder.recording.copies import COPIERS, SHARED, Copier, container_copier
 from torchrecorder.recording.substitutes import Substitute
-from torchrecorder.running import torch_private
 from torchrecorder.running.objects import dictionary, is_open, members
 
 _DEEPEST = 60
@@ -39,6 +38,8 @@ class ModelCopy:
         self._done: dict[int, tuple[Any, Any]] = {}
         """The copy by the id of the original, which is kept alive so that its id is not reused."""
         self._depth = 0
+        self._waiting: list[tuple[nn.Module, nn.Module]] = []
+        """Modules whose attributes are to be copied; grows while it is walked through."""
         self.modules: list[tuple[nn.Module, nn.Module]] = []
         """Each module with its copy."""
 
@@ -109,34 +110,27 @@ class ModelCopy:
             self.modules += zip(module.modules(), scripted.modules(), strict=True)
             return scripted
         try:
-            new: nn.Module = object.__new__(_eager_class(type(module)))
+            new: nn.Module = object.__new__(type(module))
         except TypeError:  # a class with a base in C: it has to serve as it is
             return module
         self.keep(module, new)
         self.modules.append((module, new))
+        self._waiting.append((module, new))
+        if len(self._waiting) == 1:  # not within another module: models are nested deeper than Python's stack
+            for pair in self._waiting:
+                self._fill(*pair)
+            self._waiting.clear()
+        return new
+
+    def _fill(self, module: nn.Module, new: nn.Module) -> None:
         attributes = new.__dict__
         for name, value in module.__dict__.items():
             # The containers that every module has and few use are never shared: following them is most of the work.
             attributes[name] = type(value)() if name in _OWN and not value else self.of(value)
         self._slots(module, new)
-        if "_compiled_call_impl" in attributes:
-            attributes["_compiled_call_impl"] = None
-        compiled = torch_private.optimized_module()
-        if compiled is not None and isinstance(new, compiled):
-            # It calls the copy of the module that it compiles: its own `forward` holds the original.
-            attributes["forward"] = new.get_submodule("_orig_mod").__call__
-        return new
 
 
 _OWN = {name for name, value in vars(nn.Module()).items() if isinstance(value, (dict, set))}
-
-
-def _eager_class(cls: type[nn.Module]) -> type[nn.Module]:
-    """The class itself; for a compiled module one that looks the same and does not warn about hooks."""
-    if cls is not torch_private.optimized_module():
-        return cls
-    facts = {"__call__": nn.Module.__call__, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    return type(cls.__name__, (cls,), facts)
 
 
 OnItem = Callable[[str, object], None]
@@ -175,9 +169,15 @@ class RecordedIterator:
 class CopiedArguments(ModelCopy):
     """Copies arguments. A tensor that is passed twice becomes two that share memory, since it is two inputs."""
 
-    def __init__(self, model: ModelCopy, substitute: Substitute) -> None:
+    def __init__(self, modules: Callable[[nn.Module], nn.Module], substitute: Substitute) -> None:
+        """Copy nothing yet.
+
+        Args:
+            modules: Gives what runs in place of a module.
+            substitute: Gives what stands for a tensor.
+        """
         super().__init__(substitute)
-        self._model = model
+        self._modules = modules
         self.unseen: dict[str, None] = {}
         """Classes of objects that were not looked into."""
 
@@ -191,7 +191,7 @@ class CopiedArguments(ModelCopy):
         return super()._copy(kind, obj)
 
     def _module(self, module: nn.Module) -> nn.Module:
-        return self._model.of(module)
+        return self._modules(module)
 
     def _shared(self, obj: Any) -> object:
         if isinstance(obj, ITERATORS):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,9 +16,11 @@ from torchrecorder.errors import ForwardError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode
+from torchrecorder.recording.journal import Journal
+from torchrecorder.recording.kept_tensors import outside_of_modes
 from torchrecorder.recording.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.session import Session, forward_error, unseen_error
-from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
+from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, copies_of_arguments
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import named_tensors
 from torchrecorder.running.restore import preserved_process_state
@@ -157,26 +159,40 @@ def record(
 def prepared(
     executed: Executed, forward: Forward, session: type[Session] = Session
 ) -> Iterator[tuple[Session, tuple[Any, ...], dict[str, Any]]]:
-    """A session on a copy of the model, and the arguments for it."""
+    """A session, and the arguments for it. What is done to the model and the process in this is undone at the end.
+
+    On numbers the model itself runs. Without them a copy does: what a forward leaves where no walk finds it would have
+    no data.
+    """
+    journal = Journal(computes=executed == "real")
     with ExitStack() as stack:
-        with _looking_at(forward.model):
-            tensors = _TENSORS[executed](forward.model)
-            with torch.inference_mode(False):
+        stack.enter_context(journal.undone())
+        with _looking_at(forward.model), torch.inference_mode(False):
+            originals: Sequence[tuple[nn.Module, nn.Module]] = ()
+            with outside_of_modes():
+                model = journal.keep(forward.model)
+            if executed == "real":
+                given = CopiedArguments(journal.keep, copies_of_arguments(forward.args, forward.kwargs))
+            else:
+                tensors = FakeTensors() if executed == "fake" else MetaTensors()
                 copies = ModelCopy(tensors.of)
-                model: nn.Module = copies.of(forward.model)
-                given = CopiedArguments(copies, tensors.of_arguments(forward.args, forward.kwargs))
-                args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
-            try:
-                model.train(forward.mode == "train")
-            except Exception:  # `train` of an exported program, of a frozen class, of modules that hold one another
-                for module in model.modules():
-                    vars(module)["training"] = forward.mode == "train"
-            paths = {id(module): path for path, module in model.named_modules()}
-            originals = [(old, paths[id(new)]) for old, new in copies.modules if id(new) in paths and old is not new]
-            ready = session(model, originals, tensors.before_write, given.unseen)
+                model, originals = copies.of(forward.model), copies.modules
+                given = CopiedArguments(copies.of, tensors.of_arguments(forward.args, forward.kwargs))
+            args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
+            _switch(model, training=forward.mode == "train")
+            ready = session(model, journal, originals, given.unseen)
         stack.enter_context(preserved_process_state(forward.seed))
-        stack.enter_context(tensors.running())
+        if executed != "real":
+            stack.enter_context(tensors.running())
         yield ready, args, kwargs
+
+
+def _switch(model: nn.Module, *, training: bool) -> None:
+    try:
+        model.train(training)
+    except Exception:  # `train` of an exported program, of a frozen class, of modules that hold one another
+        for module in model.modules():
+            vars(module)["training"] = training
 
 
 @contextmanager
@@ -186,13 +202,6 @@ def _looking_at(model: nn.Module) -> Iterator[None]:
         yield
     except Exception as error:
         raise unseen_error(type(model).__name__, error) from error
-
-
-_TENSORS: dict[Executed, Callable[[nn.Module], Substitutes]] = {
-    "real": SharedTensors,
-    "fake": lambda model: (MetaTensors if torch_private.FAKE_MODE.get() is None else FakeTensors)(model),
-    "meta": MetaTensors,
-}
 
 
 def is_small(model: nn.Module) -> bool:

@@ -14,6 +14,7 @@ from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Call, Failure, Graph, Info
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
+from torchrecorder.recording.journal import Journal
 from torchrecorder.recording.model_copy import ITERATORS, RecordedIterator
 from torchrecorder.recording.modes import ApiMode, KernelMode
 from torchrecorder.recording.modules import ModuleNames, Signatures, describe
@@ -29,7 +30,7 @@ _MAX_ITEMS = 256
 
 
 class Session:
-    """Runs a model once and keeps what it did. `model` may be changed by it; see `model_copy`."""
+    """Runs a model once and keeps what it did. What it changes is for the journal to undo."""
 
     log_type: ClassVar[type[OpLog]] = OpLog
     """Tests that execute a recording again put one here that keeps what it was given."""
@@ -37,19 +38,19 @@ class Session:
     def __init__(
         self,
         model: nn.Module,
-        originals: Sequence[tuple[nn.Module, str]] = (),
-        before_write: Callable[[Tensor], None] = lambda tensor: None,
+        journal: Journal,
+        originals: Iterable[tuple[nn.Module, nn.Module]] = (),
         unseen: Iterable[str] = (),
     ) -> None:
         self.model = model
         self._values = Values()
-        self._names = ModuleNames(self._values.declare)
+        self._names = ModuleNames(self._values.declare, lambda module: self._aside(lambda: journal.meet(module)))
         self._names.register(model)
-        for original, path in originals:
-            self._names.stands_for(original, path)
+        for original, copied in originals:
+            self._names.stands_for(original, copied)
         self._scopes = Scopes(self._names)
-        self._ops = self.log_type(self._values, self._scopes, before_write)
-        self._calls = Calls(model, self._values, self._scopes, self._ops)
+        self._ops = self.log_type(self._values, self._scopes, journal)
+        self._calls = Calls(model, self._values, self._scopes, self._ops, journal)
         self._inputs: dict[str, int] = {}
         self._outputs: dict[str, tuple[int, ...]] = {}
         self._failure: Failure | None = None
