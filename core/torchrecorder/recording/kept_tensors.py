@@ -1,7 +1,7 @@
 """Tensors that are older than a recording: what they hold and what autograd knows of them, put back at its end.
 
-A forward may write to a tensor that no walk from the model finds: in a closure, a global, a default argument. So it does
-not matter where a tensor is held: its memory is copied when a kernel is about to overwrite it, and copied back.
+A forward may write to a tensor that no walk from the model finds: in a closure, a global, a default argument. So the
+memory of any tensor is copied when a kernel is about to overwrite it, wherever it is held, and copied back.
 """
 
 from __future__ import annotations
@@ -79,13 +79,12 @@ class KeptTensors:
         address = storage_address(tensor) if _has_memory(tensor) else None
         if address in self._memories or id(tensor) in self._wholes or is_lazy(tensor):
             return
-        if address is None and not self._computes:
-            return
         with outside_of_modes():
             base = torch_private.base_of(tensor)
             self.keep(tensor if base is None else base)
             if address is None:
-                self._wholes[id(tensor)] = tensor, tensor.detach().clone()
+                if self._computes:
+                    self._wholes[id(tensor)] = tensor, tensor.detach().clone()
             else:
                 storage = tensor.untyped_storage()
                 self._memories[address] = storage, storage.clone()  # type: ignore[no-untyped-call]

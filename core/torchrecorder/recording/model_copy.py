@@ -86,8 +86,9 @@ class ModelCopy:
         copier = container_copier(kind)
         if copier is not None:
             return copier(self, obj)
-        if not is_open(kind) or self._depth >= _DEEPEST:
-            return self._shared(obj)
+        return self._shared(obj) if not is_open(kind) or self._depth >= _DEEPEST else self._object(kind, obj)
+
+    def _object(self, kind: type, obj: object) -> object:
         try:
             new = object.__new__(kind)  # not its own `__new__`, which may give the one instance there is
         except TypeError:  # a base in C
@@ -169,21 +170,41 @@ class RecordedIterator:
 class CopiedArguments(ModelCopy):
     """Copies arguments. A tensor that is passed twice becomes two that share memory, since it is two inputs."""
 
-    def __init__(self, modules: Callable[[nn.Module], nn.Module], substitute: Substitute) -> None:
+    def __init__(
+        self,
+        substitute: Substitute,
+        modules: Callable[[nn.Module], nn.Module],
+        shared: Callable[[object], object],
+    ) -> None:
         """Copy nothing yet.
 
         Args:
-            modules: Gives what runs in place of a module.
             substitute: Gives what stands for a tensor.
+            modules: Gives what runs in place of a module.
+            shared: Is given the user's objects that serve as they are, and gives them back.
         """
         super().__init__(substitute)
         self._modules = modules
+        self._serve = shared
+        self._changed = 0
+        """Counts objects that something else takes the place of."""
         self.unseen: dict[str, None] = {}
         """Classes of objects that were not looked into."""
+
+    def of(self, obj: _T) -> _T:
+        new = super().of(obj)
+        self._changed += new is not obj
+        return new
 
     def keep(self, obj: object, new: object) -> None:
         if not isinstance(new, Tensor):
             super().keep(obj, new)
+
+    def _object(self, kind: type, obj: object) -> object:
+        """A copy, unless nothing in it has changed: the forward may ask which object it is."""
+        changed = self._changed
+        new = super()._object(kind, obj)
+        return new if changed < self._changed else self._serve(obj)
 
     def _copy(self, kind: type, obj: object) -> object:
         if hasattr(kind, "__array_interface__"):  # a numpy array: torch takes it without a trace

@@ -109,7 +109,9 @@ class OpLog:
     def _protect(self, tensors: Iterable[Tensor]) -> None:
         """Let the data be kept of those of the tensors that are older than the recording."""
         for tensor in tensors:
-            if not self._values.is_made(tensor) and not self._is_made_within(tensor):
+            base = torch_private.base_of(tensor)
+            owner = tensor if base is None else base  # of a fake view it may be a tensor of the user's
+            if not self._values.is_made(owner) and not self._is_made_within(owner):
                 was, self.paused = self.paused, True
                 try:
                     self._journal.before_write(tensor)

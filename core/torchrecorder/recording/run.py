@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -172,15 +173,19 @@ def prepared(
             with outside_of_modes():
                 model = journal.keep(forward.model)
             if executed == "real":
-                given = CopiedArguments(journal.keep, copies_of_arguments(forward.args, forward.kwargs))
+                given = CopiedArguments(copies_of_arguments(forward.args, forward.kwargs), journal.keep, journal.keep)
             else:
                 tensors = FakeTensors() if executed == "fake" else MetaTensors()
                 copies = ModelCopy(tensors.of)
                 model, originals = copies.of(forward.model), copies.modules
-                given = CopiedArguments(copies.of, tensors.of_arguments(forward.args, forward.kwargs))
+                given = CopiedArguments(tensors.of_arguments(forward.args, forward.kwargs), copies.of, journal.keep)
             args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
             _switch(model, training=forward.mode == "train")
             ready = session(model, journal, originals, given.unseen)
+        # A module with hooks takes a frame more than one without, and models are nested deeper than half the limit.
+        limit = sys.getrecursionlimit()
+        stack.callback(sys.setrecursionlimit, limit)
+        sys.setrecursionlimit(limit * 3 // 2)
         stack.enter_context(preserved_process_state(forward.seed))
         if executed != "real":
             stack.enter_context(tensors.running())

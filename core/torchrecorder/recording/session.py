@@ -8,7 +8,7 @@ from itertools import islice
 from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Call, Failure, Graph, Info
