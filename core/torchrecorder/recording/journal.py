@@ -64,6 +64,7 @@ class Journal:
         self._undo: list[Callable[[], object]] = []
         self._stand_ins: dict[int, tuple[object, Any]] = {}
         self._keepers: dict[type, _Keeper] = {}
+        self._members: dict[type, tuple[Any, ...]] = {}
 
     @contextmanager
     def undone(self) -> Iterator[None]:
@@ -181,7 +182,10 @@ class Journal:
         self._dicts.append((held, saved))
         self._classes.append((obj, type(obj)))
         found = self._contents(saved.items(), held.__setitem__)
-        for member in members(type(obj)):
+        kind = type(obj)
+        if kind not in self._members:
+            self._members[kind] = members(kind)
+        for member in self._members[kind]:
             value = _slot(member, obj)
             self._later(_put_slot, member, obj, value)
             found += self._contents([(obj, value)], member.__set__)
@@ -192,10 +196,12 @@ class Journal:
         found: list[object] = []
         for key, value in items:
             kind = type(value)
-            if kind in _ATOMS:
+            if kind in _ATOMS or (kind is tuple and _ATOMS.issuperset(map(type, value))):
                 continue
             if kind in _EMPTIED and not value:
                 self._empty.append(value)
+            elif kind is nn.Parameter:  # nearly all tensors of models are, and it is never a view
+                self._tensors.keep(value)
             elif put is not None and isinstance(value, _REPLACED):
                 new = self._in_place_of(value)
                 if new is not value:
@@ -237,12 +243,13 @@ class Journal:
         return self._later(obj.__setitem__, ..., obj.copy()) if obj.flags.writeable else ()
 
     def _dict(self, obj: dict[Any, Any]) -> Iterable[object]:
+        if type(obj) is dict:
+            saved = obj.copy()
+            self._dicts.append((obj, saved))
+            return self._contents(saved.items(), obj.__setitem__)
         base: Any = native_base(type(obj))
         saved = dict(base.items(obj))
-        if type(obj) is base:
-            self._dicts.append((obj, saved))
-        else:
-            self._later(_refill_dict, base, obj, saved)
+        self._later(_refill_dict, base, obj, saved)
         return self._container(obj, base, saved.items())
 
     def _list(self, obj: list[Any] | collections.deque[Any]) -> Iterable[object]:

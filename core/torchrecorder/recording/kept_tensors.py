@@ -6,7 +6,7 @@ memory of any tensor is copied when a kernel is about to overwrite it, wherever 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from operator import is_
 from typing import Any, NamedTuple
@@ -30,8 +30,8 @@ class _State(NamedTuple):
     is_leaf: bool
     requires_grad: bool
     grad: Tensor | None
-    hooks: tuple[tuple[str, dict[Any, Any] | None, dict[Any, Any]], ...]
-    """By the name of the attribute: the dictionary of hooks, and what is in it."""
+    hooks: Sequence[tuple[str, dict[Any, Any], dict[Any, Any]]]
+    """By the name of the attribute: the dictionary of hooks, and what is in it. Few tensors have any."""
     attributes: dict[str, Any]
 
 
@@ -60,6 +60,7 @@ class KeptTensors:
         if id(tensor) in self._states:
             return
         is_leaf = tensor.grad_fn is None
+        hooks = [(name, found, dict(found)) for name in _HOOKS if (found := getattr(tensor, name)) is not None]
         self._states[id(tensor)] = _State(
             tensor,
             type(tensor),
@@ -68,7 +69,7 @@ class KeptTensors:
             is_leaf,
             tensor.requires_grad,
             tensor.grad if is_leaf else None,
-            tuple([(name, hooks, dict(hooks or {})) for name in _HOOKS for hooks in (getattr(tensor, name),)]),
+            hooks,
             tensor.__dict__.copy(),
         )
         if not self._sees_writes and self._computes:
@@ -112,7 +113,7 @@ def _put_back(state: _State) -> None:
     tensor, alias = state.tensor, state.alias
     if type(tensor) is not state.kind:
         tensor.__class__ = state.kind
-    if alias is not None and (storage_address(tensor) != storage_address(alias) or _place(tensor) != _place(alias)):
+    if alias is not None and (tensor.data_ptr() != alias.data_ptr() or _place(tensor) != _place(alias)):
         tensor.data = alias
     if state.is_leaf:
         if tensor.grad_fn is not None:  # it was overwritten with what needs gradients
@@ -121,12 +122,14 @@ def _put_back(state: _State) -> None:
             tensor.requires_grad_(state.requires_grad)
         if tensor.grad is not state.grad:
             tensor.grad = state.grad
+    if tensor._backward_hooks is not None or tensor._post_accumulate_grad_hooks is not None:
+        for name in _HOOKS:
+            setattr(tensor, name, None)
     for name, hooks, hooked in state.hooks:
-        if getattr(tensor, name) is not hooks:
-            setattr(tensor, name, hooks)
-        if hooks is not None and not is_same(hooks, hooked):
+        if not is_same(hooks, hooked):
             hooks.clear()
             hooks.update(hooked)
+        setattr(tensor, name, hooks)
     if not is_same(tensor.__dict__, state.attributes):
         tensor.__dict__.clear()
         tensor.__dict__.update(state.attributes)

@@ -121,7 +121,7 @@ def backward(self: Any, x: Tensor) -> Any:
 
 
 def in_threads(self: Any, x: Tensor) -> Any:
-    thread = threading.Thread(target=lambda: self.norm(x.detach()))
+    thread = threading.Thread(target=torch.no_grad()(lambda: self.norm(x.detach())))
     thread.start()
     thread.join()
 
