@@ -172,8 +172,11 @@ class Journal:
             held["_compiled_call_impl"] = None
         compiled = torch_private.optimized_module()
         if compiled is not None and isinstance(module, compiled):
+            kind = type(module)
             held["forward"] = module.get_submodule("_orig_mod").__call__  # nothing is seen in compiled code
-            object.__setattr__(module, "__class__", _without_warning(type(module)))
+            facts = {"__call__": nn.Module.__call__, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+            # A class that looks the same: the `__call__` of its own warns about hooks.
+            object.__setattr__(module, "__class__", type(kind.__name__, (kind,), facts))
         return found
 
     def _object(self, obj: object) -> list[object]:
@@ -196,7 +199,7 @@ class Journal:
         found: list[object] = []
         for key, value in items:
             kind = type(value)
-            if kind in _ATOMS or (kind is tuple and _ATOMS.issuperset(map(type, value))):
+            if kind in _ATOMS or (kind is tuple and _is_flat(value)):
                 continue
             if kind in _EMPTIED and not value:
                 self._empty.append(value)
@@ -246,7 +249,7 @@ class Journal:
         if type(obj) is dict:
             saved = obj.copy()
             self._dicts.append((obj, saved))
-            return self._contents(saved.items(), obj.__setitem__)
+            return () if _is_flat(saved.values()) else self._contents(saved.items(), obj.__setitem__)
         base: Any = native_base(type(obj))
         saved = dict(base.items(obj))
         self._later(_refill_dict, base, obj, saved)
@@ -256,7 +259,7 @@ class Journal:
         base: Any = native_base(type(obj))
         saved = [*base.__iter__(obj)]
         self._later(_refill, base, obj, saved, base.extend)
-        return self._container(obj, base, enumerate(saved))
+        return () if type(obj) is list and _is_flat(saved) else self._container(obj, base, enumerate(saved))
 
     def _set(self, obj: set[Any]) -> Iterable[object]:
         base: Any = native_base(type(obj))
@@ -300,11 +303,9 @@ _KEEPERS: tuple[tuple[Any, Callable[[Journal, Any], Iterable[object]]], ...] = (
 )
 
 
-@functools.cache
-def _without_warning(cls: type[nn.Module]) -> type[nn.Module]:
-    """A class that looks the same as that of compiled modules, whose `__call__` warns about hooks."""
-    facts = {"__call__": nn.Module.__call__, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    return type(cls.__name__, (cls,), facts)
+def _is_flat(values: Iterable[object]) -> bool:
+    """Whether there is nothing to follow; without a loop in Python, since there may be a million."""
+    return _ATOMS.issuperset(map(type, values))
 
 
 def _slot(member: Any, obj: object) -> object:

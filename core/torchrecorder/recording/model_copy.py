@@ -90,7 +90,7 @@ class ModelCopy:
 
     def _object(self, kind: type, obj: object) -> object:
         try:
-            new = object.__new__(kind)  # not its own `__new__`, which may give the one instance there is
+            new: object = object.__new__(kind)  # not its own `__new__`, which may give the one instance there is
         except TypeError:  # a base in C
             return self._shared(obj)
         self.keep(obj, new)

@@ -23,6 +23,7 @@ from torchrecorder.recording.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, copies_of_arguments
 from torchrecorder.running import torch_private
+from torchrecorder.running.facts import named_modules
 from torchrecorder.running.nested import named_tensors
 from torchrecorder.running.restore import preserved_process_state
 
@@ -193,8 +194,14 @@ def prepared(
 
 
 def _switch(model: nn.Module, *, training: bool) -> None:
+    modules = [module for _, module in named_modules(model)]
     try:
-        model.train(training)
+        if any(type(module).train is not nn.Module.train or "train" in vars(module) for module in modules):
+            model.train(training)
+        else:  # what that does, without asking each module for its parts and setting what is set
+            for module in modules:
+                if module.training is not training:
+                    module.training = training
     except Exception:  # `train` of an exported program, of a frozen class, of modules that hold one another
         for module in model.modules():
             vars(module)["training"] = training

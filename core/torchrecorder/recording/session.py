@@ -43,8 +43,9 @@ class Session:
         unseen: Iterable[str] = (),
     ) -> None:
         self.model = model
+        self._journal = journal
         self._values = Values()
-        self._names = ModuleNames(self._values.declare, lambda module: self._aside(lambda: journal.meet(module)))
+        self._names = ModuleNames(self._values.declare, self._meet)
         self._names.register(model)
         for original, copied in originals:
             self._names.stands_for(original, copied)
@@ -82,6 +83,9 @@ class Session:
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):
             iterator.next_item = self._aside
             iterator.path, iterator.on_item = inner, self._take
+
+    def _meet(self, module: nn.Module) -> None:
+        self._aside(lambda: self._journal.meet(module))
 
     def _aside(self, take: Callable[[], object]) -> object:
         """Run code that is not part of the model."""

@@ -1,4 +1,4 @@
-"""What takes the place of tensors: copies of the arguments, and, where the model is copied too, tensors without data."""
+"""What takes the place of tensors: copies of the arguments and, where the model is copied, tensors without data."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""All that a recording could change of objects and of the process, as plain facts that two moments can be compared by."""
+"""All that a recording could change of objects and of the process, as plain facts that can be compared."""
 
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import gc
 import random
@@ -20,6 +21,8 @@ from torch.nn.parameter import is_lazy
 
 Facts = dict[str, object]
 _CLOSED = (str, bytes, int, float, complex, type, types.ModuleType, type(None), torch.dtype, torch.device, torch.Size)
+
+_SEQUENCES = (list, tuple, set, frozenset, collections.deque)
 
 
 class Fingerprint:
@@ -105,13 +108,13 @@ def _parts(obj: Any) -> Iterator[tuple[str, Any]]:
         if obj.is_leaf:
             yield "grad", obj.grad
     elif isinstance(obj, dict):
-        base = next(base for base in (collections.OrderedDict, dict) if isinstance(obj, base))
-        for i, (key, value) in enumerate(base.items(obj)):
+        keyed: Any = next(base for base in (collections.OrderedDict, dict) if isinstance(obj, base))
+        for i, (key, value) in enumerate(keyed.items(obj)):
             yield f"key{i}", key
             yield f"[{key if isinstance(key, (str, int)) else i}]", value
-    elif isinstance(obj, (list, tuple, set, frozenset, collections.deque)):
-        base = next(base for base in (list, tuple, set, frozenset, collections.deque) if isinstance(obj, base))
-        for i, value in enumerate(base.__iter__(obj)):
+    elif isinstance(obj, _SEQUENCES):
+        native: Any = next(base for base in _SEQUENCES if isinstance(obj, base))
+        for i, value in enumerate(native.__iter__(obj)):
             yield f"[{i}]", value
     elif isinstance(obj, types.MethodType):
         yield "self", obj.__self__
@@ -121,10 +124,8 @@ def _parts(obj: Any) -> Iterator[tuple[str, Any]]:
                 yield name, value.cell_contents
         yield "defaults", obj.__defaults__
     if not isinstance(obj, (torch.Generator, types.FunctionType, types.MethodType, torch.jit.ScriptModule)):
-        try:
+        with contextlib.suppress(AttributeError):
             yield from object.__getattribute__(obj, "__dict__").items()
-        except AttributeError:
-            pass
         for base in type(obj).__mro__:
             for name, member in vars(base).items():
                 if isinstance(member, types.MemberDescriptorType) and base.__module__ != "builtins":

@@ -48,8 +48,10 @@ class Other(nn.Linear):
 
 
 class Ordered(collections.OrderedDict[str, Any]):
+    closed = False
+
     def __setitem__(self, key: str, value: Any) -> None:
-        if self.__dict__.get("closed"):
+        if self.closed:
             raise TypeError("closed")
         super().__setitem__(key, value)
 
@@ -339,6 +341,8 @@ def test_a_method_that_remembers_forgets() -> None:
 
 def test_a_script_module_inside_is_left_as_it_was() -> None:
     class Counts(nn.Module):
+        count: Tensor
+
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("count", torch.zeros(1))
