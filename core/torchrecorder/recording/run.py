@@ -45,7 +45,8 @@ def capture(
 ) -> Graph:
     """The Graph of one forward of `model`. The model, the arguments and the random numbers stay as they are.
 
-    It runs in the grad mode of the caller. Recordings of other threads wait for one another.
+    It runs in the grad mode of the caller. On real tensors the model itself runs, so no other thread may use it then;
+    what the forward changes is undone, also after an exception. Recordings of other threads wait for one another.
 
     Args:
         model: Any `nn.Module`.
