@@ -142,7 +142,7 @@ def replay(model: nn.Module, args: Any, kwargs: Any, other: tuple[Any, Any] | No
             known = _known(graph, tape, session.model, given, named)
             with KernelMode(session._ops):  # it sees what is written to the model, so that it is undone
                 _execute(graph, tape, known)
-        found = {path: known[value] for path, value in results.items()}
+            found = {path: known[value].clone() for path, value in results.items()}
     torch.testing.assert_close(found, expected, equal_nan=True)
     return graph
 
