@@ -127,7 +127,8 @@ class Journal:
                 held.clear()
                 held.update(saved)
         for container in self._empty:
-            container.clear()
+            if container:
+                container.clear()
         for obj, kind in self._classes:
             if type(obj) is not kind:
                 object.__setattr__(obj, "__class__", kind)  # the class may have a `__setattr__` of its own
