@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any, Protocol
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,22 +17,7 @@ from torchrecorder.running import torch_private
 from torchrecorder.running.nested import named_tensors
 
 Substitute = Callable[[Tensor], Tensor]
-
-
-class Substitutes(Protocol):
-    """One way to substitute tensors, for each execution mode."""
-
-    def of(self, tensor: Tensor) -> Tensor:
-        """The substitute for a tensor of the model."""
-        ...
-
-    def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
-        """What makes substitutes for the tensors among the arguments: a new one each time, since each is an input."""
-        ...
-
-    def running(self) -> AbstractContextManager[None]:
-        """In this the forward runs."""
-        ...
+"""Gives what takes the place of a tensor."""
 
 
 def copies_of_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
