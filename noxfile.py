@@ -72,6 +72,14 @@ def demo(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Build our own site, guides and reference; a warning is an error."""
+    install(session, *group("docs"))
+    session.run("mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})
+    session.log("MkDocs: %s", ROOT / "site" / "index.html")
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests but for those behind a mark, on up to four cores at once; arguments go to pytest."""
     install(session, *group("test"))

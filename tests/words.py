@@ -21,7 +21,7 @@ ODD_WORDS = re.compile(
 )
 """Words that an engineer of the field would not write, and "is no width" in place of "is not a valid width"."""
 
-ROOMS = (*PRODUCT, "docs/design/glossary.md", "docs/guide", "CONTRIBUTING.md", "README.md")
+ROOMS = (*PRODUCT, "docs/design/glossary.md", "docs/guide", "docs/reference", "CONTRIBUTING.md", "README.md")
 """What is checked."""
 
 PORTS = (

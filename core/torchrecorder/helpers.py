@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,21 +39,31 @@ def render_network(
 ) -> None:
     """Render the structure of a `torch.nn.Module` to an image via graphviz.
 
-    The network is recorded on the CPU in training mode; afterwards it is as it was.
+    The network is recorded on the CPU in training mode; afterwards it is as it was (torchrecorder 1.0.3 left it there).
 
     Args:
         net: The network.
         name: Its name.
-        input_shapes: A tuple for a single input, a list of tuples for several, None if `input_data` is given.
-        directory: Where to store the image.
-        filename: Name of the image without its ending; `<name>-<render_depth>` if None.
-        fmt: Format of the image.
-        input_data: A tensor, or a tuple of tensors for several inputs.
-        render_depth: How many layers around a node may be drawn as boxes around it.
-        **styler_args: Node attributes to pass to graphviz.
+        input_shapes: A tuple for a single input, such as `(batch, channels, height, width)`, a list of tuples for
+            several, None if `input_data` is given.
+        directory: Where to store the image; made if it is not there.
+        filename: Name of the image, with or without its ending; `<name>-<render_depth>` if None.
+        fmt: Format of the image, as graphviz calls it: `svg`, `png`, `pdf`.
+        input_data: A tensor, or a tuple of tensors for several inputs; see `record`.
+        render_depth: How many layers around a node may be drawn as boxes around it; 0 is the network as one box.
+        **styler_args: Node attributes to pass to graphviz, for all nodes.
 
     Raises:
         BadInputs: The inputs cannot be made (a ValueError and a TypeError).
+
+    Examples:
+        >>> import os, tempfile
+        >>> from torch import nn
+        >>> from torchrecorder import render_network
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     render_network(nn.Linear(3, 2), "Sample Net", (1, 3), directory=folder, render_depth=1)
+        ...     os.listdir(folder)
+        ['Sample Net-1.svg']
     """
     with restored(net, mode="train"):
         if not any(parameter.is_meta for parameter in net.parameters()):
@@ -70,30 +80,52 @@ def record(net: nn.Module, name: str, input_shapes: Shapes, input_data: Any = No
     """Record the graph by running a single pass of a `torch.nn.Module`.
 
     It runs in the mode it is in, with gradients switched on. The network, the input and the random numbers stay as
-    they are, and no hook is left, also after an exception.
+    they are, and no hook is left, also after an exception. Ported from torchrecorder 1.0.3; PORTS.toml lists where it
+    differs.
 
     Args:
-        net: The network.
+        net: The network; script modules too.
         name: Its name.
-        input_shapes: A tuple for a single input, a list of tuples for several, None if `input_data` is given.
+        input_shapes: A tuple for a single input, such as `(batch, features)`, a list of tuples for several, None if
+            `input_data` is given. The inputs are normal numbers, the same each time.
         input_data: A tensor, or a tuple of tensors for several inputs; any other value is a single input. A list is
-            taken as several inputs if the network takes that many.
+            several inputs if the forward takes that many, and one if its signature asks for a list or if several
+            fail. `([image],)` is always one.
 
     Returns:
         A `Recorder` with the execution graph.
 
     Raises:
         BadInputs: The inputs cannot be made (a ValueError and a TypeError).
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder import record
+        >>> rec = record(nn.Linear(3, 2), "Net", (1, 3))
+        >>> sorted((rec.nodes[tail].name, rec.nodes[head].name) for tail, head in rec.edges)[:2]
+        [('AddmmBackward0', 'Output'), ('Input', 'AddmmBackward0')]
     """
     args = _arguments(net, input_shapes, input_data)
     is_single = isinstance(input_shapes, tuple) if input_data is None else isinstance(input_data, Tensor)
-    rec = Recorder()
-    with restored(net):
-        run_recorded(rec, net, name, args, {}, is_single=is_single)
-    return rec
+    try:
+        return _recorded(net, name, args, is_single)
+    except Exception as error:
+        if not args or type(input_data) is not list or args[0] is input_data or not _takes(net, 1):
+            raise
+        try:
+            return _recorded(net, name, (input_data,), is_single)
+        except Exception:
+            error.add_note(_AS_LIST)
+            raise error from None
 
 
 _HOW = "a tuple is the shape of a single input, a list of tuples those of several; or give `input_data`"
+_AS_LIST = (
+    "input_data is a list, which was taken as several inputs and then as one; "
+    "input_data=([...],) is one input that is a list, input_data=(..., ...) are several"
+)
+_LISTS = re.compile(r"(<class '|typing\.|collections\.abc\.)?(list|sequence|iterable)\b", re.IGNORECASE)
+"""How the annotation of a parameter that takes a list begins, as text or as what stands for it."""
 
 
 def _arguments(net: nn.Module, input_shapes: Any, input_data: Any) -> tuple[Any, ...]:
@@ -101,7 +133,8 @@ def _arguments(net: nn.Module, input_shapes: Any, input_data: Any) -> tuple[Any,
     if input_data is not None:
         if type(input_data) is tuple:
             return input_data
-        return tuple(input_data) if type(input_data) is list and _takes(net, len(input_data)) else (input_data,)
+        is_several = type(input_data) is list and _takes(net, len(input_data)) and not _takes_a_list(net)
+        return tuple(input_data) if is_several else (input_data,)
     if input_shapes is None:
         raise BadInputs("neither input_shapes nor input_data is given", _HOW)
     shapes = [input_shapes] if isinstance(input_shapes, tuple) else input_shapes
@@ -126,24 +159,29 @@ def _takes(net: nn.Module, number: int) -> bool:
     return True
 
 
-def run_recorded(
-    rec: Recorder, net: nn.Module, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, is_single: bool
-) -> None:
-    """Record one call of a network, which may change it. What `rec` has got stays after an error."""
-    with ExitStack() as stack:
+def _takes_a_list(net: nn.Module) -> bool:
+    """Whether the forward says that its first argument is a list."""
+    parameters = forward_parameters(net)
+    return bool(parameters) and _LISTS.match(str(parameters[0].annotation)) is not None
+
+
+def _recorded(net: nn.Module, name: str, args: tuple[Any, ...], is_single: bool) -> Recorder:
+    rec = Recorder()
+    with restored(net), ExitStack() as stack:
         stack.callback(rec.remove_hooks)
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
         rec.register_hooks(net, name=name)
-        for word, tensor in _numbered("Input", (args, kwargs), is_single):
+        for word, tensor in _numbered("Input", args, is_single):
             if tensor not in rec.nodes:
                 rec.add_node(tensor, name=word)
         stack.enter_context(rec.steps)
-        result = net(*args, **kwargs)
+        result = net(*args)
     for word, tensor in reversed(_numbered("Output", result, isinstance(result, Tensor))):
-        node = rec.node_of(tensor)
+        node = rec.steps.node_of(tensor)
         if node is not None:
             node.name = word
+    return rec
 
 
 def _numbered(word: str, value: Any, is_single: bool) -> list[tuple[str, Tensor]]:
@@ -157,12 +195,20 @@ def make_dot(rec: Recorder, render_depth: int = 256, styler_cls: Any = None, **s
 
     Args:
         rec: The recording.
-        render_depth: Depth until which nodes should be rendered.
+        render_depth: Depth until which nodes should be rendered, in layers around a node; 0 is the network as one box.
         styler_cls: Styler class to instantiate when styling nodes; `GraphvizStyler` if None.
         **styler_args: Styler properties to be set for all nodes; a `fontname` is that of the whole graph.
 
     Returns:
-        A `graphviz.Digraph` with the rendered nodes. It can be written without a system Graphviz too.
+        A `graphviz.Digraph` with the rendered nodes. It can be written without a system Graphviz too. Two recordings
+        of one network give one text, which those of torchrecorder 1.0.3 do not.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder import make_dot, record
+        >>> dot = make_dot(record(nn.ReLU(), "Net", (1, 3)), render_depth=0, fontname="Lato")
+        >>> [line.strip() for line in dot.source.splitlines() if "->" in line]
+        ['n0 -> n2', 'n1 -> n0']
     """
     from torchrecorder.renderer.digraph import Digraph
     from torchrecorder.renderer.gv import GraphvizRenderer

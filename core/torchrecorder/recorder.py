@@ -13,12 +13,11 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from torchrecorder.classic.hooks import Before, backhook, posthook, prehook
 from torchrecorder.classic.recording import ClassicRecording
-from torchrecorder.classic.to_graph import to_graph
 from torchrecorder.classic.walk import leaf_dummy, op_acc, param_acc, tensor_acc
-from torchrecorder.graph import Graph
 from torchrecorder.nodes import LayerNode
 from torchrecorder.running.handles import Handle
 
@@ -37,49 +36,59 @@ __all__ = [
 class Recorder(ClassicRecording):
     """Record and store execution graph information. Not thread-safe; one forward per recorder.
 
+    `torchrecorder.record` does what the example does, and leaves the network as it was. Ported from torchrecorder
+    1.0.3, whose `edges` held a time too.
+
     Attributes:
         fn_set: The objects (`fn`s) that contain recordable information.
         nodes: The node of each `fn`; several `fn`s may lead to one node. `nodes[None]` is the scope around the model.
         fn_types: How many `fn`s of a type there were, by its name; numbers the names.
         edges: Pairs of `fn`s; `nodes` says between which nodes an edge leads.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder import Recorder
+        >>> net, rec = torch.nn.ReLU(), Recorder()
+        >>> rec.register_hooks(net, name="Net")
+        >>> x = torch.ones(1, 3, requires_grad=True)
+        >>> rec.add_node(x, name="Input")
+        >>> out = net(x)
+        >>> rec.remove_hooks()
+        >>> sorted((rec.nodes[tail].name, rec.nodes[head].name) for tail, head in rec.edges)
+        [('Input', 'ReluBackward0'), ('ReluBackward0', 'Tensor-2')]
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._hooked: dict[nn.Module, tuple[Handle, Handle]] = {}
 
-    def add_node(self, net: Any, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
-        """Construct a node that stores information related to `net`; a module gets its hooks too.
-
-        Args:
-            net: A module, tensor, parameter or `grad_fn`, stored as the node's `fn`.
-            depth: The scope depth at which it is found.
-            parent: The object as part of which it is run.
-            name: What to call it; its class name, numbered from the second on, by default.
-
-        Raises:
-            NotRecordable: It is none of these (a RuntimeError).
-            NotRecorded: There is no node of `parent` (a KeyError).
-        """
-        super().add_node(net, depth, parent, name)
-        node = self.nodes[net]
-        if isinstance(node, LayerNode):
-            for handle in self._hooked.pop(net, ()):  # those that this recorder has put on before
-                handle.remove()
-            node.pre = net.register_forward_pre_hook(Before(prehook, rec=self, node=node), with_kwargs=True)
-            node.post = net.register_forward_hook(partial(posthook, rec=self, node=node))
-            self._hooked[net] = (node.pre, node.post)
+    def _put_hooks(self, node: LayerNode) -> None:
+        net = node.fn
+        for handle in self._hooked.pop(net, ()):  # those that this recorder has put on before
+            handle.remove()
+        before, after = Before(prehook, rec=self, node=node), partial(posthook, rec=self, node=node)
+        if isinstance(net, torch.jit.ScriptModule):  # most take no hooks, but all run those of all modules
+            node.pre = register_module_forward_pre_hook(lambda module, x: before(net, x) if module is net else None)
+            node.post = register_module_forward_hook(lambda module, x, y: after(net, x, y) if module is net else None)
+        else:
+            node.pre = net.register_forward_pre_hook(before, with_kwargs=True)
+            node.post = net.register_forward_hook(after)
+        self._hooked[net] = (node.pre, node.post)
 
     def register_hooks(self, net: nn.Module, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
         """Register the hooks on a module and all modules in it: partial versions of `prehook` and `posthook`.
 
-        A module that stands in several places keeps the first one.
+        A module that stands in several places keeps the first one. torch refuses hooks on a script module; for it they
+        are put on all modules, and what is inside it is drawn as its own.
 
         Args:
             net: The module.
             depth: Its scope depth.
             parent: The module it belongs to.
             name: Its name.
+
+        Raises:
+            NotRecorded: There is no node of `parent` (a KeyError).
         """
         if net in self._hooked:
             return
@@ -93,7 +102,3 @@ class Recorder(ClassicRecording):
         while self._hooked:
             for handle in self._hooked.popitem()[1]:
                 handle.remove()
-
-    def to_graph(self) -> Graph:
-        """The recording as plain data, for `Graph.from_recorder`."""
-        return to_graph(self)

@@ -7,18 +7,18 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 
 import torchrecorder
 from tests.core.recording.nets import Net
-from torchrecorder import BaseRenderer, Graph, Recorder, errors, make_dot, record
-from torchrecorder.graph import from_json, to_json
-from torchrecorder.graph.codec import problems
-from torchrecorder.nodes import LayerNode, OpNode, TensorNode
+from torchrecorder import BaseRenderer, Recorder, errors, make_dot, record
+from torchrecorder.nodes import LayerNode, TensorNode
 from torchrecorder.recorder import leaf_dummy, op_acc, param_acc, posthook, prehook, tensor_acc
 
 X = torch.ones(2, 3)
@@ -113,33 +113,6 @@ def test_inputs_reach_outputs_and_every_depth_is_drawn(case: str) -> None:
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in net.modules())
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script")
-@pytest.mark.parametrize("case", CASES)
-def test_becomes_a_valid_graph(case: str) -> None:
-    make, data = CASES[case]
-    rec = record(make(), "Net", None, data)
-    graph = Graph.from_recorder(rec)
-    assert problems(graph) == []
-    assert from_json(to_json(graph)) == graph
-    assert graph.info.recorder == "classic"
-    assert len([op for op in graph.ops if op.kind == "op"]) == sum(
-        isinstance(node, OpNode) for node in dict.fromkeys(rec.nodes.values())
-    )
-
-
-def test_a_graph_has_autograds_names_and_the_weights() -> None:
-    graph = Graph.from_recorder(record(nn.Sequential(nn.Linear(3, 2), nn.ReLU()), "Net", (1, 3)))
-    assert [op.name for op in graph.ops] == ["TBackward0", "AddmmBackward0", "ReluBackward0"]
-    assert [value.name for value in graph.values if value.kind == "param"] == ["0.weight", "0.bias"]
-    assert [(call.module, dict(call.inputs)) for call in graph.calls] == [
-        ("", {"Input": 0}),
-        ("0", {"Input": 0}),
-        ("1", {"Tensor-2": 4}),
-    ]
-    assert graph.values[4].meta is not None
-    assert graph.values[4].meta.shape == (1, 2)
-
-
 def test_what_autograd_does_not_follow_is_a_step() -> None:
     edges = named_edges(record(*_case("argmax")))
     assert {("Tensor-2", "argmax"), ("argmax", "Tensor-3"), ("Tensor-3", "EmbeddingBackward0")} <= edges
@@ -166,7 +139,6 @@ def test_a_shared_module_has_one_node_and_operations_in_both_parents() -> None:
     rec = record(net, "Net", (2, 3))
     assert sum(isinstance(node, LayerNode) and node.fn is shared for node in dict.fromkeys(rec.nodes.values())) == 1
     assert rec.fn_types["AddmmBackward0"] == 2
-    assert [call.module for call in Graph.from_recorder(rec).calls] == ["", "0", "0.0", "0.1", "1", "1.0", "0.0"]
 
 
 def test_writes_in_place_are_what_they_are_without_a_recorder() -> None:
@@ -283,6 +255,56 @@ def test_a_list_is_several_inputs_and_a_tuple_of_sizes_one(shapes: Any, data: An
     assert [node.name for node in dict.fromkeys(rec.nodes.values()) if node.name.startswith("Input")] == names
 
 
+class Detector(nn.Module):
+    """Takes a list of images, as detection models do."""
+
+    def forward(self, images: Any, targets: Any = None) -> Any:
+        for image in images:
+            if image.dim() != 3:
+                raise ValueError("an image has three axes")
+        return images[0] * 2
+
+
+class Annotated(Detector):
+    def forward(self, images: list[Tensor], targets: Any = None) -> Any:
+        return torch.stack(images)
+
+
+@pytest.mark.parametrize("net", [Detector(), Annotated()], ids=["by trying", "by its signature"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_list_is_one_input_of_a_forward_that_takes_a_list(net: nn.Module, number: int) -> None:
+    rec = record(net, "Net", None, [torch.ones(3, 4, 4)] * number)
+    assert "Output" in reached(rec, "Input-1")
+
+
+def test_a_list_that_is_understood_neither_way_is_answered_with_the_call_to_write() -> None:
+    with pytest.raises(ValueError, match="three axes") as caught:
+        record(Detector(), "Net", None, [torch.ones(4)])
+    (note,) = caught.value.__notes__
+    assert "input_data=([...],) is one input that is a list" in note
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.:DeprecationWarning")
+def test_script_modules_are_recorded_by_the_hooks_of_all_modules() -> None:
+    scripted = torch.jit.script(nn.Sequential(nn.Linear(3, 3), nn.ReLU()))
+    frozen = torch.jit.freeze(torch.jit.script(nn.Linear(3, 3).eval()))
+    traced = torch.jit.trace(nn.Sequential(nn.Linear(3, 3)), torch.ones(1, 3))  # type: ignore[no-untyped-call]
+    for net in (scripted, nn.Sequential(scripted, nn.ReLU()), nn.Sequential(nn.Linear(3, 3), frozen), traced):
+        rec = record(net, "Net", (1, 3))
+        assert "Output" in reached(rec, "Input")
+        assert not _global_forward_hooks
+        assert not _global_forward_pre_hooks
+    rec = record(scripted, "Net", (1, 3))
+    assert {("0.weight", "TBackward0"), ("0.bias", "AddmmBackward0"), ("ReluBackward0", "Output")} < named_edges(rec)
+
+
+def test_a_namespace_is_opened() -> None:
+    inner = Net(lambda net, x: SimpleNamespace(sum=net.a(x), number=1), **linears())
+    rec = record(Net(lambda net, x: SimpleNamespace(y=net.n(x).sum + 1), n=inner), "Net", (2, 3))
+    edges = named_edges(rec)
+    assert {("AddmmBackward0", "Tensor-2"), ("Tensor-2", "AddBackward0"), ("AddBackward0", "Output-1")} <= edges
+
+
 def test_gradients_are_on_whatever_the_caller_has() -> None:
     for mode in (torch.no_grad, torch.inference_mode):
         with mode():
@@ -344,8 +366,6 @@ def test_errors_keep_their_builtin() -> None:
         rec.add_node(X, parent=nn.ReLU())
     with pytest.raises(errors.NotRecorded):
         leaf_dummy(X, rec)
-    with pytest.raises(errors.NotRecorded):
-        Graph.from_recorder(rec)
 
 
 def test_styles_take_any_attribute_and_any_node() -> None:

@@ -105,7 +105,8 @@ class Site:
         config.plugins.on_startup(command="build", dirty=False)
         return self.rebuild(config)
 
-    def rebuild(self, config: MkDocsConfig) -> Built:
+    @staticmethod
+    def rebuild(config: MkDocsConfig) -> Built:
         """Build the site as the server of `mkdocs serve` does, again and again."""
         built = Built(Path(config.site_dir))
         with _records(built.records):

@@ -95,7 +95,6 @@ def test_markdown_alone_makes_no_links(site: Site) -> None:
 
 
 def test_mkdocstrings(site: Site) -> None:
-    pytest.importorskip("mkdocstrings")
     site.write("index.md", FENCE)
     site.write("api.md", "# API\n\n::: nets.Net\n")
     handler = {"handlers": {"python": {"paths": site.settings["path"]}}}

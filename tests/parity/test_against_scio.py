@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.parity import originals
+from torchrecorder.scio import recorder
 from torchrecorder.scio.recorder import Recorder
 
 pytestmark = pytest.mark.parity
@@ -92,3 +93,9 @@ def test_too_few_postprocessors() -> None:
             rnet(torch.randn(2, 1, 4, 4), activation_postproc=[])
         texts.append(str(caught.value))
     assert texts[0] == texts[1]
+
+
+def test_public_names() -> None:
+    names = {name for name in vars(original.Recorder) if not name.startswith("_")}
+    assert names <= set(dir(Recorder))
+    assert [name for name in original.__all__ if not hasattr(recorder, name)] == []

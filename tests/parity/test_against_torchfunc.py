@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from tests.parity import originals
+from torchrecorder.torchfunc import hooks
 from torchrecorder.torchfunc.hooks import recorders, registrators
 
 pytestmark = pytest.mark.parity
@@ -50,7 +51,7 @@ def test_forward_recorders(name: str, reduction: Any, walk: str, options: dict[s
     files = sorted(path.name for path in (tmp_path / "theirs").iterdir())
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == files
     assert same(mine.remove(0), theirs.remove(0))
-    assert str(mine).replace("torchrecorder", "torchfunc") == str(theirs)
+    assert str(mine).replace("torchrecorder.", "") == str(theirs)
 
 
 @pytest.mark.filterwarnings("ignore")  # the original's hooks are deprecated
@@ -75,3 +76,13 @@ def test_registrators(name: str) -> None:
         net(torch.randn(1, 8))
         calls.append([len(registrator), *seen])
     assert calls[0] == calls[1]
+
+
+@pytest.mark.parametrize("module", ["recorders", "registrators"])
+def test_public_names(module: str) -> None:
+    """Every class and each of its public methods, at the same place."""
+    mine, theirs = getattr(hooks, module), getattr(original, module)
+    for name, cls in vars(theirs).items():
+        if isinstance(cls, type) and cls.__module__ == theirs.__name__ and not name.startswith("_"):
+            methods = {one for one in dir(cls) if not one.startswith("_")}
+            assert methods <= set(dir(getattr(mine, name)))

@@ -614,6 +614,30 @@ def test_a_shared_module_in_containers_that_are_not_called() -> None:
     assert rnet.activations[(0, 1)] is out
 
 
+def test_labels_of_a_block_whose_layer_was_called_before() -> None:
+    """The example of the guide: scio gives the call of the second block to `(1, 2)`, the row without shapes."""
+    layer = Linear(4, 4)
+    net, x = Sequential(Sequential(layer), Sequential(layer)), torch.rand(1, 4)
+    rnet = Recorder(net, input_size=(1, 4))
+    rnet.record((1, 3))
+    out = rnet(x)
+    assert rnet.activations[(1, 3)] is out
+    rnet.record((1, 2))
+    with pytest.raises(RuntimeError, match=r"^Missing \[\(1, 2\)\] activations"):
+        rnet(x)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")
+def test_a_scripted_child_is_recorded() -> None:
+    net = Sequential(Linear(4, 4), torch.jit.script(Sequential(Linear(4, 3), ReLU())))
+    rnet = Recorder(net, input_size=(1, 4))
+    (label, _), *_ = rnet.record_seqs[net[1]]
+    rnet.record((0, 1), label)
+    out = rnet(torch.rand(2, 4))
+    assert rnet.activations[label] is out
+    assert rnet.activations[(0, 1)] is out
+
+
 # ---- small functions -------------------------------------------------------------------------------------------------
 
 

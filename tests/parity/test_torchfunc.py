@@ -6,10 +6,12 @@ import copy
 import inspect
 import pathlib
 import pickle
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import resources
+from importlib import import_module, resources
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,13 +20,13 @@ from torch import Tensor, nn
 
 import torchrecorder
 from torchrecorder.torchfunc.hooks import recorders, registrators
-from torchrecorder.torchfunc.hooks.base import ValueRecorder
 from torchrecorder.torchfunc.hooks.recorders import (
     BackwardInput,
     BackwardOutput,
     ForwardInput,
     ForwardOutput,
     ForwardPre,
+    ValueRecorder,
 )
 
 ALL = [ForwardPre, ForwardInput, ForwardOutput, BackwardInput, BackwardOutput]
@@ -752,6 +754,107 @@ def test_hooks_survive_a_forward_that_raises() -> None:
     registrator.remove(0)
     assert not net[0]._forward_hooks
     assert not net[0]._forward_pre_hooks
+
+
+# ---- script modules --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")
+@pytest.mark.parametrize("cls", ALL)
+def test_a_scripted_child_is_recorded(cls: type[ValueRecorder]) -> None:
+    plain, x = small(), torch.randn(2, 3, requires_grad=True)
+    net = nn.Sequential(plain[0], torch.jit.script(plain[1:3]), plain[3:])
+    expected, recorder = (cls(data_method="batch").children(one) for one in (nn.Sequential(*plain), net))
+    for one in (plain, net):
+        one(x).sum().backward()
+    last = 2 if cls in (ForwardOutput, BackwardOutput) else 1  # of what is one layer here
+    (found,), (value,) = recorder[1], expected[last]
+    found, value = (one[0] if isinstance(one, tuple) else one for one in (found, value))
+    assert torch.allclose(found, value)
+    recorder.remove(1)
+    assert not net[1]._forward_hooks
+    assert not net[1]._forward_pre_hooks
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")
+@pytest.mark.parametrize("cls", [registrators.ForwardPre, registrators.Forward, registrators.Backward])
+def test_hooks_on_a_scripted_child(cls: Any) -> None:
+    seen: list[Any] = []
+    net = nn.Sequential(torch.jit.script(nn.Linear(3, 2)))
+    registrator = cls(lambda module, *_: seen.append(module)).children(net)
+    net(torch.ones(1, 3)).sum().backward()
+    assert seen == [net[0]]
+    registrator.remove(0)
+    net(torch.ones(1, 3))
+    assert len(seen) == 1
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")
+def test_children_of_a_script_module_are_an_error_that_says_what_to_do() -> None:
+    net = torch.jit.script(mnist())
+    text = (
+        r"^the script module Sequential runs its children where no hook sees them; take modules\(network, "
+        r"indices=\(0,\)\) for the whole, or the network as it was before torch\.jit\.script$"
+    )
+    with pytest.raises(TypeError, match=text):
+        ForwardPre().children(net)
+    recorder = ForwardPre().modules(net, indices=(0,))
+    net(torch.ones(2, 784))
+    assert recorder[0][0].shape == (2, 784)
+
+
+class Kept(nn.Module):
+    """Gives its input in several ways."""
+
+    def __init__(self, function: Callable[[Tensor], Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Any:
+        return self.function(x)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: x, lambda x: x.view(-1), lambda x: [x, 1], lambda x: {"x": x[:1]}, lambda x: x.mul_(1)]
+)
+def test_what_shares_memory_with_an_input_may_be_written_to_after_the_call(function: Callable[[Tensor], Any]) -> None:
+    net = nn.ModuleList([Kept(function)])
+    recorder = BackwardInput().children(net)
+    x = torch.ones(2, 3, requires_grad=True) * 1
+    x.retain_grad()
+    found = net[0](x)
+    out = found["x"] if isinstance(found, dict) else found[0] if isinstance(found, list) else found
+    out.mul_(3)
+    out.sum().backward()
+    assert recorder[0][0].shape == (2, 3)
+    assert torch.equal(recorder[0][0].flatten()[:3], torch.full((3,), 3.0))
+
+
+# ---- moving over -----------------------------------------------------------------------------------------------------
+
+DOORS = """
+import torchrecorder
+hooks = torchrecorder.torchfunc.hooks
+print(hooks.recorders.ForwardPre.__name__, hooks.registrators.Forward.__name__, torchrecorder.scio.recorder.__name__)
+"""
+
+
+def test_the_doors_need_no_import_of_their_own() -> None:
+    done = subprocess.run([sys.executable, "-c", DOORS], capture_output=True, text=True, check=True)
+    assert done.stdout == "ForwardPre Forward torchrecorder.scio.recorder\n"
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("hooks", ["recorders", "registrators"]),
+        ("hooks.recorders", ["BackwardInput", "BackwardOutput", "ForwardInput", "ForwardOutput", "ForwardPre"]),
+        ("hooks.registrators", ["Backward", "Forward", "ForwardPre"]),
+    ],
+)
+def test_every_public_name_is_at_its_place(module: str, names: list[str]) -> None:
+    found = import_module(f"torchrecorder.torchfunc.{module}")
+    assert [name for name in names if not hasattr(found, name)] == []
 
 
 # ---- the record of the port ------------------------------------------------------------------------------------------

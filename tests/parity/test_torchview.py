@@ -5,6 +5,10 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import re
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,41 +18,77 @@ import torch
 from torch import Tensor, nn
 
 from tests.parity.torchview_nets import NETS, OPTIONS, Mixed, Swap, sources
-from torchrecorder import torchview as recorder_tensor
 from torchrecorder.torchview import (
     ComputationGraph,
     FunctionNode,
     ModuleNode,
     Node,
-    NodeContainer,
-    OrderedSet,
-    Recorder,
     RecorderTensor,
     TensorNode,
+    draw_graph,
+)
+from torchrecorder.torchview.computation_graph import compact_list_repr, get_output_id
+from torchrecorder.torchview.computation_node import NodeContainer
+from torchrecorder.torchview.recorder_tensor import (
+    Recorder,
     attach_node,
     collect_shape,
     collect_tensor,
     collect_tensor_node,
     collect_tensor_node_id_dict,
-    compact_list_repr,
     creation_ops_wrapper,
-    draw_graph,
-    get_correct_input_sizes,
-    get_output_id,
     insert_empty_pass_node,
     module_forward_wrapper,
     pop_after_forward,
-    process_input,
     process_output_node,
     reduce_data_info,
-    stringify_attributes,
-    traverse_data,
     traverse_data_inplace,
-    updated_dict,
+)
+from torchrecorder.torchview.torchview import (
+    get_correct_input_sizes,
+    process_input,
+    traverse_data,
     validate_user_params,
 )
+from torchrecorder.torchview.utils import OrderedSet, stringify_attributes, updated_dict
 
 GOLDEN = Path(__file__).parent / "golden_torchview"
+NAMES = {
+    "torchview": "draw_graph ComputationGraph Node FunctionNode ModuleNode TensorNode RecorderTensor",
+    "torchview.torchview": "COMPILED_MODULES INPUT_DATA_TYPE CORRECTED_INPUT_DATA_TYPE INPUT_SIZE_TYPE"
+    " CORRECTED_INPUT_SIZE_TYPE draw_graph forward_prop process_input validate_user_params traverse_data set_device"
+    " get_recorder_tensor get_input_tensor get_correct_input_sizes flatten",
+    "torchview.utils": "OrderedSet is_generator_empty updated_dict assert_input_type stringify_attributes",
+    "torchview.recorder_tensor": "orig_name_list Recorder creation_ops_wrapper module_forward_wrapper RecorderTensor"
+    " reduce_data_info traverse_data_inplace attach_node pop_after_forward collect_tensor_node"
+    " collect_tensor_node_id_dict collect_tensor collect_shape process_output_node insert_empty_pass_node",
+    "torchview.computation_graph": "COMPUTATION_NODES node2color ComputationGraph compact_list_repr get_output_id",
+    "torchview.computation_node": "Node NodeContainer TensorNode ModuleNode FunctionNode",
+    "torchview.computation_node.base_node": "Node NodeContainer",
+    "torchview.computation_node.compute_node": "TensorNode ModuleNode FunctionNode",
+}
+"""The names that each module of torchview is the home of, and those that its packages export."""
+MOVE = "s/torchview/torchrecorder.torchview/"
+"""What `sed` does to an import: it replaces the first."""
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "from-torchview.md"
+WRITTEN_FOR_TORCHVIEW = """
+import torchview
+import torchview.utils, torchview.computation_node as nodes
+from torch import nn
+from torchview import draw_graph  # https://example.org/torchview
+from torchview.torchview import flatten
+from torchview.recorder_tensor import (
+    Recorder,
+    RecorderTensor,
+)
+from torchview.computation_node.base_node import Node
+
+graph = torchview.draw_graph(nn.Linear(2, 2), input_size=(1, 2), device="cpu")
+assert isinstance(graph, torchview.ComputationGraph) and torchview.torchview.draw_graph is draw_graph
+assert isinstance(graph.root_container, torchview.utils.OrderedSet) and nodes.Node is Node
+assert list(flatten([(1,), (2,)])) == [1, 2] and issubclass(torchview.ModuleNode, Node)
+print(draw_graph.__module__, torchview.__version__)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +121,27 @@ class TestGoldenTexts:
 
 
 class TestSignatures:
+    @pytest.mark.parametrize("module", NAMES)
+    def test_moving_over_is_one_search_and_replace(self, module: str) -> None:
+        _, old, new, _ = MOVE.split("/")
+        moved = import_module(module.replace(old, new, 1))
+        assert sorted(moved.__all__) == sorted(NAMES[module].split())
+        assert all(getattr(moved, name) is not None for name in moved.__all__)
+
+    def test_the_command_of_the_guide_moves_a_program(self, tmp_path: Path) -> None:
+        (command,) = re.findall(r"^sed .*$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
+        program = tmp_path / "program.py"
+        program.write_text(WRITTEN_FOR_TORCHVIEW, encoding="utf-8")
+        for _ in range(2):  # what has been moved stays as it is
+            subprocess.run(command, shell=True, cwd=tmp_path, check=True, timeout=60)
+        assert "https://example.org/torchview\n" in program.read_text(encoding="utf-8")
+        done = subprocess.run([sys.executable, program], check=True, timeout=120, stdout=subprocess.PIPE, text=True)
+        assert done.stdout == "torchrecorder.torchview.torchview 0.2.7\n"
+
+    def test_one_import_loads_all_modules(self) -> None:
+        script = "import torchrecorder\n" + "\n".join(f"torchrecorder.{module}" for module in NAMES)
+        subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
     @pytest.mark.parametrize(
         ("name", "parameters"),
         [
@@ -107,7 +168,11 @@ class TestSignatures:
         ],
     )  # fmt: skip
     def test_parameters(self, name: str, parameters: str) -> None:
-        assert list(inspect.signature(getattr(recorder_tensor, name)).parameters) == parameters.split()
+        (home, *_) = [module for module, names in NAMES.items() if name in names.split()]
+        assert (
+            list(inspect.signature(getattr(import_module(f"torchrecorder.{home}"), name)).parameters)
+            == parameters.split()
+        )
 
     def test_defaults(self) -> None:
         defaults = {
@@ -121,10 +186,6 @@ class TestSignatures:
         )
         init = inspect.signature(RecorderTensor.__init__)
         assert list(init.parameters) == ["self", "x", "tensor_node"]
-
-    def test_every_name_is_public(self) -> None:
-        assert all(getattr(recorder_tensor, name) is not None for name in recorder_tensor.__all__)
-        assert len(set(recorder_tensor.__all__)) == len(recorder_tensor.__all__)
 
 
 class TestRecorderTensor:

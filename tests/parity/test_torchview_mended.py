@@ -175,6 +175,66 @@ def test_the_error_says_what_happened() -> None:
         draw_graph(nn.Linear(3, 3), input_size=(1, 3), mode="fast")
 
 
+class TakesOne(nn.Module):
+    """Its one argument holds the images."""
+
+    def __init__(self, kind: type[Any]) -> None:
+        super().__init__()
+        self.kind = kind
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, images: Any) -> Any:
+        assert type(images) is self.kind, "wrong argument"
+        return self.linear(next(iter(images.values() if self.kind is dict else images)))
+
+
+@pytest.mark.parametrize("data", [[torch.ones(1, 2)], [torch.ones(1, 2)] * 2, {"images": torch.ones(1, 2)}, (3,)])
+def test_arguments_that_are_containers_themselves(data: Any) -> None:
+    kind = type(data)
+    with pytest.raises(
+        RuntimeError,
+        match=rf"If it takes the {kind.__name__} itself, write draw_graph\(model, input_data=\[input_data\]\)",
+    ):
+        draw_graph(TakesOne(kind), input_data=data, device="cpu")
+    if isinstance(data[0] if kind is not dict else data["images"], Tensor):
+        source = draw_graph(TakesOne(kind), input_data=[data], device="cpu").visual_graph.source
+        assert source.count("Linear") == 1
+
+
+@pytest.mark.parametrize("inputs", [{"input_data": torch.ones(1, 3)}, {"input_size": (1, 3)}])
+def test_what_is_not_a_container_is_not_spoken_of(inputs: dict[str, Any]) -> None:
+    with pytest.raises(RuntimeError, match="cannot be multiplied") as caught:
+        draw_graph(nn.Linear(2, 2), **inputs, device="cpu")
+    assert "itself" not in str(caught.value)
+
+
+def test_inputs_and_models_of_other_types() -> None:
+    with pytest.raises(RuntimeError, match=r"Unknown input type int: write draw_graph\(model, input_data=\[\.\.\.\]\)"):
+        draw_graph(nn.Linear(2, 2), input_data=3)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError, match=r"is not a module; write draw_graph\(ReLU\(\), \.\.\.\)"):
+        draw_graph(nn.ReLU, input_size=(1, 2))  # type: ignore[arg-type]
+    with pytest.raises(AttributeError, match=r"is not a module; write draw_graph\(net, \.\.\.\)"):
+        draw_graph(torch.relu, input_size=(1, 2))  # type: ignore[arg-type]
+
+
+def scripted(frozen: bool = False) -> Any:
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).eval()
+    made: Any = torch.jit.script(net)
+    return torch.jit.freeze(made) if frozen else made
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.(script|freeze)` is deprecated")
+@pytest.mark.filterwarnings("ignore:Currently, traced modules are not fully supported")
+@pytest.mark.parametrize("wrap", [lambda net: net, nn.Sequential], ids=["model", "child"])
+@pytest.mark.parametrize(("frozen", "device"), [(False, "cpu"), (False, "meta"), (True, "cpu")])
+def test_a_script_module_is_one_node(wrap: Any, frozen: bool, device: str) -> None:
+    inside = scripted(frozen)
+    source = draw_graph(wrap(inside), input_size=(3, 2), device=device).visual_graph.source
+    assert source.count(" -> ") == 2
+    assert ("RecursiveScriptModule" if frozen else "forward<BR/>") in source
+    assert {value.device.type for value in inside.state_dict().values()} <= {"cpu"}
+
+
 def net_in_two_modes() -> nn.Module:
     net = nn.Sequential(nn.BatchNorm1d(2), nn.Dropout(), nn.Linear(2, 2))
     net.train()

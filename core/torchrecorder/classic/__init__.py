@@ -1,1 +1,1 @@
-"""The inside of the classic recorder: steps that autograd does not follow, the calls, and the way to a Graph."""
+"""The inside of the recorder of 1.0.3: its hooks, what they find, and steps that autograd does not follow."""

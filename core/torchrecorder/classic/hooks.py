@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.classic.recording import ClassicCall, ClassicRecording
-from torchrecorder.classic.walk import can_follow, dummy_of, leaf_acc, op_acc, own_parameters, tensor_acc
-from torchrecorder.nodes import BaseNode, LayerNode, ParamNode, TensorNode
+from torchrecorder.classic.recording import ClassicCall, ClassicRecording, Pairs
+from torchrecorder.classic.walk import can_follow, leaf_acc, op_acc, own_parameters, put_dummy, tensor_acc
+from torchrecorder.nodes import LayerNode, ParamNode, TensorNode
 from torchrecorder.running import torch_private
-from torchrecorder.running.nested import map_tensors
+from torchrecorder.running.nested import map_tensors, named_tensors
 
 _Passed = tuple[Tensor, TensorNode | None]
 """The tensor that is passed on in the place of another, and its node."""
-
-_Pairs = dict[int, tuple[Tensor, Tensor, TensorNode | None]]
-"""By `id`: a tensor, the one that is passed on in its place, and its node."""
 
 
 def prehook(module: nn.Module, inputs: Any, rec: ClassicRecording, node: LayerNode) -> Any:
     """Hook to record BEFORE the given module is run.
 
     Records the parameters of `module`, then the operations that made `inputs` since the end of the previous module,
-    then `inputs` themselves.
+    then `inputs` themselves. `Recorder.register_hooks` puts it on; after 1.0.3, which took tensors and tuples only.
 
     Args:
         module: The module.
@@ -35,18 +33,17 @@ def prehook(module: nn.Module, inputs: Any, rec: ClassicRecording, node: LayerNo
 
     Returns:
         The leaf-equivalent of `inputs`.
+
+    Examples:
+        >>> from torch import nn, ones
+        >>> from torchrecorder.recorder import Recorder, prehook
+        >>> rec, net = Recorder(), nn.Linear(3, 2)
+        >>> rec.add_node(net, name="Net")
+        >>> x = prehook(net, (ones(1, 3),), rec, rec.nodes[net])
+        >>> [node.name for node in rec.nodes.values()][1:5]
+        ['Net', 'weight', 'bias', 'Tensor']
     """
-    with torch_private.without_torch_function():
-        for name, param in own_parameters(module):
-            known = rec.nodes.get(param)
-            if known is None:
-                rec.add_node(param, depth=node.depth + 1, parent=module, name=name)
-            elif known.parent is not None:
-                known.name = name  # that of the module that was called last, as in 1.0.3
-        taken = _taken(inputs, rec, node)
-        call = rec.calls.enter(module)
-        call.is_training = module.training
-        return _replaced(inputs, taken, call, rec)
+    return Before(prehook, rec=rec, node=node)(module, inputs)
 
 
 def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording, node: LayerNode) -> Any:
@@ -65,26 +62,42 @@ def posthook(module: nn.Module, inputs: Any, outputs: Any, rec: ClassicRecording
 
     Returns:
         The leaf-equivalent of `outputs`.
+
+    Examples:
+        >>> from torch import nn, ones
+        >>> from torchrecorder.recorder import Recorder, posthook, prehook
+        >>> rec, net = Recorder(), nn.ReLU()
+        >>> rec.register_hooks(net, name="Net")
+        >>> rec.remove_hooks()
+        >>> x = prehook(net, ones(3), rec, rec.nodes[net])
+        >>> y = posthook(net, x, net(x), rec, rec.nodes[net])
+        >>> rec.nodes[y].name
+        'Tensor-2'
     """
     with torch_private.without_torch_function():
         call = rec.calls.running(module)
-        nodes = map(rec.node_of, _tensors(inputs)) if call is None else call.inputs
-        taken = [found for found in nodes if found is not None]
-        given: _Pairs = {}
-        for tensor in _tensors(outputs):
-            if id(tensor) not in given:
-                given[id(tensor)] = (tensor, *_give(tensor, rec, node, taken))
+        if call is None:
+            nodes = [rec.steps.node_of(tensor) for _, tensor in named_tensors(inputs)]
+        else:
+            nodes = [known for _, _, known in call.taken.values()]
+        taken = [known for known in nodes if known is not None]
+        outputs = _swapped(outputs, {}, partial(_give, rec=rec, node=node, taken=taken))
         if call is not None:
-            call.outputs += [found for _, _, found in given.values() if found is not None]
-            _write_back(call, rec, node)
-            call.replaced.clear()
-            call.returned = True
+            if call.parent is not None:  # the user's own tensors stay as they are
+                _write_back(call, rec, node)
+            call.taken = {}
             rec.calls.leave()
-        return _in_place_of(outputs, given)
+        return outputs
 
 
 def backhook(module: nn.Module, grad_inputs: Any, grad_outputs: Any, rec: ClassicRecording, node: LayerNode) -> None:
-    """Do nothing; 1.0.3 has a function of this name that does nothing."""
+    """Do nothing; 1.0.3 has a function of this name that does nothing.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder.recorder import Recorder, backhook
+        >>> backhook(nn.ReLU(), (), (), Recorder(), None)
+    """
 
 
 class Before(partial[Any]):
@@ -92,103 +105,106 @@ class Before(partial[Any]):
 
     def __call__(self, module: nn.Module, args: Any, kwargs: dict[str, Any] | None = None) -> Any:
         """The leaf-equivalents of both; of `args` only where there are no `kwargs`, as `prehook` gives them."""
-        args = super().__call__(module, args)
         rec: ClassicRecording = self.keywords["rec"]
-        if kwargs and (call := rec.calls.running(module)) is not None:
-            with torch_private.without_torch_function():
-                with rec.calls.suspended():
-                    taken = _taken(kwargs, rec, self.keywords["node"])
-                kwargs = _replaced(kwargs, taken, call, rec)
+        node: LayerNode = self.keywords["node"]
+        with torch_private.without_torch_function():
+            for name, param in own_parameters(module):
+                known = rec.nodes.get(param)
+                if known is None:
+                    rec.add_node(param, depth=node.depth + 1, parent=module, name=name)
+                elif known.parent is not None:
+                    known.name = name  # that of the module that was called last, as in 1.0.3
+            taken: Pairs = {}
+            take = partial(_take, rec=rec, node=node, scope=_scope(rec, node))
+            args = _swapped(args, taken, take)
+            if kwargs:
+                kwargs = _swapped(kwargs, taken, take)
+            rec.calls.enter(module).taken = taken
         return args if kwargs is None else (args, kwargs)
 
 
-def _tensors(value: Any) -> list[Tensor]:
-    if isinstance(value, Tensor):
-        return [value]
-    if type(value) is tuple and len(value) == 1 and isinstance(value[0], Tensor):
-        return [value[0]]
-    found: list[Tensor] = []
+def _swapped(value: Any, pairs: Pairs, swap: Callable[[Tensor], _Passed]) -> Any:
+    """The value with another tensor in the place of each; `pairs` has those that were met before."""
+    is_alone = type(value) is tuple and len(value) == 1
+    tensor = value[0] if is_alone else value
+    if isinstance(tensor, Tensor):  # nearly always
+        pairs[id(tensor)] = pair = (tensor, *swap(tensor))
+        return (pair[1],) if is_alone else pair[1]
 
-    def keep(tensor: Tensor) -> Tensor:
-        found.append(tensor)
-        return tensor
+    def once(tensor: Tensor) -> Tensor:
+        if id(tensor) not in pairs:
+            pairs[id(tensor)] = (tensor, *swap(tensor))
+        return pairs[id(tensor)][1]
 
-    map_tensors(value, keep)
-    return found
-
-
-def _in_place_of(value: Any, pairs: _Pairs) -> Any:
-    if type(value) is tuple and len(value) == 1 and isinstance(value[0], Tensor):
-        return (pairs[id(value[0])][1],)
-    return map_tensors(value, lambda tensor: pairs[id(tensor)][1])
+    return map_tensors(value, once)
 
 
-def _taken(inputs: Any, rec: ClassicRecording, node: LayerNode) -> _Pairs:
-    parent, caller = rec.nodes.get(node.parent), rec.calls.current
+def _scope(rec: ClassicRecording, node: LayerNode) -> LayerNode | None:
+    """The layer from which this one is called now; None for the model."""
+    scope, caller = rec.nodes.get(node.parent), rec.calls.current
     is_elsewhere = caller is not None and caller.module is not node.parent
     if caller is not None and is_elsewhere and any(child is node.fn for child in caller.module.children()):
-        parent = rec.nodes[caller.module]  # a second layer has it as a child, and calls it
-    scope = parent if isinstance(parent, LayerNode) else None
-    taken: _Pairs = {}
-    for tensor in _tensors(inputs):
-        if id(tensor) not in taken:
-            taken[id(tensor)] = (tensor, *_take(tensor, rec, node, scope))
-    return taken
+        scope = rec.nodes[caller.module]  # a second layer has it as a child, and calls it
+    return scope if isinstance(scope, LayerNode) else None
 
 
 def _take(tensor: Tensor, rec: ClassicRecording, node: LayerNode, scope: LayerNode | None) -> _Passed:
-    known = rec.node_of(tensor)
+    known = rec.steps.node_of(tensor)
     if scope is None and not can_follow(tensor):
         tensor_acc(tensor, rec, node)
         copy = tensor.clone()  # it is the user's own, and the forward may write to it
         rec.add_dummy(copy, tensor)
-        return copy, rec.node_of(copy)
+        return copy, rec.steps.node_of(copy)
     if known is not None:
         is_dummy = tensor.grad_fn is not None and rec.nodes.get(tensor.grad_fn) is known
         return (tensor, known) if is_dummy or isinstance(known, ParamNode) else _followed(tensor, known, rec)
     if tensor.requires_grad and tensor.is_leaf and scope is not None:
         leaf_acc(tensor, rec, scope)
-        return tensor, rec.node_of(tensor)
+        return tensor, rec.steps.node_of(tensor)
     origin = _origin(tensor, rec)
-    fn = _new_fn(tensor, rec)
     op_acc(origin, rec, rec.nodes[None] if scope is None else scope)
-    tensor_acc(fn, rec, node)
-    if origin in rec.nodes and origin is not None:
+    fn = _added(tensor, rec, node)
+    if origin is not None and origin in rec.nodes:
         rec.add_edge(origin, fn)
     return _followed(tensor, rec.nodes[fn], rec)
 
 
 def _give(tensor: Tensor, rec: ClassicRecording, node: LayerNode, taken: list[TensorNode]) -> _Passed:
-    is_new_leaf = tensor.is_leaf and tensor.requires_grad and tensor not in rec.nodes
+    is_new_leaf = tensor.requires_grad and tensor.is_leaf and tensor not in rec.nodes
     if is_new_leaf:
         leaf_acc(tensor, rec, node)
-    known = rec.node_of(tensor)
-    is_leaf = is_new_leaf or isinstance(known, ParamNode)
-    if known is not None and not is_leaf and not any(known is other for other in taken):
+    known = rec.steps.node_of(tensor)
+    if known is None:
+        origin = _origin(tensor, rec)
+    elif is_new_leaf or isinstance(known, ParamNode):
+        origin = known.fn
+    elif any(known is other for other in taken):
+        origin = None
+    else:
         _lift(known, rec, node)
         return tensor, known
-    fn = _new_fn(tensor, rec)
-    tensor_acc(fn, rec, node)
-    origin = known.fn if known is not None and is_leaf else None if known is not None else _origin(tensor, rec)
-    if origin is not None:
-        op_acc(origin, rec, node)
-        rec.add_edge(origin, fn)
-    else:
-        for source in [known] if known is not None else taken:
+    fn = _added(tensor, rec, node)
+    if origin is None:
+        for source in taken if known is None else [known]:
             rec.add_edge(source.fn, node.fn)
-        rec.add_edge(node.fn, fn)
+        origin = node.fn
+    else:
+        op_acc(origin, rec, node)
+    rec.add_edge(origin, fn)
     return _followed(tensor, rec.nodes[fn], rec)
+
+
+def _added(tensor: Tensor, rec: ClassicRecording, node: LayerNode) -> Tensor:
+    """Record the tensor, or another face of it if it stands for something else: it was written to, or passed on."""
+    fn = tensor.detach() if tensor in rec.nodes else tensor
+    rec.add_node(fn, depth=node.depth, parent=node.parent)
+    return fn
 
 
 def _origin(tensor: Tensor, rec: ClassicRecording) -> Any:
     if tensor.grad_fn is not None:
         return tensor.grad_fn
     return tensor if tensor.requires_grad and rec.calls.current is not None else rec.steps.of(tensor)
-
-
-def _new_fn(tensor: Tensor, rec: ClassicRecording) -> Tensor:
-    """The tensor, or another face of it if it stands for something else already: it was written to, or passed on."""
-    return tensor.detach() if tensor in rec.nodes else tensor
 
 
 def _lift(known: TensorNode, rec: ClassicRecording, node: LayerNode) -> None:
@@ -203,31 +219,20 @@ def _lift(known: TensorNode, rec: ClassicRecording, node: LayerNode) -> None:
         outer.subnets.add(known.fn)
 
 
-def _followed(tensor: Tensor, node: BaseNode, rec: ClassicRecording) -> _Passed:
-    """The dummy of a recorded tensor, which requires grad if it may."""
-    found = node if isinstance(node, TensorNode) else None
+def _followed(tensor: Tensor, node: Any, rec: ClassicRecording) -> _Passed:
+    """The dummy of a recorded tensor, which requires grad if it may. A clone takes half as long as adding 0."""
     if torch.is_grad_enabled() and can_follow(tensor):
-        return dummy_of(tensor if tensor.requires_grad else tensor.detach().requires_grad_(), node, rec), found
+        leaf = tensor if tensor.requires_grad else tensor.detach().requires_grad_()
+        return put_dummy(leaf.clone(), node, rec), node
     if tensor is not node.fn:
         rec.point(tensor, node)
-    return tensor, found
-
-
-def _replaced(value: Any, taken: _Pairs, call: ClassicCall, rec: ClassicRecording) -> Any:
-    for tensor, dummy, found in taken.values():
-        if found is not None:
-            call.inputs.append(found)
-        if dummy is not tensor:
-            call.replaced.append((tensor, dummy))
-    return _in_place_of(value, taken)
+    return tensor, node
 
 
 def _write_back(call: ClassicCall, rec: ClassicRecording, node: LayerNode) -> None:
     """What the module wrote into a dummy is written into the argument, which the caller may go on using."""
-    if call.parent is None:  # the user's own tensors stay as they are
-        return
-    for tensor, dummy in call.replaced:
-        if torch_private.version_of(dummy) == 0 or dummy.grad_fn is None:
+    for tensor, dummy, _ in call.taken.values():
+        if dummy is tensor or dummy.grad_fn is None or torch_private.version_of(dummy) == 0:
             continue
         op_acc(dummy.grad_fn, rec, node)
         try:

@@ -26,29 +26,6 @@ _NEED_NO_GRAD: set[Any] = {Tensor.numpy, Tensor.__array__, Tensor.__deepcopy__}
 """Functions that refuse a tensor which requires grad, as tensors of a recording do and those of the user may not."""
 
 
-class RecordedTensors:
-    """Looks tensors up among the nodes of a recording. It does not hold the recorder, which would make a cycle."""
-
-    def __init__(self, nodes: Mapping[Any, Any]) -> None:
-        self._nodes = nodes
-        self._versions: dict[int, int] = {}
-
-    def see(self, tensor: Tensor) -> None:
-        self._versions[id(tensor)] = version_of(tensor)
-
-    def node_of(self, tensor: Tensor) -> TensorNode | None:
-        """The node of a tensor, or of what it is a dummy of; None if it is new or was written to since."""
-        nodes, grad_fn = self._nodes, tensor.grad_fn
-        if grad_fn is not None and isinstance(node := nodes.get(grad_fn), TensorNode):
-            return node
-        seen = self._versions.get(id(tensor))
-        node = nodes.get(tensor) if seen is not None and seen == version_of(tensor) else None
-        return node if isinstance(node, TensorNode) else None
-
-    def has(self, tensor: Tensor) -> bool:
-        return tensor in self._nodes
-
-
 class Step:
     """One operation without a `grad_fn`; `sources` are the recorded things that its result was made from."""
 
@@ -58,16 +35,34 @@ class Step:
 
 
 class Steps(TorchFunctionMode):
-    """Watches the operations of one recording. Tensors are kept weakly, sources as long as the recording lives."""
+    """Watches the operations of one recording. Tensors are kept weakly, sources as long as the recording lives.
 
-    def __init__(self, recorded: RecordedTensors) -> None:
+    It holds the nodes and not the recorder, which would make a cycle.
+    """
+
+    def __init__(self, nodes: Mapping[Any, BaseNode]) -> None:
         super().__init__()
-        self._recorded = recorded
+        self._nodes = nodes
+        self._versions: dict[int, int] = {}
         self._made: dict[int, tuple[weakref.ref[Tensor], Step]] = {}
         self.beside: dict[Any, list[Any]] = {}
         """By `grad_fn`: what the operation read besides that which autograd follows."""
 
+    def see(self, tensor: Tensor, version: int | None = None) -> None:
+        """Remember that the tensor has a node as it is now; the version of a new one is 0."""
+        self._versions[id(tensor)] = version_of(tensor) if version is None else version
+
+    def node_of(self, tensor: Tensor) -> TensorNode | None:
+        """The node of a tensor, or of what it is a dummy of; None if it is new or was written to since."""
+        grad_fn = tensor.grad_fn
+        if grad_fn is not None and isinstance(node := self._nodes.get(grad_fn), TensorNode):
+            return node
+        seen = self._versions.get(id(tensor))
+        node = self._nodes.get(tensor) if seen is not None and seen == version_of(tensor) else None
+        return node if isinstance(node, TensorNode) else None
+
     def of(self, tensor: Tensor) -> Step | None:
+        """The operation that made the tensor, if autograd does not know it."""
         made = self._made.get(id(tensor))
         return made[1] if made is not None and made[0]() is tensor else None
 
@@ -81,7 +76,7 @@ class Steps(TorchFunctionMode):
         if func in _NEED_NO_GRAD and isinstance(args[0], Tensor) and args[0].requires_grad:
             args = (args[0].detach(), *args[1:])
         out = func(*args, **kwargs) if kwargs else func(*args)
-        if type(out) is Tensor or isinstance(out, Tensor):
+        if isinstance(out, Tensor):
             self._note(func, args, kwargs, out)
         elif isinstance(out, (tuple, list)):
             for item in out:
@@ -94,35 +89,25 @@ class Steps(TorchFunctionMode):
 
     def _note(self, func: Callable[..., Any], args: Any, kwargs: Any, out: Tensor) -> None:
         """It runs for every operation, most of which autograd follows with all that they read."""
-        if not out.requires_grad:
-            self._note_step(func, _read(args, kwargs), out)
+        is_followed = out.requires_grad
+        read = [tensor for tensor in _read(args, kwargs) if not (is_followed and tensor.requires_grad)]
+        sources = [source for tensor in read if (source := self._source(tensor, out)) is not None]
+        if not sources:
             return
-        unseen = [tensor for tensor in _read(args, kwargs) if not tensor.requires_grad]
-        beside = self._sources(unseen, out) if unseen else None
-        if beside and out.grad_fn is not None:
-            self.beside.setdefault(out.grad_fn, []).extend(beside)
-
-    def _note_step(self, func: Callable[..., Any], read: Sequence[Tensor], out: Tensor) -> None:
-        sources = self._sources(read, out)
-        if sources and not (len(sources) == 1 and sources[0] is out and self._recorded.node_of(out) is not None):
+        if is_followed:
+            if out.grad_fn is not None:
+                self.beside.setdefault(out.grad_fn, []).extend(sources)
+        elif not (len(sources) == 1 and sources[0] is out and self.node_of(out) is not None):
             self._made[id(out)] = (weakref.ref(out), Step(_name(func), sources))
 
-    def _sources(self, tensors: Sequence[Tensor], out: Tensor) -> list[Any]:
-        found = []
-        for tensor in tensors:
-            source = self._source(tensor, tensor is out)
-            if source is not None:
-                found.append(source)
-        return found
-
-    def _source(self, tensor: Tensor, is_written: bool) -> Any:
+    def _source(self, tensor: Tensor, out: Tensor) -> Any:
         """The recorded thing that a tensor is or comes from; None for a constant.
 
         A tensor that was just written to is still known as what it was before.
         """
         if tensor.grad_fn is not None:
             return tensor.grad_fn
-        if (is_written and self._recorded.has(tensor)) or self._recorded.node_of(tensor) is not None:
+        if (tensor is out and tensor in self._nodes) or self.node_of(tensor) is not None:
             return tensor
         step = self.of(tensor)
         if step is not None:
@@ -148,16 +133,15 @@ def _name(func: Callable[..., Any]) -> str:
     return str(name).strip("_") or "op"
 
 
+Pairs = dict[int, tuple[Tensor, Tensor, TensorNode | None]]
+"""By `id`: a tensor, the one that is passed on in its place, and its node."""
+
+
 @dataclass(slots=True, eq=False)
 class ClassicCall(ModuleCall):
-    """A call with the nodes of what it took and gave: a recorder's nodes say it once per module."""
+    """A call with what the module got, while it runs."""
 
-    inputs: list[TensorNode] = field(default_factory=list)
-    outputs: list[TensorNode] = field(default_factory=list)
-    is_training: bool = False
-    returned: bool = False
-    replaced: list[tuple[Any, Any]] = field(default_factory=list)
-    """Pairs of an argument and the tensor that the module got in its place, while it runs."""
+    taken: Pairs = field(default_factory=dict)
 
 
 class ClassicRecording:
@@ -166,35 +150,63 @@ class ClassicRecording:
     Attributes:
         calls: The calls of modules. 1.0.3's API has no place where global hooks could be put on and taken off, so the
             hooks of each module fill it.
-        call_of: By `id` of an operation's node: the call it happened in.
         steps: The operations that autograd does not follow.
     """
 
     def __init__(self) -> None:
         self.nodes: OrderedDict[Any, BaseNode] = OrderedDict({None: BaseNode("ContextDummy")})
-        self.fn_set: set[Any] = {None}
         self.fn_types: dict[str, int] = {}
         self.edges: set[tuple[Any, Any]] = set()
         self.calls = CallLog(ClassicCall)
-        self.call_of: dict[int, int] = {}
-        self._tensors = RecordedTensors(self.nodes)
-        self.steps = Steps(self._tensors)
+        self.steps = Steps(self.nodes)
+        self._kinds: dict[type, type[BaseNode]] = {Tensor: TensorNode, nn.Parameter: ParamNode, Step: OpNode}
+        self._fn_set: set[Any] = set()
+        self._listed = 0
+
+    @property
+    def fn_set(self) -> set[Any]:
+        """All objects that have a node, collected when it is asked for."""
+        if self._listed != len(self.nodes):
+            self._fn_set.update(self.nodes)
+            self._listed = len(self.nodes)
+        return self._fn_set
 
     def add_node(self, net: Any, depth: int = 0, parent: Any = None, name: str | None = None) -> None:
-        """See `Recorder.add_node`; a module gets no hooks here."""
-        kind = _node_class(net)
+        """Construct a node that stores information related to `net`; a module gets its hooks too.
+
+        Args:
+            net: A module, tensor, parameter or `grad_fn`, stored as the node's `fn`.
+            depth: The scope depth at which it is found.
+            parent: The object as part of which it is run.
+            name: What to call it; its class name, numbered from the second on, by default.
+
+        Raises:
+            NotRecordable: It is none of these (a RuntimeError).
+            NotRecorded: There is no node of `parent` (a KeyError).
+        """
+        cls = type(net)
+        kind = self._kinds.get(cls)
+        if kind is None:  # asking takes long
+            kind = self._kinds[cls] = _node_class(net)
         scope = self.nodes.get(parent)
         if scope is None:
             raise NotRecorded(what=type(parent).__name__)
-        node = self.nodes[net] = kind(self._name(net, depth, name), net, depth, parent)
-        self.fn_set.add(net)
-        if kind is OpNode:
-            if (call := self.calls.current) is not None:
-                self.call_of[id(node)] = call.id
-        elif kind is not LayerNode:
-            self._tensors.see(net)
+        word = net.name if cls is Step else cls.__name__
+        count = self.fn_types[word] = self.fn_types.get(word, 0) + 1
+        if name is None:
+            name = word if count == 1 else f"{word}-{count}"
+        elif depth > 0 and kind is LayerNode:
+            name = f"{name}\n({word})"
+        node = self.nodes[net] = kind(name, net, depth, parent)
+        if isinstance(node, LayerNode):
+            self._put_hooks(node)
+        elif kind is not OpNode:
+            self.steps.see(net)
         if isinstance(scope, LayerNode):
             scope.subnets.add(net)
+
+    def _put_hooks(self, node: LayerNode) -> None:
+        raise NotImplementedError
 
     def add_dummy(self, dummy: Any, fn: Any) -> None:
         """Let `dummy` point to the node of `fn`, instead of creating a separate one.
@@ -213,12 +225,15 @@ class ClassicRecording:
     def point(self, dummy: Any, node: BaseNode) -> None:
         """Let `dummy` point to a node; see `add_dummy`."""
         self.nodes[dummy] = node
-        self.fn_set.add(dummy)
         if isinstance(dummy, Tensor):
-            self._tensors.see(dummy)
+            self.steps.see(dummy)
 
     def add_edge(self, _from: Any, _to: Any) -> None:
-        """Construct an edge between two `fn`s.
+        """Construct an edge between two `fn`s; `nodes` says between which nodes it leads.
+
+        Args:
+            _from: The recorded object where it begins.
+            _to: The recorded object where it ends.
 
         Raises:
             NothingToConnect: One of them is None (an AssertionError).
@@ -227,26 +242,12 @@ class ClassicRecording:
             raise NothingToConnect(tail=type(_from).__name__, head=type(_to).__name__)
         self.edges.add((_from, _to))
 
-    def node_of(self, tensor: Tensor) -> TensorNode | None:
-        """The node of a tensor, or of what it is a dummy of; None if it is new or was written to since."""
-        return self._tensors.node_of(tensor)
-
-    def _name(self, net: Any, depth: int, name: str | None) -> str:
-        kind = net.name if type(net) is Step else type(net).__name__
-        count = self.fn_types[kind] = self.fn_types.get(kind, 0) + 1
-        if name is None:
-            return kind if count == 1 else f"{kind}-{count}"
-        return f"{name}\n({kind})" if depth > 0 and isinstance(net, nn.Module) else name
-
 
 def _node_class(fn: Any) -> type[BaseNode]:
-    kind = type(fn)
-    if kind is Tensor:  # the most frequent by far, and asking whether it is a Parameter takes long
-        return TensorNode
     if isinstance(fn, Tensor):
-        return ParamNode if kind is nn.Parameter or isinstance(fn, nn.Parameter) else TensorNode
+        return ParamNode if isinstance(fn, nn.Parameter) else TensorNode
     if isinstance(fn, nn.Module):
         return LayerNode
-    if kind is Step or (hasattr(fn, "next_functions") and not isinstance(fn, type)):
+    if hasattr(fn, "next_functions") and not isinstance(fn, type):
         return OpNode
     raise NotRecordable(what=str(fn)[:200])

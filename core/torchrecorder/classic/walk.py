@@ -17,28 +17,41 @@ from torchrecorder.running import torch_private
 def op_acc(gf: Any, rec: ClassicRecording, node: BaseNode) -> None:
     """Operator accumulator: an `OpNode` for `gf` and for each operation it is connected to, if not yet recorded.
 
-    An accumulation of gradients points to its tensor instead. There is no recursion: chains may be long.
+    An accumulation of gradients points to its tensor instead. There is no recursion, as there is in 1.0.3: chains may
+    be long.
 
     Args:
         gf: A `grad_fn` object obtained from a tensor; None is passed over.
         rec: The recorder whose nodes are updated.
         node: The layer whose `fn` the operation is a part of, or the scope around the model.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.recorder import Recorder, op_acc
+        >>> rec, x = Recorder(), torch.ones(3, requires_grad=True)
+        >>> rec.add_node(x, name="Input")
+        >>> op_acc((x * 2).relu().grad_fn, rec, rec.nodes[None])
+        >>> [node.name for node in rec.nodes.values()][2:4]
+        ['ReluBackward0', 'MulBackward0']
     """
-    if gf is None or _is_end(gf, rec, node):
-        return
     nodes, depth, scope = rec.nodes, node.depth + 1, node.fn
+    if gf is None or gf in nodes or _is_leaf(gf, rec, node):
+        return
     rec.add_node(gf, depth=depth, parent=scope)
-    path = [(gf, _sources(gf, rec))]
+    path = [(gf, nodes[gf], _sources(gf, rec))]
     while path:
-        current, sources = path[-1]
+        current, made, sources = path[-1]
         for source in sources:
-            is_new = source not in nodes and not _is_end(source, rec, node)
+            known = nodes.get(source)
+            is_new = known is None and not _is_leaf(source, rec, node)
             if is_new:
                 rec.add_node(source, depth=depth, parent=scope)
-            if nodes[source] is not nodes[current]:
+            if known is None:
+                known = nodes[source]
+            if known is not made:
                 rec.add_edge(source, current)
             if is_new:
-                path.append((source, _sources(source, rec)))
+                path.append((source, known, _sources(source, rec)))
                 break
         else:
             path.pop()
@@ -52,13 +65,11 @@ def _sources(fn: Any, rec: ClassicRecording) -> Iterator[Any]:
     return iter(followed + beside if beside else followed)
 
 
-def _is_end(fn: Any, rec: ClassicRecording, node: BaseNode) -> bool:
-    """Whether the walk stops at `fn`: it is recorded, or a leaf, which is recorded now."""
-    if fn in rec.nodes:
-        return True
+def _is_leaf(fn: Any, rec: ClassicRecording, node: BaseNode) -> bool:
+    """Whether the walk stops at `fn`, which has no node yet: it is a leaf, and gets one now."""
     if hasattr(fn, "variable") and not fn.next_functions:  # an accumulation of gradients
         leaf_acc(fn.variable, rec, node)
-        rec.add_dummy(fn, fn.variable)
+        rec.point(fn, rec.nodes[fn.variable])
         return True
     if isinstance(fn, Tensor):
         leaf_acc(fn, rec, node)
@@ -86,6 +97,15 @@ def tensor_acc(tensor: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
         tensor: A tensor that `node.fn` takes or gives.
         rec: The recorder whose nodes are updated.
         node: The layer.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.recorder import Recorder, tensor_acc
+        >>> rec, net, x = Recorder(), torch.nn.ReLU(), torch.ones(3)
+        >>> rec.add_node(net)
+        >>> tensor_acc(x, rec, rec.nodes[net])
+        >>> rec.nodes[x].name, rec.nodes[x].depth
+        ('Tensor', 0)
     """
     if tensor not in rec.nodes:
         rec.add_node(tensor, depth=node.depth, parent=node.parent)
@@ -98,6 +118,15 @@ def param_acc(param: Tensor, rec: ClassicRecording, node: BaseNode) -> None:
         param: A parameter.
         rec: The recorder whose nodes are updated.
         node: The layer whose `fn` contains it.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.recorder import Recorder, param_acc
+        >>> rec, net = Recorder(), torch.nn.Linear(3, 2)
+        >>> rec.add_node(net)
+        >>> param_acc(net.weight, rec, rec.nodes[net])
+        >>> rec.nodes[net.weight].name, rec.nodes[net.weight].depth
+        ('Parameter', 1)
     """
     if param not in rec.nodes:
         rec.add_node(param, depth=node.depth + 1, parent=node.fn)
@@ -118,25 +147,27 @@ def leaf_dummy(tensor: Tensor, rec: ClassicRecording) -> Tensor:
 
     Raises:
         NotRecorded: There is no node of `tensor` (a KeyError).
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.recorder import Recorder, leaf_dummy
+        >>> rec, x = Recorder(), torch.ones(3, requires_grad=True)
+        >>> rec.add_node(x, name="Input")
+        >>> dummy = leaf_dummy(x, rec)
+        >>> rec.nodes[dummy] is rec.nodes[dummy.grad_fn] is rec.nodes[x]
+        True
     """
     if tensor not in rec.nodes:
         raise NotRecorded(what=type(tensor).__name__)
     return put_dummy(tensor + 0, rec.nodes[tensor], rec) if can_follow(tensor) else tensor
 
 
-def dummy_of(tensor: Tensor, node: BaseNode, rec: ClassicRecording) -> Tensor:
-    """A copy of the tensor; it and the operation point to the node. A clone takes half as long as adding 0."""
-    if torch.is_grad_enabled() or not tensor.requires_grad:
-        return put_dummy(tensor.clone(), node, rec)
-    with torch.enable_grad():
-        return put_dummy(tensor.clone(), node, rec)
-
-
 def put_dummy(dummy: Tensor, node: BaseNode, rec: ClassicRecording) -> Tensor:
-    """Let a tensor and the operation that made it point to a node; gives the tensor."""
-    rec.point(dummy, node)
+    """Let a new tensor and the operation that made it point to a node; gives the tensor."""
+    rec.nodes[dummy] = node
+    rec.steps.see(dummy, 0)
     if dummy.grad_fn is not None:
-        rec.point(dummy.grad_fn, node)
+        rec.nodes[dummy.grad_fn] = node
     return dummy
 
 
@@ -144,14 +175,17 @@ def own_parameters(module: nn.Module) -> Iterable[tuple[str, Tensor]]:
     """The parameters of a module itself with their names; `named_parameters` takes ten times as long."""
     own = module.__dict__.get("_parameters")
     if type(own) is not dict:
-        return module.named_parameters(recurse=False)
+        # What is inside a script module is not called from Python, so its parameters are met here only.
+        return module.named_parameters(recurse=isinstance(module, torch.jit.ScriptModule))
     return [(name, parameter) for name, parameter in own.items() if parameter is not None]
 
 
 def can_follow(tensor: Tensor) -> bool:
     """Whether autograd can follow the tensor, and adding 0 gives one of the same kind."""
-    is_number = tensor.is_floating_point() or tensor.is_complex()
-    if not is_number or tensor.layout is not torch.strided or tensor.element_size() <= 1 or tensor.is_inference():
+    if tensor.layout is not torch.strided or tensor.element_size() <= 1 or tensor.is_inference():
         return False
+    if tensor.requires_grad:
+        return True
     # Inside of vmap, jvp and grad, `requires_grad_` raises; `classic.recording.Steps` follows the operations.
-    return tensor.requires_grad or not torch_private.is_functorch_wrapped(tensor)
+    is_number = tensor.is_floating_point() or tensor.is_complex()
+    return is_number and not torch_private.is_functorch_wrapped(tensor)

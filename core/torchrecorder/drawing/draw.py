@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from torchrecorder.drawing.classic import to_classic_dot
 from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import Drawing, NestedDrawing
@@ -22,9 +23,9 @@ from torchrecorder.drawing.text import caption_facts, describe, layer_table, tre
 from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.graph import Graph
-from torchrecorder.renderer.classic import to_classic_dot
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.view.classic import autograd_graph
 
 MAX_NESTED = 12
 MAX_BYTES = 64_000
@@ -100,7 +101,7 @@ class _JobView:
         assert not isinstance(styles, StylerError)
         direction = self.options.direction
         if _is_as_before(self.job):
-            return str(to_classic_dot(self.job.graph, depth=self.view.depth, direction=direction).source)
+            return str(to_classic_dot(self.view.graph, depth=self.view.depth, direction=direction).source)
         return str(to_dot(self.view, direction=direction, show=self.options.show, styles=styles).source)
 
 
@@ -114,7 +115,8 @@ def _views(job: DrawJob) -> list[_JobView]:
         collapse=options.collapse,
         weights="weights" in options.show,
     )
-    view = make_view(job.graph, wanted)
+    is_classic = job.graph.info.recorder == "classic"
+    view = make_view(autograd_graph(job.graph) if is_classic else job.graph, wanted)
     nested = [] if _is_as_before(job) else nested_views(view, wanted)
     return [_JobView(job, view), *(_JobView(job, one.view, one) for one in nested)]
 
@@ -123,7 +125,7 @@ def _is_as_before(job: DrawJob) -> bool:
     """Whether the picture is that of torchrecorder 1.0.3, which could not select parts of a model."""
     options = job.options
     selects = bool(options.focus or options.expand or options.collapse)
-    return options.theme == "classic" and job.graph.classic is not None and not selects
+    return options.theme == job.graph.info.recorder == "classic" and not selects
 
 
 def nested_views(view: View, options: ViewOptions) -> list[NestedView]:

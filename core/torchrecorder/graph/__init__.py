@@ -2,9 +2,8 @@
 
 from torchrecorder.graph.codec import from_json, to_json
 from torchrecorder.graph.model import (
+    AutogradNode,
     Call,
-    ClassicNode,
-    ClassicNodes,
     Failure,
     Graph,
     Info,
@@ -16,9 +15,8 @@ from torchrecorder.graph.model import (
 )
 
 __all__ = [
+    "AutogradNode",
     "Call",
-    "ClassicNode",
-    "ClassicNodes",
     "Failure",
     "Graph",
     "Info",

@@ -15,11 +15,9 @@ from typing import Any, get_args
 
 from torchrecorder.errors import FormatError
 from torchrecorder.graph.model import (
+    AutogradNode,
     Call,
     CallKind,
-    ClassicKind,
-    ClassicNode,
-    ClassicNodes,
     Executed,
     Failure,
     Graph,
@@ -42,7 +40,7 @@ VERSION = 1
 def to_json(graph: Graph) -> str:
     """The Graph as one line of JSON, the same for equal Graphs on every machine."""
     metas: dict[TensorMeta, int] = {}
-    info, failure, classic = graph.info, graph.info.failure, graph.classic
+    info, failure = graph.info, graph.info.failure
     ops = [[o.name, o.target, o.call, o.inputs, o.outputs, o.mutates, o.kernels, o.flops] for o in graph.ops]
     data = {
         "torchrecorder_graph": VERSION,
@@ -62,7 +60,7 @@ def to_json(graph: Graph) -> str:
         ],
         "tied": graph.tied,
         "calls": [[c.parent, c.module, c.index, c.inputs, c.outputs, c.ok, c.kind] for c in graph.calls],
-        "ops": [[*row, o.attrs, o.source, o.kind] for row, o in zip(ops, graph.ops, strict=True)],
+        "ops": [[*row, o.attrs, o.source, o.kind, *_autograd(o)] for row, o in zip(ops, graph.ops, strict=True)],
         "values": [
             [v.kind, v.producer, v.index, v.meta and metas.setdefault(v.meta, len(metas)), v.name, v.storage_group]
             for v in graph.values
@@ -71,10 +69,12 @@ def to_json(graph: Graph) -> str:
         "inputs": graph.inputs,
         "outputs": graph.outputs,
     }
-    if classic is not None:
-        nodes = [[n.kind, n.name, n.depth, n.parent, n.about] for n in classic.nodes]
-        data["classic"] = [nodes, classic.edges]
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _autograd(op: Op) -> list[object]:
+    """Left out where there is none, as it was before there could be any."""
+    return [[[node.name, node.inputs, node.outputs] for node in op.autograd]] if op.autograd else []
 
 
 def from_json(text: str | bytes) -> Graph:
@@ -105,24 +105,19 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         Module(fqn, cls, native, ParamCount(*counts), extra_repr, tuple(aliases))
         for fqn, cls, native, counts, extra_repr, aliases in data["modules"]
     ]
-    ops = (
-        Op(id_, name, target, call, tuple(inputs), tuple(outputs), tuple(mutates), tuple(kernels), *rest)
-        for id_, (name, target, call, inputs, outputs, mutates, kernels, *rest) in enumerate(data["ops"])
-    )
+    ops = []
+    for id_, row in enumerate(data["ops"]):
+        name, target, call, inputs, outputs, mutates, kernels, flops, attrs, source, kind, *more = row
+        ids = (tuple(inputs), tuple(outputs), tuple(mutates))
+        nodes = _autograd_nodes(*more)
+        ops.append(Op(id_, name, target, call, *ids, tuple(kernels), flops, attrs, source, kind, nodes))
     values = (
         Value(id_, kind, producer, index, None if meta is None else metas[meta], name, group)
         for id_, (kind, producer, index, meta, name, group) in enumerate(data["values"])
     )
-    info, classic = data["info"], None
+    info = data["info"]
     how = (info["executed"], info["torch"], info["mode"], info["guessed"])
     failure = None if info["failure"] is None else Failure(*info["failure"])
-    if data.get("classic") is not None:
-        rows, edges = data["classic"]
-        nodes = (
-            ClassicNode(kind, name, depth, parent, about if isinstance(about, str) else tuple(about))
-            for kind, name, depth, parent, about in rows
-        )
-        classic = ClassicNodes(tuple(nodes), tuple((tail, head) for tail, head in edges))
     return Graph(
         modules={module.fqn: module for module in modules},
         calls=tuple(Call(id_, *row) for id_, row in enumerate(data["calls"])),
@@ -132,13 +127,16 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         outputs={path: tuple(ids) for path, ids in data["outputs"].items()},
         info=Info(*how, tuple(info["notes"]), failure, info.get("recorder", "modern")),
         tied={name: tuple(names) for name, names in data["tied"].items()},
-        classic=classic,
     )
+
+
+def _autograd_nodes(rows: Sequence[Sequence[Any]] = ()) -> tuple[AutogradNode, ...]:
+    return tuple(AutogradNode(name, tuple(inputs), tuple(outputs)) for name, inputs, outputs in rows)
 
 
 def problems(graph: Graph) -> list[str]:
     """What is wrong with the Graph; nothing, if it is as `graph.model` promises."""
-    return [*_rows(graph), *_calls(graph), *_values(graph), *_classic(graph)]
+    return [*_rows(graph), *_calls(graph), *_values(graph)]
 
 
 def _rows(graph: Graph) -> Iterator[str]:
@@ -179,6 +177,17 @@ def _calls(graph: Graph) -> Iterator[str]:
             yield f"{where} reads a value newer than one it makes"
         if not set(op.mutates) <= set(op.outputs):
             yield f"{where} overwrites what it does not give"
+        yield from _nodes(graph, op, where)
+
+
+def _nodes(graph: Graph, op: Op, where: str) -> Iterator[str]:
+    """Nodes of autograd that are made from what is not there yet, or stand for what the op does not give."""
+    end = min(op.outputs, default=len(graph.values))
+    for position, node in enumerate(op.autograd):
+        if type(node.name) is not str or not all(-position <= id_ < end for id_ in node.inputs):
+            yield f"{where} has a node of autograd, {node.name!r}, that has no name or is made from what comes later"
+        if not set(node.outputs) <= set(op.outputs):
+            yield f"{where} has a node of autograd, {node.name!r}, for what it does not give"
 
 
 def _values(graph: Graph) -> Iterator[str]:
@@ -200,19 +209,3 @@ def _unknown(graph: Graph, ids: Iterable[int], where: str) -> Iterator[str]:
     for id_ in ids:
         if not 0 <= id_ < len(graph.values):
             yield f"{where} names the unknown value {id_}"
-
-
-def _classic(graph: Graph) -> Iterator[str]:
-    """The nodes of a classic recording: each in a layer that is one level up and comes before it."""
-    if graph.classic is None:
-        return
-    nodes = graph.classic.nodes
-    for position, node in enumerate(nodes):
-        if node.kind not in get_args(ClassicKind) or type(node.depth) is not int or type(node.name) is not str:
-            yield f"classic node {position} has an unknown kind, or a wrong depth or name"
-        elif node.parent is not None:
-            around = nodes[node.parent] if 0 <= node.parent < position else None
-            if around is None or around.kind != "layer" or around.depth >= node.depth:
-                yield f"classic node {position} stands in {node.parent}, which is not a layer before it, one level up"
-    if any(not 0 <= end < len(nodes) for edge in graph.classic.edges for end in edge):
-        yield "a classic edge leads to or from an unknown node"

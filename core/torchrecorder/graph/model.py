@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 ValueKind = Literal["input", "param", "buffer", "const", "op"]
 OpKind = Literal["op", "pass", "kernel", "function"]
@@ -55,12 +55,21 @@ class Value:
     """Position among the outputs of its producer."""
     meta: TensorMeta | None = None
     name: str | None = None
-    """Path of an input (`ids`, `batch.mask`), qualified name of a parameter or buffer; else None.
-
-    In a classic recording, what it calls the tensor: `Input-1`, `Tensor-2`, `Output`.
-    """
+    """Path of an input (`ids`, `batch.mask`), qualified name of a parameter or buffer; else None."""
     storage_group: int | None = None
     """Values with the same number share memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutogradNode:
+    """One node that an operation added to autograd's graph."""
+
+    name: str
+    """As autograd calls it: `AddmmBackward0`."""
+    inputs: tuple[int, ...]
+    """What it was made from: ids of values, and `~i` for the node at position `i` of the same op."""
+    outputs: tuple[int, ...] = ()
+    """Those of the op's outputs that it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +98,8 @@ class Op:
     """`file:line` of the statement that called it; None where that is inside torch."""
     kind: OpKind = "op"
     """`pass`: a module returns its argument; `kernel`: no API call covers it; `function`: a custom autograd one."""
+    autograd: tuple[AutogradNode, ...] = ()
+    """Its nodes in autograd's graph, each after those it was made from; none, unless `Info.recorder` is `classic`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,40 +175,7 @@ class Info:
     """What a reader of the picture should know, such as data that left PyTorch."""
     failure: Failure | None = None
     recorder: Recorder = "modern"
-    """`classic`: the ops are autograd's, and a layer of torch's own may be opened to show them."""
-
-
-ClassicKind = Literal["layer", "tensor", "param", "op"]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassicNode:
-    """A node of a classic recording: one for each module, however often it is called."""
-
-    kind: ClassicKind
-    name: str
-    """`linear_1\\n(Linear)`, `TBackward0-2`: numbered in the order of recording."""
-    depth: int
-    parent: int | None
-    """The position of the layer it stands in."""
-    about: str | tuple[int, ...] = ""
-    """The path of a layer, the shape of a tensor."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClassicNodes:
-    """What torchrecorder 1.0.3 would draw: a recorder's nodes, and edges between their positions."""
-
-    nodes: tuple[ClassicNode, ...]
-    edges: tuple[tuple[int, int], ...]
-
-
-class RecordsGraph(Protocol):
-    """A live recording that can be read out."""
-
-    def to_graph(self) -> Graph:
-        """The recording as plain data."""
-        ...
+    """`classic`: it ran with gradients on, the ops have their nodes in autograd's graph, and those are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,17 +195,6 @@ class Graph:
     info: Info
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """All the names of a parameter or buffer that has several, by its first."""
-    classic: ClassicNodes | None = None
-    """The same in the terms of torchrecorder 1.0.3, if its recorder made it."""
-
-    @staticmethod
-    def from_recorder(rec: RecordsGraph) -> Graph:
-        """The Graph of a classic recording (`torchrecorder.record`), with autograd's names for its operations.
-
-        Args:
-            rec: The `Recorder`, after the forward.
-        """
-        return rec.to_graph()
 
     def edges(self) -> Iterator[tuple[Value, Op]]:
         """Each read of a value by an op, in the order of the ops."""

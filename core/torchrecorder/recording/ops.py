@@ -14,6 +14,7 @@ from torch import Tensor
 from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.recording import flops
+from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.journal import Journal
 from torchrecorder.recording.names import CHANGES_STATE, EXITS, LAYS_OPEN, OpName, attributes, kernel_name, op_name
 from torchrecorder.recording.scopes import Scopes
@@ -61,7 +62,7 @@ class RunningOp:
 class OpLog:
     """The operations of one recording, in the order in which they ended. Used by one thread."""
 
-    def __init__(self, values: Values, scopes: Scopes, journal: Journal) -> None:
+    def __init__(self, values: Values, scopes: Scopes, journal: Journal, nodes: AutogradNodes | None = None) -> None:
         self.rows: list[Op] = []
         self.notes: dict[str, None] = {}
         self.paused = False
@@ -70,6 +71,7 @@ class OpLog:
         self._running: RunningOp | None = None
         self._names: dict[Any, OpName | None] = {}
         self._journal = journal
+        self._nodes = nodes
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the address of their functions; what is not in it is for `facts` to find."""
 
@@ -77,6 +79,8 @@ class OpLog:
         """Call a function of torch's API and log it, if it is an operation."""
         if self.paused or self._running is not None:
             return func(*args, **kwargs)
+        if self._nodes is not None and func in NEED_NO_GRAD and isinstance(args[0], Tensor):
+            args = (args[0].detach(), *args[1:])
         try:
             name = self._names[func]
         except (KeyError, TypeError):
@@ -152,6 +156,8 @@ class OpLog:
         inputs = self._values.read(tensor)
         op = len(self.rows)
         value = self._values.made(fresh, op, 0)
+        if self._nodes is not None:
+            self._nodes.learn(fresh, value)
         self.rows.append(Op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
 
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
@@ -194,10 +200,15 @@ class OpLog:
         values = self._values
         inputs = values.read_all(given)
         op = len(self.rows)
+        if self._nodes is not None:
+            for tensor in given:
+                if not any(tensor is other for other in overwritten):
+                    self._nodes.learn(tensor, values.read(tensor)[0])
         mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)])
         outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
         self._adopt(running.results, outputs[0])
-        facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind)
+        made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
+        facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind, made)
         self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *facts))
 
     def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:

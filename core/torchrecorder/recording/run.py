@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,7 +16,8 @@ from torch.nn.parameter import is_lazy
 from torchrecorder.errors import ForwardError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
-from torchrecorder.graph.model import Executed, Mode
+from torchrecorder.graph.model import Executed, Mode, Recorder
+from torchrecorder.recording.autograd import followed
 from torchrecorder.recording.journal import Journal
 from torchrecorder.recording.kept_tensors import outside_of_modes
 from torchrecorder.recording.model_copy import CopiedArguments, ModelCopy
@@ -42,6 +43,7 @@ def capture(
     run: Run = "auto",
     seed: int = 0,
     guessed: str = "",
+    recorder: Recorder = "modern",
 ) -> Graph:
     """The Graph of one forward of `model`. The model, the arguments and the random numbers stay as they are.
 
@@ -57,6 +59,8 @@ def capture(
             small models and falls back; what ran is in `info.executed`, with a note if it is not the first choice.
         seed: For the random numbers that the forward draws.
         guessed: How the arguments were chosen, if they were not given; goes into the Graph as it is.
+        recorder: With `classic`, each op gets its nodes in autograd's graph, as far as gradients are on. They are on
+            for the floating-point arguments too, whatever `args` say.
 
     Raises:
         TypeError: `model` is not an `nn.Module`, or `args` is not a tuple or list: a tensor would be unpacked silently.
@@ -71,7 +75,7 @@ def capture(
         raise TypeError(f"args holds the arguments of the forward, so one {type(args).__name__} is written (x,)")
     with _alone():
         try:
-            return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed))
+            return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed, recorder))
         except TorchRecorderError:
             raise
         except Exception as error:
@@ -112,15 +116,15 @@ class Forward:
     mode: Mode = "eval"
     seed: int = 0
     guessed: str = ""
+    recorder: Recorder = "modern"
 
 
-def run_as(run: Run, forward: Forward, session: type[Session] = Session) -> Graph:
+def run_as(run: Run, forward: Forward) -> Graph:
     """Record a forward in one execution mode; `auto` falls back to the next one, and a note says why.
 
     Args:
         run: The execution mode, or `auto`.
         forward: The forward to record.
-        session: The class that records it.
 
     Raises:
         ForwardError: The forward raised in the first mode that was tried.
@@ -129,7 +133,7 @@ def run_as(run: Run, forward: Forward, session: type[Session] = Session) -> Grap
         ways: list[Executed] = _ways(forward) if run == "auto" else [run]
     first, *others = ways
     try:
-        return record(first, forward, session=session)
+        return record(first, forward)
     except ForwardError as error:
         # A model that raises for its own reasons is not tried again.
         if first != "real" or any(text in error.cause for text in _OF_THE_MACHINE) or error.cause.startswith(_KINDS):
@@ -138,18 +142,16 @@ def run_as(run: Run, forward: Forward, session: type[Session] = Session) -> Grap
             why = f"because {_NAMES[first]} it failed{where}: {cause}"
             for other in others:
                 with suppress(ForwardError):
-                    return record(other, forward, (f"the forward ran {_NAMES[other]}, {why}",), session)
+                    return record(other, forward, (f"the forward ran {_NAMES[other]}, {why}",))
         raise
 
 
-def record(
-    executed: Executed, forward: Forward, notes: tuple[str, ...] = (), session: type[Session] = Session
-) -> Graph:
+def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = ()) -> Graph:
     """Record a forward in one execution mode. The model and the arguments stay as they are."""
     if executed == "fake" and torch_private.FAKE_MODE.get() is None:
         executed = "meta"
-    info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes)
-    with prepared(executed, forward, session) as (running, args, kwargs):
+    info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes, recorder=forward.recorder)
+    with prepared(executed, forward) as (running, args, kwargs):
         try:
             running.run(args, kwargs)
         except Exception as error:
@@ -175,15 +177,18 @@ def prepared(
             with outside_of_modes():
                 model = journal.keep(forward.model)
             if executed == "real":
-                given = CopiedArguments(copies_of_arguments(forward.args, forward.kwargs), journal.keep, journal.keep)
+                substitute = copies_of_arguments(forward.args, forward.kwargs)
+                in_place_of: Callable[[nn.Module], nn.Module] = journal.keep
             else:
                 tensors = FakeTensors() if executed == "fake" else MetaTensors()
                 copies = ModelCopy(tensors.of)
                 model, originals = copies.of(forward.model), copies.modules
-                given = CopiedArguments(tensors.of_arguments(forward.args, forward.kwargs), copies.of, journal.keep)
+                substitute, in_place_of = tensors.of_arguments(forward.args, forward.kwargs), copies.of
+            substitute = followed(substitute) if forward.recorder == "classic" else substitute
+            given = CopiedArguments(substitute, in_place_of, journal.keep)
             args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
             _switch(model, training=forward.mode == "train")
-            ready = session(model, journal, originals, given.unseen)
+            ready = session(model, journal, originals, given.unseen, forward.recorder)
         # A module with hooks takes a frame more than one without, and models are nested deeper than half the limit.
         limit = sys.getrecursionlimit()
         stack.callback(sys.setrecursionlimit, limit)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
 
-import torch
 from torch import nn
 
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Call, Failure, Graph, Info
+from torchrecorder.graph.model import Recorder
+from torchrecorder.recording.autograd import AutogradNodes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.journal import Journal
@@ -22,7 +24,7 @@ from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
-from torchrecorder.running.facts import tied
+from torchrecorder.running.facts import named_modules, tied
 from torchrecorder.running.nested import named, named_tensors
 
 _MAX_ITEMS = 256
@@ -41,6 +43,7 @@ class Session:
         journal: Journal,
         originals: Iterable[tuple[nn.Module, nn.Module]] = (),
         unseen: Iterable[str] = (),
+        recorder: Recorder = "modern",
     ) -> None:
         self.model = model
         self._journal = journal
@@ -50,7 +53,8 @@ class Session:
         for original, copied in originals:
             self._names.stands_for(original, copied)
         self._scopes = Scopes(self._names)
-        self._ops = self.log_type(self._values, self._scopes, journal)
+        self._nodes = AutogradNodes(self._values) if recorder == "classic" else None
+        self._ops = self.log_type(self._values, self._scopes, journal, self._nodes)
         self._calls = Calls(model, self._values, self._scopes, self._ops, journal)
         self._inputs: dict[str, int] = {}
         self._outputs: dict[str, tuple[int, ...]] = {}
@@ -80,6 +84,8 @@ class Session:
         """The tensors in an argument are inputs, also those that an iterator yields later."""
         for inner, tensor in named_tensors(arg, path, objects=True):
             self._inputs[inner] = self._values.start(tensor, "input", inner)
+            if self._nodes is not None:
+                self._nodes.learn(tensor, self._inputs[inner])
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):
             iterator.next_item = self._aside
             iterator.path, iterator.on_item = inner, self._take
@@ -98,6 +104,8 @@ class Session:
 
     def graph(self, info: Info) -> Graph:
         called = [row.module for row in self._scopes.rows if row.kind == "module"]
+        if self._nodes is not None:  # 1.0.3 draws every layer
+            called += [path for path, _ in named_modules(self.model)]
         calls = [
             Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind)
             for row in self._scopes.rows
@@ -115,7 +123,7 @@ class Session:
             values=tuple(self._values.rows),
             inputs=self._inputs,
             outputs=self._outputs,
-            info=Info(info.executed, torch.__version__, info.mode, info.guessed, notes, self._failure),
+            info=replace(info, notes=notes, failure=self._failure),
             tied=tied(self.model),
         )
 

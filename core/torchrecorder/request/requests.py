@@ -119,7 +119,10 @@ class RecordingRequest:
     run: Run = "auto"
     seed: int = 0
     recorder: RecorderName = "modern"
-    """`classic` records as torchrecorder 1.0.3 does."""
+    """`classic` records with gradients on, and what autograd makes of each operation is drawn.
+
+    It is part of the key, because another forward runs: otherwise gradients are off.
+    """
     depends: tuple[str, ...] = ()
     """Files, folders and environment variables (`$NAME`) it depends on besides those that can be traced."""
 

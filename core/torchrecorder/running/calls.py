@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -58,22 +58,8 @@ class CallLog(Generic[CallT]):
                 return self._running[place]
         return None
 
-    def innermost(self, modules: Sequence[object]) -> CallT | None:
-        """The innermost running call of one of the modules."""
-        running = reversed(self._running)
-        return next((call for call in running if any(call.module is module for module in modules)), None)
-
     def leave(self) -> None:
         self._running.pop()
-
-    @contextmanager
-    def suspended(self) -> Iterator[None]:
-        """Go on as if the innermost call had not begun yet."""
-        call = self._running.pop()
-        try:
-            yield
-        finally:
-            self._running.append(call)
 
     def reentered(self) -> set[Any]:
         """The modules that were called inside a call of themselves."""

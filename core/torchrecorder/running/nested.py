@@ -10,6 +10,7 @@ import copy
 import dataclasses
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import torch
@@ -116,6 +117,8 @@ def items_of(obj: Any, opens: Opens | None = None) -> Items:
         return enumerate(obj)
     if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
         return [(field.name, getattr(obj, field.name, None)) for field in dataclasses.fields(obj)]
+    if isinstance(obj, SimpleNamespace):
+        return vars(obj).items()
     return () if opens is None else opens(obj)
 
 

@@ -34,12 +34,12 @@ def restored(
     Args:
         net: The model.
         mode: The mode that it is run in; None: each module in its own.
-        device: Where its parameters and buffers are for the time being; None: where they are. Those of script modules
-            are not moved.
+        device: Where its parameters and buffers are for the time being; None: where they are. What a frozen script
+            module has made constants of is not moved.
         seed: Where random numbers start; None: where they are.
     """
     modules = [module for _, module in named_modules(net)]
-    training = [(module, module.training) for module in modules]
+    training = [(module, getattr(module, "training", None)) for module in modules]  # frozen script modules have none
     parameters = [(p, p.data, p.requires_grad) for p in _parameters(net, modules)]
     with torch.inference_mode(False):
         stand_ins = _stand_ins(modules, None if device is None else torch.device(device))
@@ -52,7 +52,9 @@ def restored(
             yield
         finally:
             for module, flag in training:
-                if module.training is not flag:
+                if flag is None:
+                    vars(module).pop("training", None)
+                elif module.training is not flag:
                     module.training = flag
             for module, held, name, old, _ in stand_ins:
                 _put(module, held, name, old)
@@ -86,19 +88,18 @@ def _stand_ins(modules: Sequence[nn.Module], device: torch.device | None) -> lis
     found: list[_StandIn] = []
     copies: dict[int, Tensor] = {}
     for module in modules:
-        target = None if isinstance(module, ScriptModule) else device
         for name, buffer in module._buffers.items():
             if buffer is not None and not is_lazy(buffer):
                 if id(buffer) not in copies:
-                    copies[id(buffer)] = buffer.detach().to(device=target or buffer.device, copy=True)
+                    copies[id(buffer)] = buffer.detach().to(device=device or buffer.device, copy=True)
                 found.append((module, module._buffers, name, buffer, copies[id(buffer)]))
-        if target is None:
+        if device is None:
             continue
         for name, parameter in module._parameters.items():
-            if parameter is not None and not is_lazy(parameter) and parameter.device != target:
+            if parameter is not None and not is_lazy(parameter) and parameter.device != device:
                 # Not `net.to(device)`, which empties the model's own parameters if the device is meta.
                 if id(parameter) not in copies:
-                    copies[id(parameter)] = nn.Parameter(parameter.detach().to(target), parameter.requires_grad)
+                    copies[id(parameter)] = nn.Parameter(parameter.detach().to(device), parameter.requires_grad)
                 found.append((module, module._parameters, name, parameter, copies[id(parameter)]))
     return found
 

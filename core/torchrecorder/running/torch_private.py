@@ -78,7 +78,7 @@ def _code_named(name: str, code: CodeType) -> CodeType:
 
 MODULE_CALL = Part(
     "torch.nn:Module._call_impl.__code__",
-    "operations are placed by the `forward` methods that run, and a classic recording that fails names no layer",
+    "operations are placed by the `forward` methods that run",
 )
 """The code of what runs a module."""
 HOOKED_CALL = Part(

@@ -33,12 +33,6 @@ __all__ = ["DepthIdx", "Postprocessor", "Recorder", "get_layer_info_depth_idx", 
 class Recorder(nn.Module):
     """A network wrapped so that the outputs of chosen layers can be read after each forward pass.
 
-        rnet = Recorder(Sequential(Linear(5, 4), ReLU(), Linear(4, 3), ReLU()), input_size=(1, 5))
-        print(rnet)  # the layers with their labels, such as 1-3
-        rnet.record((0, 1), (1, 3))  # (0, 1) is the whole network
-        rnet(torch.rand(1, 5))
-        rnet.activations[(1, 3)]
-
     Labels are those of torchinfo's table: the depth, and a count of the calls at that depth in their order, so a layer
     that is called twice has two. They are found with one forward pass of an example input. If later passes take another
     way through the network, the labels may mean other layers; calls beyond those of the example are not recorded.
@@ -60,6 +54,20 @@ class Recorder(nn.Module):
         ImportError: torchinfo or numpy is not installed.
         RuntimeError: The control flow is not static, or the forward pass of the example failed.
         ValueError: There is neither `input_data` nor `input_size`.
+
+    Examples:
+        >>> import torch, torchrecorder
+        >>> from torch.nn import Linear, ReLU, Sequential
+        >>> net = Sequential(Linear(5, 4), ReLU(), Linear(4, 3), ReLU())
+        >>> rnet = torchrecorder.scio.recorder.Recorder(net, input_size=(1, 5))
+        >>> print(repr(rnet).splitlines()[6][:70])  # the layers with their labels
+        ├─ReLU (1): 1-2                          [1, 4]                    [1,
+        >>> rnet.record((0, 1), (1, 3))  # (0, 1) is the whole network
+        >>> out = rnet(torch.rand(2, 5))
+        >>> [(label, tuple(output.shape)) for label, output in rnet.activations.items()]
+        [((1, 3), (2, 3)), ((0, 1), (2, 3))]
+        >>> rnet.activations[(0, 1)] is out
+        True
     """
 
     def __init__(self, net: nn.Module, /, *, force_static_flow: bool = True, **summary_kwargs: Any) -> None:
@@ -77,10 +85,24 @@ class Recorder(nn.Module):
         self._put_hooks()
 
     def record(self, *depth_idxs: DepthIdx) -> None:
-        """Set the layers to record, by their labels; none stops recording. Duplicates and order do not matter.
+        """Set the layers to record; none stops recording.
+
+        Args:
+            *depth_idxs: Their labels, such as `(0, 1), (1, 3)`. Duplicates and order do not matter.
 
         Raises:
             ValueError: Some label does not exist; what was recorded before stays so.
+
+        Examples:
+            >>> import torch, torchrecorder
+            >>> net = torch.nn.Sequential(torch.nn.Linear(5, 4))
+            >>> rnet = torchrecorder.scio.recorder.Recorder(net, input_size=(1, 5))
+            >>> rnet.record((1, 1), (0, 1), (1, 1))
+            >>> rnet.recording
+            ((0, 1), (1, 1))
+            >>> rnet.record(1, 1)
+            Traceback (most recent call last):
+            ValueError: Following layers not found: {1}. Did you mean `rnet.record((1, 1))`? Operation cancelled
         """
         asked, calls = set(depth_idxs), self._labels
         known = [get_layer_info_depth_idx(row) for row in self.summary.summary_list]
@@ -104,7 +126,7 @@ class Recorder(nn.Module):
         dont_record: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Run the network, and keep the outputs of the recorded layers.
+        """Run the network, and keep the outputs of the recorded layers. Call the recorder itself, as any module.
 
         Args:
             *args: For the network.
@@ -114,9 +136,22 @@ class Recorder(nn.Module):
             dont_record: Record nothing; postprocessing takes place all the same.
             **kwargs: For the network.
 
+        Returns:
+            What the network gives.
+
         Raises:
             RuntimeError: Some recorded layers were not called.
             ValueError: There are fewer postprocessors than recorded layers.
+
+        Examples:
+            >>> import torch, torchrecorder
+            >>> net = torch.nn.Sequential(torch.nn.Identity(), torch.nn.ReLU())
+            >>> rnet = torchrecorder.scio.recorder.Recorder(net, input_size=(1, 2))
+            >>> rnet.record((1, 1))
+            >>> rnet(torch.ones(1, 2), activation_postproc=lambda output: output + 1)
+            tensor([[2., 2.]])
+            >>> rnet.activations
+            mappingproxy({(1, 1): tensor([[1., 1.]])})
         """
         current = self._current.here
         run = Pass(self._targets, activation_postproc, dont_record, current.run)
@@ -207,9 +242,9 @@ class Recorder(nn.Module):
         self._handles = Handles()
         for module in self.record_seqs:
             _drop_dead_hooks(module)
-            self._handles.add(module.register_forward_hook(self._current))
+            self._handles.add(nn.Module.register_forward_hook(module, self._current))
         for module in self._reentered:
-            self._handles.add(module.register_forward_pre_hook(Beginning(self._current)))
+            self._handles.add(nn.Module.register_forward_pre_hook(module, Beginning(self._current)))
         weakref.finalize(self, self._handles.remove).atexit = False
 
 
@@ -224,7 +259,26 @@ T = TypeVar("T")
 
 
 def lazy_func(func_weak: weakref.ReferenceType[Callable[P, T]]) -> Callable[P, T | None]:
-    """A callable that calls what `func_weak` leads to, or gives `None` when that has been garbage collected."""
+    """Call what a weak reference leads to.
+
+    Args:
+        func_weak: The reference, such as `weakref.ref(function)` or `weakref.WeakMethod(obj.method)`.
+
+    Returns:
+        A callable with the same arguments, which gives `None` when the function has been garbage collected.
+
+    Examples:
+        >>> import weakref
+        >>> from torchrecorder.scio.recorder import lazy_func
+        >>> def double(number):
+        ...     return 2 * number
+        >>> lazy = lazy_func(weakref.ref(double))
+        >>> lazy(2)
+        4
+        >>> del double
+        >>> print(lazy(2))
+        None
+    """
 
     def call(*args: P.args, **kwargs: P.kwargs) -> T | None:
         func = func_weak()

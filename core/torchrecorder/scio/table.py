@@ -82,8 +82,21 @@ def constants_of(options: Mapping[str, Any]) -> dict[str, Any]:
 def get_layer_info_depth_idx(layer_info: TorchinfoRow) -> DepthIdx:
     """The label of a row of torchinfo's table.
 
+    Args:
+        layer_info: The row, one of `rnet.summary.summary_list`.
+
+    Returns:
+        Its depth, and its place among the rows of that depth, from 1.
+
     Raises:
         ValueError: torchinfo has not counted it.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder.scio.recorder import Recorder, get_layer_info_depth_idx
+        >>> rnet = Recorder(nn.Sequential(nn.Linear(3, 2), nn.ReLU()), input_size=(1, 3))
+        >>> [get_layer_info_depth_idx(row) for row in rnet.summary.summary_list]
+        [(0, 1), (1, 1), (1, 2)]
     """
     depth, index = layer_info.depth, layer_info.depth_index
     if index is None:

@@ -1,41 +1,66 @@
-"""From recorded nodes to a `graphviz.Digraph`."""
+"""From recorded nodes to a `graphviz.Digraph`.
+
+The white space in labels is torchview's: people keep its text of DOT in their repositories and compare it byte by byte.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from graphviz import Digraph
 from torch import nn
 
 from torchrecorder.torchview.computation_node import FunctionNode, ModuleNode, Node, NodeContainer, TensorNode
-from torchrecorder.torchview.labels import compact_list_repr, html_label, node2color
-
-COMPUTATION_NODES = TensorNode | ModuleNode | FunctionNode
+from torchrecorder.torchview.utils import assert_input_type, updated_dict
 
 __all__ = ["COMPUTATION_NODES", "ComputationGraph", "compact_list_repr", "get_output_id", "node2color"]
 
+COMPUTATION_NODES = TensorNode | ModuleNode | FunctionNode
+"""The three kinds of nodes."""
+
+node2color: dict[type[Any], str] = {TensorNode: "lightyellow", ModuleNode: "darkseagreen1", FunctionNode: "aliceblue"}
+"""The fill colour of each kind of node."""
+_TABLE = {"border": 0, "cell_border": 1, "cell_spacing": 0, "cell_padding": 4, "col_span": 2, "row_span": 2}
+"""The sizes in a label."""
+
 
 class ComputationGraph:
-    """A recorded graph and its drawing.
+    """A recorded graph and its drawing; `draw_graph` makes one.
 
-    Attributes:
-        visual_graph: The drawing; `source` is its text of DOT.
+    Args:
+        visual_graph: What is drawn into.
         root_container: The nodes of the model's inputs.
         show_shapes: Whether labels show shapes.
         expand_nested: Whether modules whose inside is shown get a dashed border.
         hide_inner_tensors: Whether only inputs and outputs of the model are drawn as nodes.
         hide_module_functions: Whether a module without submodules is drawn as one node, its functions left out.
         roll: Whether calls of one module are drawn as one node.
-        depth: The deepest level that is shown.
+        depth: The deepest level that is shown; the model is on level 0.
         collect_attributes: Whether nodes keep a text of their module or arguments.
+
+    Attributes:
+        visual_graph: The drawing; `source` is its text of DOT.
+        root_container: As given, as are the seven after it.
         node_hierarchy: The nodes, nested: lists in order of execution, a dict for each call of a module.
         node_set: `id()` of the nodes that are drawn.
         edge_list: The edges, each a pair of nodes.
         id_dict: The number that each node id has in the drawing.
         subgraph_dict: The number that each module whose inside is shown has.
+        context_tracker: The list of nodes and the depth of the module that is running.
+        html_config: The numbers with which tables are drawn: borders, padding, and what their cells span.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder.torchview import draw_graph
+        >>> net = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+        >>> graph = draw_graph(net, input_size=(1, 3), device="cpu")
+        >>> [head.name for tail, head in graph.edge_list]
+        ['Linear', 'ReLU', 'output-tensor']
+        >>> graph.visual_graph.source.splitlines()[0]
+        'strict digraph model {'
     """
 
     node_hierarchy: dict[Any, list[Any]]
@@ -61,14 +86,7 @@ class ComputationGraph:
         self.roll = roll
         self.depth = depth
         self.collect_attributes = collect_attributes
-        self.html_config = {
-            "border": 0,
-            "cell_border": 1,
-            "cell_spacing": 0,
-            "cell_padding": 4,
-            "col_span": 2,
-            "row_span": 2,
-        }
+        self.html_config = dict(_TABLE)
         self.reset_graph_history()
 
     def reset_graph_history(self) -> None:
@@ -80,19 +98,18 @@ class ComputationGraph:
             "collect_attributes": self.collect_attributes,
         }
         self.running_node_id = 0
-        self.running_subgraph_id = 0
+        self.running_subgraph_id = 1
         self.id_dict: dict[str, int] = {}
         self.node_set: set[int] = set()
         self.edge_list: list[tuple[COMPUTATION_NODES, COMPUTATION_NODES]] = []
-        self.subgraph_dict: dict[str, int] = {}
         # The hierarchy has one outermost module, above the model, which is not drawn.
         outermost = ModuleNode(nn.Identity(), -1)
         outermost.is_container = False
+        self.subgraph_dict: dict[str, int] = {outermost.node_id: 0}
         inputs = list(self.root_container)
         self.node_hierarchy = {outermost: inputs}
         for node in inputs:
             node.context = inputs
-        self._number_subgraph(outermost)
 
     def fill_visual_graph(self) -> None:
         """Draw: nodes, then edges, then the size of the page."""
@@ -111,11 +128,10 @@ class ComputationGraph:
         """
         drawn: Counter[tuple[int, int]] = Counter()
         for tail, head in self.edge_list:
-            ends = self._number_of(tail), self.id_dict.get(head.node_id)
-            if ends[0] is not None and ends[1] is not None:
-                pair = (ends[0], ends[1])
-                drawn[pair] += 1
-                self.add_edge(pair, drawn[pair])
+            tail_id, head_id = self._number_of(tail), self.id_dict.get(head.node_id)
+            if tail_id is not None and head_id is not None:
+                drawn[tail_id, head_id] += 1
+                self.add_edge((tail_id, head_id), drawn[tail_id, head_id])
 
     def _number_of(self, tail: Node) -> int | None:
         """The number of a node; of one inside a module that is drawn as one node, that of the module.
@@ -154,23 +170,15 @@ class ComputationGraph:
         if 0 <= module.depth <= self.depth:
             action_fn(**updated_dict(kwargs, "cur_node", module))
         if self.hide_module_functions and module.is_container:
-            for node in module.output_nodes:
-                self.traverse_graph(action_fn, **updated_dict(kwargs, "cur_node", node))
+            self.traverse_graph(action_fn, **updated_dict(kwargs, "cur_node", list(module.output_nodes)))
             return
-        with self._box(module, kwargs["subgraph"]) as box:
-            within = updated_dict(kwargs, "subgraph", box)
-            for part in inside:
-                self.traverse_graph(action_fn, **updated_dict(within, "cur_node", part))
-
-    @contextmanager
-    def _box(self, module: ModuleNode, outer: Digraph) -> Iterator[Digraph]:
-        if not (self.expand_nested and 1 <= module.depth < self.depth):
-            yield outer
-            return
-        opened: Any = outer.subgraph(name=f"cluster_{self.subgraph_dict[module.node_id]}")
+        is_boxed = self.expand_nested and 1 <= module.depth < self.depth
+        name = f"cluster_{self.subgraph_dict[module.node_id]}" if is_boxed else ""
+        opened: Any = kwargs["subgraph"].subgraph(name=name) if is_boxed else nullcontext(kwargs["subgraph"])
         with opened as box:
-            box.attr(style="dashed", label=module.name, labeljust="l", fontsize="12")
-            yield box
+            if is_boxed:
+                box.attr(style="dashed", label=module.name, labeljust="l", fontsize="12")
+            self.traverse_graph(action_fn, **{**kwargs, "cur_node": inside, "subgraph": box})
 
     def collect_graph(self, **kwargs: Any) -> None:
         """Draw a node if it is visible, and collect the edges at it.
@@ -187,8 +195,9 @@ class ComputationGraph:
         if self._is_drawn(node):
             self.add_node(node, kwargs["subgraph"])
             self.node_set.add(id(node))
-        elif isinstance(node, ModuleNode):
-            self._number_subgraph(node)
+        elif isinstance(node, ModuleNode) and node.node_id not in self.subgraph_dict:
+            self.subgraph_dict[node.node_id] = self.running_subgraph_id
+            self.running_subgraph_id += 1
         if isinstance(node, TensorNode):
             self._collect_edges(node)
 
@@ -208,6 +217,9 @@ class ComputationGraph:
 
         What is alike depends on what follows the call: its first output or, where tensors are hidden, the call that
         takes it. A call without an output is alike no other.
+
+        Args:
+            cur_node: The call; its id is changed.
         """
         head: Any = next(iter(cur_node.output_nodes), None)
         if head is None:
@@ -221,6 +233,12 @@ class ComputationGraph:
 
     def is_node_visible(self, compute_node: COMPUTATION_NODES) -> bool:
         """Whether a node is drawn as a node of its own, if it is not too deep to be drawn at all.
+
+        Args:
+            compute_node: The node.
+
+        Returns:
+            False for what is hidden: inner tensors, functions inside a module that is drawn as one node, and so on.
 
         Raises:
             AssertionError: It is not one of the three kinds of nodes.
@@ -242,6 +260,12 @@ class ComputationGraph:
 
         A tensor that passed through a module untouched leads on to where it came from; one that comes from nothing is
         its own.
+
+        Args:
+            _tensor_node: The node of the tensor.
+
+        Returns:
+            The node of that call; the tensor's own, if there is none.
         """
         node = _tensor_node.main_node if _tensor_node.is_aux else _tensor_node
         # From the outside: what is inside a module that is drawn as one node is not drawn.
@@ -254,13 +278,23 @@ class ComputationGraph:
         return node
 
     def add_edge(self, edge_ids: tuple[int, int], edg_cnt: int) -> None:
-        """Draw an edge between two numbered nodes; more than one at once get the label `x n`."""
+        """Draw an edge.
+
+        Args:
+            edge_ids: The numbers of its two nodes in the drawing.
+            edg_cnt: How many edges there are between the two by now; from the second on, the label says so: `x2`.
+        """
         tail, head = edge_ids
         label = {"label": f" x{edg_cnt}"} if edg_cnt > 1 else {}
         self.visual_graph.edge(f"{tail}", f"{head}", **label)
 
     def add_node(self, node: COMPUTATION_NODES, subgraph: Digraph | None = None) -> None:
-        """Draw a node in a box, or outside of all; a new id gets the next number."""
+        """Draw a node; an id that is new gets the next number.
+
+        Args:
+            node: The node.
+            subgraph: The box of the drawing that it is in; None outside of all.
+        """
         if node.node_id not in self.id_dict:
             self.id_dict[node.node_id] = self.running_node_id
             self.running_node_id += 1
@@ -269,8 +303,29 @@ class ComputationGraph:
         target.node(name=f"{self.id_dict[node.node_id]}", label=label, fillcolor=color)
 
     def get_node_label(self, node: COMPUTATION_NODES) -> str:
-        """The HTML-like label of a node."""
-        return html_label(node, self.show_shapes, self.html_config)
+        """The HTML-like label of a node: a table of its name and depth and, if shapes are shown, those.
+
+        Args:
+            node: The node.
+
+        Returns:
+            The text, in the angle brackets that DOT wants; `html_config` has the sizes.
+        """
+        config, title = self.html_config, f"{node.name}<BR/>depth:{node.depth}"
+        if isinstance(node, TensorNode) or not self.show_shapes:
+            shape = f"<TD>{node.tensor_shape}</TD>" if self.show_shapes and isinstance(node, TensorNode) else ""
+            rows = [f"    <TR><TD>{title}</TD>{shape}</TR>"]
+        else:
+            wide = f'    <TD COLSPAN="{config["col_span"]}">'
+            given, returned = compact_list_repr(node.input_shape), compact_list_repr(node.output_shape)
+            name = f'    <TD ROWSPAN="{config["row_span"]}">{title}</TD>'
+            rows = ["<TR>", name, f"{wide}input:</TD>", f"{wide}{given} </TD>", "</TR>"]
+            rows += ["<TR>", f"{wide}output: </TD>", f"{wide}{returned} </TD>", "</TR>"]
+        opening = [
+            f'<TABLE BORDER="{config["border"]}" CELLBORDER="{config["cell_border"]}"',
+            f'CELLSPACING="{config["cell_spacing"]}" CELLPADDING="{config["cell_padding"]}">',
+        ]
+        return "\n".join(["<", *(20 * " " + line for line in (*opening, *rows, "</TABLE>>"))])
 
     def resize_graph(self, scale: float = 1.0, size_per_element: float = 0.3, min_size: float = 12) -> None:
         """Set the size of the page by the number of lines in the drawing.
@@ -285,11 +340,14 @@ class ComputationGraph:
 
     @staticmethod
     def get_node_color(node: COMPUTATION_NODES) -> str:
-        """The fill colour of a kind of node."""
+        """The fill colour of a node, which is that of its kind."""
         return node2color[type(node)]
 
     def check_node(self, node: COMPUTATION_NODES) -> None:
         """Check what the drawing relies on.
+
+        Args:
+            node: The node that is about to be drawn.
 
         Raises:
             AssertionError: A tensor has more than one parent, or a drawn node is drawn again.
@@ -299,33 +357,40 @@ class ComputationGraph:
         if isinstance(node, TensorNode) and len(node.parents) > 1:
             raise AssertionError(f"tensor must have single input node {node}")
 
-    def _number_subgraph(self, module: ModuleNode) -> None:
-        if module.node_id not in self.subgraph_dict:
-            self.subgraph_dict[module.node_id] = self.running_subgraph_id
-            self.running_subgraph_id += 1
+
+def compact_list_repr(x: list[Any]) -> str:
+    """The elements in the order of their first appearance, those that are there n times as `n x element`.
+
+    Args:
+        x: Usually the shapes of several tensors.
+
+    Returns:
+        One line, without brackets.
+
+    Examples:
+        >>> from torchrecorder.torchview.computation_graph import compact_list_repr
+        >>> compact_list_repr([(1, 8), (2, 8), (1, 8)])
+        '2 x (1, 8), (2, 8)'
+    """
+    counted = Counter(x).items()
+    return ", ".join(f"{count} x {element}" if count > 1 else f"{element}" for element, count in counted)
 
 
 def get_output_id(head_node: COMPUTATION_NODES) -> str:
-    """What follows a call, for telling whether calls are alike: the module itself, else the id of the node."""
+    """What follows a call, for finding out whether calls are alike.
+
+    Args:
+        head_node: The tensor that the call returns, or the call that takes it.
+
+    Returns:
+        The `id()` of the module, if the node is the call of one; else the id of the node.
+
+    Examples:
+        >>> from torch import nn
+        >>> from torchrecorder.torchview import ModuleNode
+        >>> from torchrecorder.torchview.computation_graph import get_output_id
+        >>> linear = nn.Linear(2, 2)
+        >>> get_output_id(ModuleNode(linear, depth=1)) == str(id(linear))
+        True
+    """
     return f"{head_node.compute_unit_id}" if isinstance(head_node, ModuleNode) else head_node.node_id
-
-
-def updated_dict(arg_dict: dict[str, Any], update_key: str, update_value: Any) -> dict[str, Any]:
-    """A copy of the dict in which one key has another value.
-
-    As in torchview, a key that is not there is not added.
-    """
-    return {key: update_value if key == update_key else value for key, value in arg_dict.items()}
-
-
-def assert_input_type(func_name: str, valid_input_types: tuple[type, ...], in_var: Any) -> None:
-    """Check the type of an argument.
-
-    Raises:
-        AssertionError: It is none of `valid_input_types`.
-    """
-    if not isinstance(in_var, valid_input_types):
-        raise AssertionError(
-            f"For an unknown reason, {func_name} function was given input with wrong type. "
-            f"The input is of type: {type(in_var)}. But, it should be {valid_input_types}"
-        )

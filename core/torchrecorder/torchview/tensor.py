@@ -1,4 +1,4 @@
-"""The tensor that records what is done with it, and the functions that find such tensors and keep their nodes.
+"""The tensor that records what is done with it, and the functions that find such tensors and give them nodes.
 
 A tensor holds a stack of nodes: its own, and one auxiliary node for each module, from the outermost, that is being run
 with it. The last is the one that an operation on the tensor follows.
@@ -14,19 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+import torch
 from torch import ScriptMethod, Tensor, nn
 
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import Items, items_of, rebuilt, walk
-from torchrecorder.torchview.computation_node import (
-    FunctionNode,
-    ModuleNode,
-    NodeContainer,
-    OrderedSet,
-    TensorNode,
-    shape_of,
-)
-from torchrecorder.torchview.labels import stringify_attributes
+from torchrecorder.torchview.computation_node import FunctionNode, ModuleNode, NodeContainer, TensorNode
+from torchrecorder.torchview.utils import OrderedSet, shape_of, stringify_attributes
 
 L = TypeVar("L")
 _MISSING: Any = object()
@@ -48,23 +42,33 @@ class _EqualToTensor(type(Tensor)):  # type: ignore[misc]
 class RecorderTensor(Tensor, metaclass=_EqualToTensor):
     """Subclass of torch.Tensor that records the functions it goes through.
 
-    Both names of the second argument are good: `RecorderTensor(x, tensor_nodes=[node])`, `RecorderTensor(x, node)`,
-    `RecorderTensor(x, tensor_node=node)`. The new tensor shares the memory of `x`.
+    Args:
+        x: A tensor, whose memory the new one shares.
+        tensor_nodes: Its node, or its nodes in a list. The name `tensor_node` is good too.
 
     Attributes:
         tensor_nodes: Its nodes; the last is the one that the next function follows.
+
+    Raises:
+        TypeError: No nodes are given, or arguments that a tensor does not take.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview import RecorderTensor, TensorNode
+        >>> x = torch.ones(2, 3)
+        >>> y = RecorderTensor(x, TensorNode(x, depth=0, name="input-tensor")).relu().sum(1)
+        >>> y.shape
+        torch.Size([2])
+        >>> list(y.tensor_nodes[-1].parents), list(y.tensor_nodes[-1].parents)[0].input_shape  # doctest: +ELLIPSIS
+        ([sum at 0x...], [(2, 3)])
     """
 
     tensor_nodes: list[TensorNode]
 
-    def __new__(cls: Any, x: Any, tensor_nodes: Any = _MISSING, *args: Any, **kwargs: Any) -> Any:
-        """A tensor of this class on the memory of `x`.
-
-        Raises:
-            TypeError: No nodes are given, or arguments that a tensor does not take.
-        """
-        named = kwargs.pop("tensor_node", _MISSING)
-        if tensor_nodes is _MISSING and named is _MISSING:
+    def __new__(
+        cls: Any, x: Any, tensor_nodes: Any = _MISSING, *args: Any, tensor_node: Any = _MISSING, **kwargs: Any
+    ) -> Any:
+        if tensor_nodes is _MISSING and tensor_node is _MISSING:
             raise TypeError("RecorderTensor.__new__() missing 1 required positional argument: 'tensor_nodes'")
         return super().__new__(cls, x, *args, **kwargs)
 
@@ -83,13 +87,16 @@ class RecorderTensor(Tensor, metaclass=_EqualToTensor):
             types: The classes of the arguments that override functions.
             args: Its arguments; those that come from an input are RecorderTensors.
             kwargs: Its keyword arguments.
+
+        Returns:
+            What the function returns, its tensors as RecorderTensors.
         """
         kwargs = {} if kwargs is None else kwargs
         inputs = reduce_data_info([args, kwargs], collect_tensor_node, NodeContainer[TensorNode]())
         run: Any = super().__torch_function__
         out = _OWN[func](*args, **kwargs) if func in _OWN else run(func, types, args, kwargs)
-        if inputs:
-            _record(func, inputs, [args, kwargs], out)
+        if inputs and (outputs := recorders(out)):
+            _record(func, inputs, [args, kwargs], outputs)
         return out
 
 
@@ -104,12 +111,12 @@ def _documented_init(self, x: Any, tensor_node: TensorNode | list[TensorNode]): 
 RecorderTensor.__new__.__signature__ = inspect.signature(_documented_new)  # type: ignore[attr-defined]
 RecorderTensor.__init__.__signature__ = inspect.signature(_documented_init)  # type: ignore[attr-defined]
 
-
 _CLOSED = (str, bytes, type, nn.Module, Iterator, range)
 """What holds no tensors, or cannot be iterated over without changing it: a generator belongs to the model."""
 
 
 def _is_open(data: Any) -> bool:
+    """Whether torchview iterates over it; tensors and arrays are values."""
     return isinstance(data, Iterable) and not isinstance(data, _CLOSED) and not hasattr(data, "__array__")
 
 
@@ -123,6 +130,61 @@ def _opened(data: Any) -> Items:
         return ()
 
 
+def recorders(data: Any) -> list[RecorderTensor]:
+    """The RecorderTensors inside nested values, each as often as it is there."""
+    found = walk(data, Tensor, _opened, depth=sys.maxsize)
+    return [tensor for _, tensor in found if isinstance(tensor, RecorderTensor)]
+
+
+def reduce_data_info(recorded_data: Any, action_fn: Callable[..., Any], collected: L, **kwargs: Any) -> L:
+    """Call `action_fn(tensor, collected, **kwargs)` for each RecorderTensor inside nested values.
+
+    Args:
+        recorded_data: Tensors in mappings, iterables, dataclasses, namespaces; an iterator is not used up, hence not
+            looked into.
+        action_fn: One of the collectors, or a function of yours.
+        collected: What the collector adds to.
+        kwargs: For the collector.
+
+    Returns:
+        `collected` itself.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.recorder_tensor import collect_shape, reduce_data_info
+        >>> from torchrecorder.torchview.torchview import get_recorder_tensor
+        >>> x = get_recorder_tensor(torch.ones(2, 3))
+        >>> reduce_data_info({"x": [x, x.T], "plain": torch.ones(1)}, collect_shape, [])
+        [(2, 3), (3, 2)]
+    """
+    for tensor in recorders(recorded_data):
+        action_fn(tensor, collected, **kwargs)
+    return collected
+
+
+def traverse_data_inplace(recorded_data: Any, action_fn: Callable[..., Any], **kwargs: Any) -> None:
+    """Call `action_fn(tensor, **kwargs)` for each RecorderTensor inside nested values, usually to change it.
+
+    The tensors are found before the first is changed. One that is there twice is visited twice.
+
+    Args:
+        recorded_data: As for `reduce_data_info`.
+        action_fn: What to do with a tensor.
+        kwargs: For `action_fn`.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.recorder_tensor import traverse_data_inplace
+        >>> from torchrecorder.torchview.torchview import get_recorder_tensor
+        >>> x = get_recorder_tensor(torch.ones(2, 3))
+        >>> traverse_data_inplace([x, torch.ones(1)], lambda tensor: tensor.tensor_nodes.clear())
+        >>> x.tensor_nodes
+        []
+    """
+    for tensor in recorders(recorded_data):
+        action_fn(tensor, **kwargs)
+
+
 def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callable[..., Any]) -> Any:
     """The same nested values with `action_fn(tensor)` in place of each tensor.
 
@@ -131,6 +193,15 @@ def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callab
             generator or an array, is given back as it is.
         action_fn: Makes the new value.
         aggregate_fn: Called with a container, gives what builds the new one; usually `type`.
+
+    Returns:
+        New containers of the new values.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.torchview import traverse_data
+        >>> traverse_data({"x": [torch.ones(2, 3), 7]}, lambda tensor: tuple(tensor.shape), type)
+        {'x': [(2, 3), 7]}
     """
     if isinstance(data, Tensor):
         return action_fn(data)
@@ -148,44 +219,42 @@ def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callab
         return data
 
 
-def reduce_data_info(recorded_data: Any, action_fn: Callable[..., Any], collected: L, **kwargs: Any) -> L:
-    """Call `action_fn(tensor, collected, **kwargs)` for each RecorderTensor inside nested values.
+def set_device(data: Any, device: torch.device | str) -> Any:
+    """The same nested values with their tensors on a device.
 
     Args:
-        recorded_data: Tensors in mappings, iterables, dataclasses, namespaces; an iterator is not used up, hence not
-            looked into.
-        action_fn: One of the collectors, or a function of yours.
-        collected: What the collector adds to.
-        kwargs: For the collector.
+        data: As for `traverse_data`.
+        device: Where the tensors are to be.
 
     Returns:
-        `collected` itself.
+        New containers, with copies of the tensors that were elsewhere.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.torchview import set_device
+        >>> set_device([torch.ones(2)], "meta")[0].device
+        device(type='meta')
     """
-    for tensor in _recorders(recorded_data):
-        action_fn(tensor, collected, **kwargs)
-    return collected
-
-
-def traverse_data_inplace(recorded_data: Any, action_fn: Callable[..., Any], **kwargs: Any) -> None:
-    """Call `action_fn(tensor, **kwargs)` for each RecorderTensor inside nested values, usually to change it.
-
-    The tensors are found before the first is changed. One that is there twice is visited twice.
-    """
-    for tensor in _recorders(recorded_data):
-        action_fn(tensor, **kwargs)
-
-
-def _recorders(data: Any) -> list[RecorderTensor]:
-    found = walk(data, Tensor, _opened, depth=sys.maxsize)
-    return [tensor for _, tensor in found if isinstance(tensor, RecorderTensor)]
+    return traverse_data(data, lambda tensor: tensor.to(device, non_blocking=True), type)
 
 
 def collect_tensor_node(
     recorded_data: RecorderTensor, collected: NodeContainer[TensorNode], is_pop: bool = False
 ) -> None:
-    """Add the newest node of a tensor; with `is_pop`, also take it from the tensor.
+    """Add the newest node of a tensor; one without nodes, which did not come from an input, adds nothing.
 
-    A tensor without nodes, which did not come from an input, adds nothing.
+    Args:
+        recorded_data: The tensor.
+        collected: What the node is added to.
+        is_pop: Also take the node from the tensor.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.recorder_tensor import collect_tensor_node, reduce_data_info
+        >>> from torchrecorder.torchview.torchview import get_recorder_tensor
+        >>> x = get_recorder_tensor(torch.ones(2))
+        >>> reduce_data_info([x], collect_tensor_node, set()) == set(x.tensor_nodes)
+        True
     """
     nodes = getattr(recorded_data, "tensor_nodes", None)
     if nodes:
@@ -193,17 +262,58 @@ def collect_tensor_node(
 
 
 def collect_tensor(recorded_data: RecorderTensor, collected: OrderedSet[RecorderTensor]) -> None:
-    """Add the tensor itself."""
+    """Add the tensor itself.
+
+    Args:
+        recorded_data: The tensor.
+        collected: What it is added to.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.recorder_tensor import RecorderTensor, collect_tensor
+        >>> from torchrecorder.torchview.utils import OrderedSet
+        >>> found = OrderedSet()
+        >>> collect_tensor(torch.ones(2, 3).as_subclass(RecorderTensor), found)
+        >>> len(found)
+        1
+    """
     collected.add(recorded_data)
 
 
 def collect_shape(recorded_data: RecorderTensor, collected: list[tuple[int, ...]]) -> None:
-    """Append the shape of the tensor, the batch included."""
+    """Append the shape of the tensor.
+
+    Args:
+        recorded_data: The tensor.
+        collected: Gets a tuple of all axes, the batch included, such as `(batch, channels, height, width)`.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.recorder_tensor import collect_shape
+        >>> shapes = [(1, 3)]
+        >>> collect_shape(torch.ones(2, 3), shapes)
+        >>> shapes
+        [(1, 3), (2, 3)]
+    """
     collected.append(shape_of(recorded_data))
 
 
 def collect_tensor_node_id_dict(recorded_data: RecorderTensor, collected: dict[RecorderTensor, TensorNode]) -> None:
-    """Map the tensor to the node that its newest node stands for."""
+    """Map the tensor to the node that its newest node stands for; one without nodes adds nothing.
+
+    Args:
+        recorded_data: The tensor.
+        collected: Gets the entry.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.recorder_tensor import collect_tensor_node_id_dict
+        >>> from torchrecorder.torchview.torchview import get_recorder_tensor
+        >>> tensor, nodes = get_recorder_tensor(torch.ones(2, 3)), {}
+        >>> collect_tensor_node_id_dict(tensor, nodes)
+        >>> nodes[tensor].name
+        'input-tensor'
+    """
     nodes = getattr(recorded_data, "tensor_nodes", None)
     if nodes:
         collected[recorded_data] = nodes[-1].main_node
@@ -226,9 +336,22 @@ def attach_node(
             `kwargs["context"]` gets the new node, as does `kwargs` itself a `main_node`.
         tensor_to_node: For auxiliary nodes, the node that each tensor's stands for.
 
+    Returns:
+        A function of one argument, the tensor, which it changes. It raises what is below.
+
     Raises:
-        KeyError: (the function) An argument that must be there is not.
-        AssertionError: (the function) The parent is neither of the two, or a tensor that enters a module has no nodes.
+        KeyError: An argument that must be there is not.
+        AssertionError: The parent is neither of the two, or a tensor that enters a module has no nodes.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview import FunctionNode, RecorderTensor
+        >>> from torchrecorder.torchview.recorder_tensor import attach_node
+        >>> call, context = FunctionNode(torch.ones, depth=1, name="ones"), []
+        >>> made = torch.ones(2).as_subclass(RecorderTensor)
+        >>> attach_node({"parents": call, "depth": 1, "context": context, "is_aux": False, "name": "made"})(made)
+        >>> [node.name for node in made.tensor_nodes], context == list(call.children) == made.tensor_nodes
+        (['made'], True)
     """
 
     def _func(recorded_tensor: RecorderTensor) -> None:
@@ -257,45 +380,30 @@ def _record(
     func: Callable[..., Any] | ScriptMethod[..., Any],
     inputs: NodeContainer[TensorNode],
     arguments: list[Any],
-    out: Any,
+    outputs: list[RecorderTensor],
 ) -> None:
-    outputs = _recorders(out)
-    if not outputs:
-        return
     first = next(iter(inputs))
     collects = any(node.collect_attributes for node in inputs)
-    call = FunctionNode(
-        func,
-        first.depth,
-        inputs,  # type: ignore[arg-type]
-        name=func.name if isinstance(func, ScriptMethod) else func.__name__,
-        attributes=stringify_attributes(arguments) if collects else None,
-    )
+    name = func.name if isinstance(func, ScriptMethod) else func.__name__
+    text = stringify_attributes(arguments) if collects else None
+    call = FunctionNode(func, first.depth, inputs, name=name, attributes=text)  # type: ignore[arg-type]
     for node in inputs:
         node.add_child(call)
     first.context.append(call)
     # After the call, hence after what a function in place does to shapes, as in torchview.
     call.set_input_shape(reduce_data_info(arguments, collect_shape, []))
+    kwargs = {"parents": call, "context": first.context, "depth": first.depth, "name": tensor_name(first.depth)}
+    kwargs |= {"is_aux": False, "collect_attributes": collects}
     for tensor in outputs:  # one that is there twice, as broadcast_tensors gives it, has two nodes, as in torchview
-        kwargs = {
-            "depth": first.depth,
-            "name": tensor_name(first.depth),
-            "parents": call,
-            "context": first.context,
-            "is_aux": False,
-            "parent_hierarchy": {first.depth: call},
-            "collect_attributes": collects,
-        }
-        attach_node(kwargs)(tensor)
-    call.set_output_shape(reduce_data_info(out, collect_shape, []))
+        attach_node({**kwargs, "parent_hierarchy": {first.depth: call}})(tensor)
+    call.set_output_shape([shape_of(tensor) for tensor in outputs])
 
 
 def _deep_copy(tensor: Tensor, memo: dict[int, Any]) -> Any:
     """What `Tensor.__deepcopy__` gives, as one of ours: torch cannot make a new tensor of this class by itself."""
     with torch_private.without_subclass_function():
         plain = tensor.as_subclass(Tensor)
-        copied = copy.deepcopy(plain, memo).as_subclass(type(tensor))
-    memo[id(tensor)] = copied
+        copied = memo[id(tensor)] = copy.deepcopy(plain, memo).as_subclass(type(tensor))
     return copied
 
 

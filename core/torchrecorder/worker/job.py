@@ -17,9 +17,8 @@ from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.line_process import tail
-from torchrecorder.recording.classic import ClassicSession
 from torchrecorder.recording.inputs import make_inputs
-from torchrecorder.recording.run import Forward, capture, run_as
+from torchrecorder.recording.run import capture
 from torchrecorder.recording.target import load_arguments, load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
 from torchrecorder.trace.trace import Trace
@@ -93,17 +92,24 @@ def record(request: RecordingRequest) -> Graph:
         specs = parse_shapes(request.shape) if request.shape else None
         made = make_inputs(model, specs, seed=request.seed, mode=request.mode)
         args, kwargs, guessed = made.args, made.kwargs, made.guessed
-    if request.recorder == "classic":
-        forward = Forward(model, args, kwargs, request.mode, request.seed, guessed)
-        return run_as(request.run, forward, ClassicSession)
     recorded = partial(
-        capture, model, args, kwargs, mode=request.mode, run=request.run, seed=request.seed, guessed=guessed
+        capture,
+        model,
+        args,
+        kwargs,
+        mode=request.mode,
+        run=request.run,
+        seed=request.seed,
+        guessed=guessed,
+        recorder=request.recorder,
     )
+    # With gradients on, autograd keeps every activation; only a classic picture needs its graph.
+    is_on = request.recorder == "classic"
     try:
-        with torch.no_grad():  # autograd would keep every activation
+        with torch.set_grad_enabled(is_on):
             return recorded()
-    except ForwardError:
-        with contextlib.suppress(ForwardError):  # some forwards need it; if not even that helps, the first error counts
+    except ForwardError:  # some forwards need the other; if not even that helps, the first error counts
+        with contextlib.suppress(ForwardError), torch.set_grad_enabled(not is_on):
             return recorded()
         raise
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
-from torchrecorder.graph import Call, Failure, Graph, Info, Module, Op, ParamCount, TensorMeta, Value
+from torchrecorder.graph import AutogradNode, Call, Failure, Graph, Info, Module, Op, ParamCount, TensorMeta, Value
 
 NAMES = st.text(max_size=8)
 METAS = st.builds(
@@ -34,6 +36,7 @@ def graphs(draw: st.DrawFn) -> Graph:
         _add_op(draw, id_, calls, ops, values)
     failure = draw(st.none() | st.builds(Failure, st.none() | st.just(0), NAMES))
     info = Info("real", draw(NAMES), "eval", draw(NAMES), tuple(draw(st.lists(NAMES, max_size=2))), failure)
+    info = replace(info, recorder=draw(st.sampled_from(["modern", "classic"])))
     outputs = {draw(NAMES): (draw(st.integers(0, len(values) - 1)),)}
     tied = {name: (name, "other") for name in draw(st.lists(NAMES, max_size=1))}
     return Graph(modules, tuple(calls), tuple(ops), tuple(values), {"x": 0}, outputs, info, tied)
@@ -60,5 +63,15 @@ def _add_op(draw: st.DrawFn, id_: int, calls: list[Call], ops: list[Op], values:
             draw(st.dictionaries(NAMES, NAMES, max_size=2)),
             draw(st.none() | NAMES),
             draw(st.sampled_from(["op", "pass", "kernel", "function"])),
+            _nodes(draw, inputs, outputs),
         )
     )
+
+
+def _nodes(draw: st.DrawFn, inputs: list[int], outputs: tuple[int, ...]) -> tuple[AutogradNode, ...]:
+    found: list[AutogradNode] = []
+    for place in range(draw(st.integers(0, 2))):
+        before = [*inputs, *range(-place, 0)]
+        read = draw(st.lists(st.sampled_from(before), max_size=2, unique=True)) if before else []
+        found.append(AutogradNode(draw(NAMES), tuple(read), outputs[place : place + 1]))
+    return tuple(found)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from torchrecorder import Graph
+from torchrecorder import Graph, capture
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import from_json, to_json
 from torchrecorder.graph.codec import problems
 from torchrecorder.recording import run
-from torchrecorder.recording.classic import ClassicSession
-from torchrecorder.recording.run import Forward, run_as
+from torchrecorder.request import RecordingRequest
+from torchrecorder.worker.job import record
 
 
 class Restless(nn.Module):
@@ -56,7 +59,7 @@ class Broken(nn.Module):
 
 
 def classic(model: nn.Module, *args: Any, way: Any = "auto", **options: Any) -> Graph:
-    graph = run_as(way, Forward(model, args, {}, **options), ClassicSession)
+    graph = capture(model, args, run=way, recorder="classic", **options)
     assert not problems(graph)
     assert from_json(to_json(graph)) == graph
     return graph
@@ -72,10 +75,10 @@ def test_every_way_to_run_gives_the_same(way: Any) -> None:
     expected = classic(net, torch.zeros(2, 3, 8, 8), way="real")
     assert graph.info.executed == way
     assert graph.info.recorder == "classic"
-    assert [(op.name, op.call, op.inputs) for op in graph.ops] == [(o.name, o.call, o.inputs) for o in expected.ops]
+    assert [(op.call, op.inputs, op.autograd) for op in graph.ops] == [
+        (op.call, op.inputs, op.autograd) for op in expected.ops
+    ]
     assert [v.meta and v.meta.shape for v in graph.values] == [v.meta and v.meta.shape for v in expected.values]
-    assert list(graph.inputs) == ["Input"]
-    assert list(graph.outputs) == ["Output"]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -111,7 +114,7 @@ def test_an_error_names_its_layer_and_leaves_what_was_recorded(way: Any) -> None
         ("wide.0", True),
         ("wide.1", False),
     ]
-    assert "AddmmBackward0" in [op.name for op in graph.ops]
+    assert [node.name for op in graph.ops for node in op.autograd] == ["TBackward0", "AddmmBackward0", "ReluBackward0"]
     assert not problems(graph)
 
 
@@ -135,3 +138,44 @@ def test_a_forward_without_tensors_is_noted() -> None:
             return tuple(x.shape)
 
     assert classic(Shape(), torch.zeros(1, 3)).info.notes == ("the forward returned no tensor",)
+
+
+class Worker(nn.Module):
+    """Needs what the worker tries second: no gradients."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        self.linear.weight.mul_(2)
+        return self.linear(x)
+
+
+@pytest.mark.parametrize(("target", "names"), [("Worker", []), ("Followed", ["TBackward0", "AddmmBackward0"])])
+def test_the_worker_turns_gradients_on_for_it(target: str, names: list[str]) -> None:
+    request = RecordingRequest(f"{__name__}.{target}", shape="2,3", recorder="classic")
+    graph = record(request)
+    assert [node.name for op in graph.ops for node in op.autograd] == names
+    assert not any(op.autograd for op in record(replace(request, recorder="modern")).ops)
+
+
+class Followed(nn.Linear):
+    def __init__(self) -> None:
+        super().__init__(3, 3)
+
+
+def test_an_argument_can_be_written_to_and_leave_torch() -> None:
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            x.mul_(2)
+            return torch.from_numpy(x.numpy()) + copy.deepcopy(x)
+
+    graph = classic(Net(), torch.ones(2, 3))
+    assert [node.name for op in graph.ops for node in op.autograd] == ["MulBackward0"]
+
+
+def test_other_recordings_have_no_nodes() -> None:
+    graph = capture(nn.Linear(3, 3), (torch.ones(2, 3),))
+    assert not any(op.autograd for op in graph.ops)
+    assert all(len(row) == 11 for row in json.loads(to_json(graph))["ops"])

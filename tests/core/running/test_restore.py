@@ -94,6 +94,26 @@ def test_buffers_of_script_modules() -> None:
     assert mean.tolist() == [0.0] * 4
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_script_modules_on_another_device() -> None:
+    norm: Any = torch.jit.script(nn.BatchNorm1d(4))
+    kept = [*norm.named_parameters(), *norm.named_buffers()]
+    with restored(nn.Sequential(nn.Linear(4, 4), norm), mode="eval", device="meta"):
+        assert {tensor.device.type for tensor in (*norm.parameters(), *norm.buffers())} == {"meta"}
+        assert norm(torch.rand(3, 4, device="meta")).device.type == "meta"
+    after = [*norm.named_parameters(), *norm.named_buffers()]
+    assert all(old.data_ptr() == new.data_ptr() for (_, old), (_, new) in zip(kept, after, strict=True))
+    assert norm.training
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.(script|freeze)` is deprecated")
+def test_a_frozen_script_module_has_no_mode() -> None:
+    frozen: Any = torch.jit.freeze(torch.jit.script(nn.Linear(4, 4).eval()))
+    with restored(nn.Sequential(frozen), mode="train", device="cpu"):
+        frozen(torch.rand(3, 4))
+    assert not hasattr(frozen, "training")
+
+
 def fail(net: nn.Sequential) -> None:
     with restored(net, mode="eval", device="meta"):
         assert {tensor.device.type for tensor in (*net.parameters(), *net.buffers())} == {"meta"}

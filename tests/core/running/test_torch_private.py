@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 OURS = ROOT / "core" / "torchrecorder"
 
 LAYERS_OF_MODES = {torch_private.DISPATCH_MODE.path, torch_private.SCHEMA.path}
-WRITES = {"real 1", "fake 1", "meta 1"}
+WRITES = {"real 1", "fake 1", "meta 1", "classic 1"}
 
 
 @pytest.fixture(scope="module")

@@ -78,8 +78,6 @@ def recorded() -> dict[str, Any]:
     from torchrecorder.graph import from_json, to_json
     from torchrecorder.graph.codec import problems
     from torchrecorder.recording import capture
-    from torchrecorder.recording.classic import ClassicSession
-    from torchrecorder.recording.run import Forward, run_as
     from torchrecorder.torchfunc.hooks.recorders import BackwardInput, BackwardOutput
     from torchrecorder.torchfunc.hooks.registrators import Backward
     from torchrecorder.torchview import draw_graph
@@ -97,7 +95,7 @@ def recorded() -> dict[str, Any]:
                 continue
             state = {name: value.clone() for name, value in net.state_dict().items()}
             if way == "classic":
-                graph = run_as("real", Forward(net, (x,), {}), ClassicSession)
+                graph = capture(net, (x,), run="real", recorder="classic")
             else:
                 with torch.no_grad():
                     graph = capture(net, (x,), run=way)  # type: ignore[arg-type]

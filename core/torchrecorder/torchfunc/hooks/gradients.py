@@ -7,7 +7,7 @@ linear layer's bias), and the full ones make views that an in-place activation t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, cast
 
 import torch
@@ -22,8 +22,13 @@ Report = Callable[[Tensor], Tensor | None]
 
 Gradients = tuple[Tensor | None, ...]
 
-Edge = tuple[Node, int]
-"""Where a tensor comes from: the node that made it, and the place among what that gave."""
+Choose = Callable[[Tensor], bool]
+"""Whether a tensor is followed on an alias of it."""
+
+
+def watched(tensor: Tensor) -> bool:
+    """Whether a gradient of this tensor can be seen."""
+    return tensor.requires_grad and torch.is_grad_enabled()
 
 
 def alias(tensor: Tensor) -> Tensor:
@@ -34,85 +39,86 @@ def alias(tensor: Tensor) -> Tensor:
     """
     if tensor.layout is torch.jagged:
         return tensor.view_as(tensor)
-    return tensor[...] if has_strides(tensor) else tensor.clone()  # no operation makes an alias of a sparse tensor
+    return tensor[...] if _has_strides(tensor) else tensor.clone()  # no operation makes an alias of a sparse tensor
 
 
-def watched(tensor: Tensor) -> bool:
-    """Whether a gradient of this tensor can be seen."""
-    return tensor.requires_grad and torch.is_grad_enabled()
+class FollowedView:
+    """Where the gradient of a view enters its base, as it is before anything writes into it."""
 
+    __slots__ = ("base", "node", "place", "shown", "tensor", "version")
 
-def watch(tensor: Tensor, report: Report) -> None:
-    """Call `report` in each backward pass that computes the gradient w.r.t. the tensor's present values."""
-    found, view = Watch(cast("Node", tensor.grad_fn), tensor.output_nr, report), ViewOfBase.of(tensor)
-    if view is not None:
-        found.fall_back(view)
+    def __init__(self, tensor: Tensor, shown: Tensor, base: Tensor, node: Node) -> None:
+        self.tensor, self.shown, self.base, self.node, self.place = tensor, shown, base, node, base.output_nr
+        self.version = version_of(shown)
+
+    def may_be_written_to(self, output: object) -> bool:
+        """Whether a module has written into its input, or gives away what shares the input's memory."""
+        if version_of(self.shown) != self.version:
+            return True
+        if isinstance(output, Tensor):
+            return base_of(output) is self.base
+        return any(base_of(tensor) is self.base for _, tensor in named_tensors(output))
 
 
 class Watch:
-    """Reports the gradient where it enters the node that made a tensor, with what the tensor's own hooks did to it."""
+    """Calls `report` in each backward pass that computes the gradient w.r.t. a tensor's present values.
 
-    __slots__ = ("_place", "_report", "_seen")
+    It is reported where it enters the node that made the tensor, with what the tensor's own hooks did to it.
+    """
 
-    def __init__(self, node: Node, place: int, report: Report) -> None:
-        self._place, self._report, self._seen = place, report, -1
+    __slots__ = ("_layout", "_place", "_place_in_base", "_probe", "_report", "_seen", "_version")
+
+    def __init__(self, tensor: Tensor, report: Report) -> None:
+        self._place, self._report, self._seen = tensor.output_nr, report, -1
+        self._probe: Tensor | None = None
+        node: Any = tensor.grad_fn
         node.register_prehook(self._enter)
 
-    def fall_back(self, view: ViewOfBase) -> None:
-        """Report it also if the view has been written to when the backward pass comes."""
+    def fall_back(self, view: FollowedView) -> None:
+        """Report it also if the tensor, a view, has been written to when the backward pass comes.
 
-        def enter(grads: Gradients) -> None:
-            grad = grads[view.place]
-            if self._seen == _current_pass() or grad is None or not view.is_written_to():
-                return
-            if self._report(view.part_of(grad)) is not None:
-                raise RuntimeError("the gradient of a view that was written to in place cannot be replaced")
-
-        _on_entry(view.node, enter)
+        Writing into a view gives it a new history through its base, without the node that the view was made by. Then
+        the gradient is read off where it enters the base. Whether that has happened is seen by a version counter that
+        a probe shares with the view, without holding its memory.
+        """
+        base, tensor = view.base, view.tensor
+        if base.dtype != tensor.dtype or not _has_strides(base):
+            return
+        offset = int(tensor.storage_offset()) - int(base.storage_offset())
+        self._layout = base.size(), base.stride(), tensor.size(), tensor.stride(), offset
+        self._version, self._place_in_base = view.version, view.place
+        self._probe = view.shown.detach()
+        self._probe.data = _nothing(tensor.dtype, tensor.device)
+        metadata = cast("dict[str, list[Watch]]", view.node.metadata)  # the stub has it as a method
+        waiting = metadata.setdefault(__name__, [])
+        waiting.append(self)
+        if len(waiting) == 1:
+            view.node.register_prehook(partial(_enter_base, waiting))
 
     def _enter(self, grads: Gradients) -> Gradients | None:
-        place, self._seen = self._place, _current_pass()
+        place = self._place
+        if self._probe is not None:
+            self._seen = _current_pass()
         grad = grads[place]
         new = None if grad is None else self._report(grad)
         return None if new is None else (*grads[:place], new, *grads[place + 1 :])
 
-
-class ViewOfBase:
-    """Where the gradient of a view enters its base.
-
-    Writing into a view gives it a new history through its base, without the node that the view was made by. Then the
-    gradient is read off where it enters the base. Whether that has happened is seen by a version counter that the probe
-    shares with the tensor, without holding its memory.
-    """
-
-    def __init__(self, tensor: Tensor, base: Tensor, edge: Edge, version: int) -> None:
-        self.node, self.place = edge
-        self._version = version
-        self._layout = (base.size(), base.stride(), tensor.size(), tensor.stride())
-        self._offset = tensor.storage_offset() - base.storage_offset()
-        self._probe = tensor.detach()
-        self._probe.data = _nothing(tensor.dtype, tensor.device)
-
-    @classmethod
-    def of(cls, tensor: Tensor) -> ViewOfBase | None:
-        """That of a tensor as it is; `None` if it is not a view, or its base has no history."""
-        base = base_of(tensor)
-        if base is None or base.grad_fn is None or base.dtype != tensor.dtype or not has_strides(base):
-            return None
-        return cls(tensor, base, (base.grad_fn, base.output_nr), version_of(tensor))
-
-    def is_written_to(self) -> bool:
-        """Whether it has been, since it was looked at."""
-        return version_of(self._probe) != self._version
-
-    def part_of(self, grad: Tensor) -> Tensor:
-        """What the gradient of the base says about the view."""
-        size, stride, part_size, part_stride = self._layout
+    def enter_base(self, grads: Gradients) -> None:
+        grad = grads[self._place_in_base]
+        if grad is None or self._seen == _current_pass() or version_of(cast("Tensor", self._probe)) == self._version:
+            return
+        size, stride, part_size, part_stride, offset = self._layout
         whole = grad.new_empty_strided(size, stride).copy_(grad)
-        return whole.as_strided(part_size, part_stride, self._offset)
+        if self._report(whole.as_strided(part_size, part_stride, offset)) is not None:
+            raise RuntimeError("the gradient of a view that was written to in place cannot be replaced")
 
 
-def has_strides(tensor: Tensor) -> bool:
+def _enter_base(waiting: list[Watch], grads: Gradients) -> None:
+    for one in reversed(waiting):  # as backward passes run
+        one.enter_base(grads)
+
+
+def _has_strides(tensor: Tensor) -> bool:
     return tensor.layout is torch.strided and not tensor.is_nested
 
 
@@ -121,19 +127,9 @@ def _nothing(dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.empty(0, dtype=dtype, device=device)
 
 
-def _on_entry(node: Node, callback: Callable[[Gradients], None]) -> None:
-    """Call back with the gradients that reach a node; the last registered first, as backward passes run."""
-    metadata = cast("dict[str, list[Callable[[Gradients], None]]]", node.metadata)  # the stub has it as a method
-    waiting = metadata.setdefault(__name__, [])
-    waiting.append(callback)
-    if len(waiting) > 1:
-        return
-
-    def enter(grads: Gradients) -> None:
-        for one in reversed(waiting):
-            one(grads)
-
-    node.register_prehook(enter)
+def _current_pass() -> int:
+    current = BACKWARD_PASS.get()
+    return 0 if current is None else current()
 
 
 class Gathered:
@@ -148,11 +144,10 @@ class Gathered:
         self._grads: dict[int, Tensor] = {}
         self._pass = -1
 
-    def place(self) -> Report:
-        """One more tensor's place; gives what to call with its gradient, in a backward pass only."""
-        place = self._count
+    def report_for(self, tensor: Tensor) -> Report | None:
+        """One more tensor; gives what to call with its gradient, in a backward pass only."""
         self._count += 1
-        return lambda grad: self._add(place, grad)
+        return partial(self._add, self._count - 1) if watched(tensor) else None
 
     def now(self) -> Gradients:
         """What this backward pass has brought so far."""
@@ -176,17 +171,41 @@ class Gathered:
             self._deliver(grads)
 
 
-def _current_pass() -> int:
-    current = BACKWARD_PASS.get()
-    return 0 if current is None else current()
+ReportFor = Callable[[Tensor], Report | None]
+"""Gives what to call with the gradient of a tensor; `None` where it is not followed."""
 
 
-Choose = Callable[[Tensor], bool]
+def first_to(report: Report) -> ReportFor:
+    """Reports the gradient of the first tensor that can have one."""
+    waiting = [report]
+    return lambda tensor: waiting.pop() if waiting and watched(tensor) else None
 
 
-def every_tensor(tensor: Tensor) -> bool:
-    """Chooses all inputs to be followed on an alias: the tensor itself may have other uses, with gradients too."""
-    return True
+Later = list[tuple[Watch, FollowedView]]
+"""Views of which it is known at the end of a call only whether anything may write into them."""
+
+
+def follow(value: Any, to_alias: Choose | None, report_for: ReportFor, later: Later | None = None) -> Any:
+    """Watch tensors in `value`; gives `value`, or a copy with aliases."""
+
+    def change(tensor: Tensor) -> Tensor:
+        report = report_for(tensor)
+        return tensor if report is None else followed(tensor, to_alias, report, later)
+
+    return map_tensors(value, change)
+
+
+def followed(tensor: Tensor, to_alias: Choose | None, report: Report, later: Later | None = None) -> Tensor:
+    """Watch a tensor, or an alias of it where that is chosen; `None` chooses all."""
+    shown = alias(tensor) if to_alias is None or to_alias(tensor) else tensor
+    watch, base = Watch(shown, report), base_of(shown)
+    if base is not None and (node := base.grad_fn) is not None:
+        view = FollowedView(tensor, shown, base, node)
+        if later is None:
+            watch.fall_back(view)
+        else:
+            later.append((watch, view))
+    return shown
 
 
 def given_or_leaf(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Choose:
@@ -200,32 +219,3 @@ def given_or_leaf(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Choose:
         return any(one is tensor for _, one in named_tensors((args, kwargs)))
 
     return choose
-
-
-def follow_first(value: Any, to_alias: Choose, report: Report) -> Any:
-    """Report the gradient of the first tensor in `value` that can have one; gives `value`, perhaps with an alias."""
-    done: list[Tensor] = []
-
-    def change(tensor: Tensor) -> Tensor:
-        if done or not watched(tensor):
-            return tensor
-        done.append(tensor)
-        return followed(tensor, to_alias, report)
-
-    return map_tensors(value, change)
-
-
-def follow_all(value: Any, to_alias: Choose, gathered: Gathered) -> Any:
-    """Gather the gradients of all tensors in `value`; gives `value`, perhaps with aliases."""
-
-    def change(tensor: Tensor) -> Tensor:
-        report = gathered.place()
-        return followed(tensor, to_alias, report) if watched(tensor) else tensor
-
-    return map_tensors(value, change)
-
-
-def followed(tensor: Tensor, to_alias: Choose, report: Report) -> Tensor:
-    shown = alias(tensor) if to_alias(tensor) else tensor
-    watch(shown, report)
-    return shown

@@ -8,6 +8,7 @@ from types import UnionType
 from typing import Any, Literal, Self, TypeAlias
 
 from torch import nn
+from torch.jit import RecursiveScriptModule  # type: ignore[attr-defined]  # it has, and does not list it
 
 Types: TypeAlias = "type | UnionType | Iterable[Types]"
 """What `isinstance` takes, or another collection of it."""
@@ -24,13 +25,27 @@ class OnLayers:
             types: A class or several.
             indices: Positions among the children, from 0.
 
+        Returns:
+            This object.
+
         Raises:
-            TypeError: `network` is not a module, or `types` and `indices` are not what they should be.
+            TypeError: `network` is not a module, or a script module, which runs its children where no hook sees them;
+                or `types` and `indices` are not what they should be.
         """
         return self._register(selected(network, "children", types, indices))
 
     def modules(self, module: nn.Module, types: Types | None = None, indices: Iterable[int] | None = None) -> Self:
-        """Put it on `module` and on what is below it: as `children`, with positions in `module.modules()`.
+        """Put it on `module` and on what is below it: those of the types and at the indices, all of them by default.
+
+        Of a script module only the whole is called where hooks see it.
+
+        Args:
+            module: What to choose from, and all modules below it.
+            types: A class or several.
+            indices: Positions in `module.modules()`, from 0, which is `module` itself.
+
+        Returns:
+            This object.
 
         Raises:
             TypeError: `module` is not one, or `types` and `indices` are not what they should be.
@@ -52,6 +67,11 @@ def selected(network: Any, walk: Literal["children", "modules"], types: Any, ind
     """The modules for which both conditions hold; a condition that is `None` always does."""
     if not isinstance(network, nn.Module):
         raise TypeError(f"hooks go on a torch.nn.Module, not on {type(network).__name__}")
+    if walk == "children" and isinstance(network, RecursiveScriptModule):
+        raise TypeError(
+            f"the script module {network.original_name} runs its children where no hook sees them; "
+            "take modules(network, indices=(0,)) for the whole, or the network as it was before torch.jit.script"
+        )
     # `isinstance` takes a class, a union of classes, or a tuple; another collection becomes one.
     is_collection = isinstance(types, Iterable) and not isinstance(types, (type, tuple))
     kinds: Any = tuple(types) if is_collection else types

@@ -1,15 +1,31 @@
-"""What sits on one module and fills one slot of its recorder's data."""
+"""What sits on one module and fills one slot of its recorder's data.
+
+Hooks are put on by the functions of `nn.Module`: a script module refuses them by its own, and runs them all the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, get_args
 
+import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.running.facts import forward_parameters
+from torchrecorder.running.handles import Handle, Handles
 from torchrecorder.running.nested import items_of
+from torchrecorder.torchfunc.hooks.gradients import (
+    Choose,
+    Gathered,
+    Gradients,
+    Later,
+    first_to,
+    follow,
+    followed,
+    given_or_leaf,
+    watched,
+)
 
 DataMethod = Literal["sample", "batch"]
 """How much of each call is recorded."""
@@ -51,7 +67,7 @@ class Subrecorder:
         """How much of each call it records, `sample` or `batch`."""
         return self._recorder.data_method
 
-    def put_on(self, module: nn.Module) -> RemovableHandle:
+    def put_on(self, module: nn.Module) -> Handle:
         """Hook the module."""
         raise NotImplementedError
 
@@ -104,7 +120,7 @@ class OfInputs(Subrecorder):
     """Records the arguments before forward runs."""
 
     def put_on(self, module: nn.Module) -> RemovableHandle:
-        return module.register_forward_pre_hook(self._before, with_kwargs=True)
+        return nn.Module.register_forward_pre_hook(module, self._before, with_kwargs=True)
 
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         if self._wanted():
@@ -117,7 +133,7 @@ class OfInputsAfter(OfInputs):
     """Records the arguments after forward has run."""
 
     def put_on(self, module: nn.Module) -> RemovableHandle:
-        return module.register_forward_hook(self._after, with_kwargs=True)
+        return nn.Module.register_forward_hook(module, self._after, with_kwargs=True)
 
     def _after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
         self._before(module, args, kwargs)
@@ -127,11 +143,84 @@ class OfOutputs(Subrecorder):
     """Records what forward gave."""
 
     def put_on(self, module: nn.Module) -> RemovableHandle:
-        return module.register_forward_hook(self._after)
+        return nn.Module.register_forward_hook(module, self._after)
 
     def _after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         if self._wanted():
             self._record(output if self.data_method == "batch" else first(output))
+
+
+class _OfGradients(Subrecorder):
+    def _followed(self, value: Any, to_alias: Choose | None, later: Later | None = None) -> Any:
+        """`value`, or a copy with aliases in it; `None`, which leaves things as they are, where no alias was needed."""
+        if not self._active:
+            return None
+        is_sample = self._recorder.data_method == "sample"
+        if isinstance(value, Tensor):
+            if not watched(value):
+                return None
+            seen = followed(value, to_alias, self._keep if is_sample else lambda grad: self._keep_all((grad,)), later)
+        else:
+            report_for = first_to(self._keep) if is_sample else Gathered(self._keep_all).report_for
+            seen = follow(value, to_alias, report_for, later)
+        return None if seen is value else seen
+
+    def _keep(self, grad: Tensor) -> None:
+        if self._wanted():
+            self._record(_own(grad))
+
+    def _keep_all(self, grads: Gradients) -> None:
+        if self._wanted():
+            self._record(tuple(None if grad is None else _own(grad) for grad in grads))
+
+
+def _own(grad: Tensor) -> Tensor:
+    """A copy, as a leaf's `grad` may have the memory of this one, and be written to; not where that has a graph."""
+    return grad if torch.is_grad_enabled() else grad.clone()
+
+
+class OfInputGradients(_OfGradients):
+    """Records the gradients w.r.t. what a module was called with, as far as they come through that module."""
+
+    def __init__(self, index: int, recorder: Records) -> None:
+        super().__init__(index, recorder)
+        self._open: list[Later] = []
+
+    def put_on(self, module: nn.Module) -> Handles:
+        handles = Handles()
+        handles.add(
+            nn.Module.register_forward_pre_hook(module, self._before, with_kwargs=True),
+            nn.Module.register_forward_hook(module, self._after, always_call=True),
+        )
+        return handles
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_open": []}
+
+    def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        later: Later = []
+        self._open.append(later)
+        # On an alias of each input: the tensor itself may have other uses, with gradients too.
+        if len(args) != 1 or kwargs or not isinstance(args[0], Tensor):
+            return self._followed((args, in_order(module, kwargs)), None, later)
+        seen = self._followed(args[0], None, later)
+        return None if seen is None else ((seen,), kwargs)
+
+    def _after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        # Being ready for a write costs as much as all the rest, and most modules leave their input alone.
+        for watch, view in self._open.pop() if self._open else ():  # none, if another pre hook has raised before ours
+            if view.may_be_written_to(output):
+                watch.fall_back(view)
+
+
+class OfOutputGradients(_OfGradients):
+    """Records the gradients w.r.t. what a module gave."""
+
+    def put_on(self, module: nn.Module) -> RemovableHandle:
+        return nn.Module.register_forward_hook(module, self._after, with_kwargs=True)
+
+    def _after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        return self._followed(output, given_or_leaf(args, kwargs))
 
 
 def in_order(module: nn.Module, kwargs: Mapping[str, Any]) -> dict[str, Any]:

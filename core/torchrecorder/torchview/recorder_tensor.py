@@ -5,19 +5,13 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.torchview.computation_node import (
-    FunctionNode,
-    ModuleNode,
-    NodeContainer,
-    OrderedSet,
-    TensorNode,
-)
-from torchrecorder.torchview.labels import stringify_attributes
+from torchrecorder.torchview.computation_graph import ComputationGraph
+from torchrecorder.torchview.computation_node import FunctionNode, ModuleNode, NodeContainer, TensorNode
 from torchrecorder.torchview.tensor import (
     RecorderTensor,
     attach_node,
@@ -29,16 +23,32 @@ from torchrecorder.torchview.tensor import (
     tensor_name,
     traverse_data_inplace,
 )
+from torchrecorder.torchview.utils import OrderedSet, stringify_attributes
 
-if TYPE_CHECKING:
-    from torchrecorder.torchview.computation_graph import ComputationGraph
+__all__ = [
+    "Recorder",
+    "RecorderTensor",
+    "attach_node",
+    "collect_shape",
+    "collect_tensor",
+    "collect_tensor_node",
+    "collect_tensor_node_id_dict",
+    "creation_ops_wrapper",
+    "insert_empty_pass_node",
+    "module_forward_wrapper",
+    "orig_name_list",
+    "pop_after_forward",
+    "process_output_node",
+    "reduce_data_info",
+    "traverse_data_inplace",
+]
 
 _NAMES = """
 as_tensor from_numpy zeros zeros_like ones ones_like arange range linspace logspace eye empty empty_like full
 full_like complex heaviside bernoulli multinomial normal poisson rand rand_like randint randint_like randn
 randn_like randperm
 """
-CREATION_OPS = tuple(_NAMES.split())
+orig_name_list = _NAMES.split()
 """The functions of torch whose tensors start a path of their own; `torch.tensor` is none of them, as in torchview."""
 
 one_at_a_time = threading.RLock()
@@ -59,13 +69,28 @@ class Recorder:
         orig_mod_forward: The call of modules as it was; kept for the reader, and not what is restored.
         new_mod_forward: What replaces `nn.Module.__call__`, made by `module_forward_wrapper`.
         model_graph: Gets the nodes of created tensors.
+
+    Attributes:
+        orig_module_forward: As given.
+        new_module_forward: As given.
+        model_graph: As given.
+
+    Examples:
+        >>> import graphviz, torch
+        >>> from torch import nn
+        >>> from torchrecorder.torchview import ComputationGraph
+        >>> from torchrecorder.torchview.recorder_tensor import Recorder, module_forward_wrapper
+        >>> from torchrecorder.torchview.torchview import process_input
+        >>> (x,), _, inputs = process_input(torch.ones(1, 3), None, {}, "cpu")
+        >>> graph = ComputationGraph(graphviz.Digraph(), inputs)
+        >>> with torch.no_grad(), Recorder(nn.Module.__call__, module_forward_wrapper(graph), graph):
+        ...     y = nn.Linear(3, 4)(x) + torch.ones(4)
+        >>> [[str(parent) for parent in node.parents] for node in y.tensor_nodes[-1].parents]
+        [['output-tensor', 'input-tensor']]
     """
 
     def __init__(
-        self,
-        orig_mod_forward: Callable[..., Any],
-        new_mod_forward: Callable[..., Any],
-        model_graph: ComputationGraph,
+        self, orig_mod_forward: Callable[..., Any], new_mod_forward: Callable[..., Any], model_graph: ComputationGraph
     ) -> None:
         self.orig_module_forward = orig_mod_forward
         self.new_module_forward = new_mod_forward
@@ -75,7 +100,7 @@ class Recorder:
         one_at_a_time.acquire()
         _recording.append(threading.get_ident())
         self._found_call = nn.Module.__call__
-        self._found_ops = {name: getattr(torch, name) for name in CREATION_OPS if hasattr(torch, name)}
+        self._found_ops = {name: getattr(torch, name) for name in orig_name_list if hasattr(torch, name)}
         _replaced[self.new_module_forward] = self._found_call
         nn.Module.__call__ = self.new_module_forward  # type: ignore[method-assign]
         for name, found in self._found_ops.items():
@@ -90,12 +115,46 @@ class Recorder:
         one_at_a_time.release()
 
 
+def get_recorder_tensor(input_tensor: torch.Tensor, collect_attributes: bool = False) -> RecorderTensor:
+    """A RecorderTensor on the memory of a tensor, with the node of an input.
+
+    Args:
+        input_tensor: The tensor.
+        collect_attributes: Whether the nodes that come from it describe themselves.
+
+    Returns:
+        The RecorderTensor.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview.torchview import get_recorder_tensor
+        >>> get_recorder_tensor(torch.ones(2, 3)).tensor_nodes[-1].tensor_shape
+        (2, 3)
+    """
+    tensor: RecorderTensor = input_tensor.as_subclass(RecorderTensor)
+    tensor.tensor_nodes = [TensorNode(tensor, 0, name="input-tensor", collect_attributes=collect_attributes)]
+    return tensor
+
+
 def creation_ops_wrapper(_orig_op: Callable[..., Any], model_graph: ComputationGraph) -> Callable[..., Any]:
     """The function, its tensor being a RecorderTensor with a node in the module that runs.
 
     Args:
         _orig_op: A function that makes a tensor.
-        model_graph: Says which module is running.
+        model_graph: Says which module is running, by its `context_tracker`.
+
+    Returns:
+        A function of the same arguments. What is not a tensor, or is made in another thread than the one that records,
+        it gives back as it is.
+
+    Examples:
+        >>> import graphviz, torch
+        >>> from torchrecorder.torchview import ComputationGraph
+        >>> from torchrecorder.torchview.computation_node import NodeContainer
+        >>> from torchrecorder.torchview.recorder_tensor import creation_ops_wrapper
+        >>> graph = ComputationGraph(graphviz.Digraph(), NodeContainer())
+        >>> creation_ops_wrapper(torch.zeros, graph)(2, 3).tensor_nodes[-1].name
+        'input-tensor'
     """
 
     @functools.wraps(_orig_op)
@@ -103,31 +162,35 @@ def creation_ops_wrapper(_orig_op: Callable[..., Any], model_graph: ComputationG
         made = _orig_op(*args, **kwargs)
         if not isinstance(made, Tensor) or (_recording and _recording[-1] != threading.get_ident()):
             return made
-        return _created(made, model_graph)
+        tracker = model_graph.context_tracker
+        tensor: RecorderTensor = made.as_subclass(RecorderTensor)
+        depth, context, collects = tracker["current_depth"], tracker["current_context"], tracker["collect_attributes"]
+        name = tensor_name(depth, "input-tensor")
+        node = TensorNode(tensor, depth, name=name, context=context, collect_attributes=collects)
+        tensor.tensor_nodes = [node]
+        context.append(node)
+        return tensor
 
     return _func
-
-
-def _created(made: Tensor, model_graph: ComputationGraph) -> RecorderTensor:
-    tracker = model_graph.context_tracker
-    tensor: RecorderTensor = made.as_subclass(RecorderTensor)
-    node = TensorNode(
-        tensor,
-        tracker["current_depth"],
-        name=tensor_name(tracker["current_depth"], "input-tensor"),
-        context=tracker["current_context"],
-        collect_attributes=model_graph.collect_attributes,
-    )
-    tensor.tensor_nodes = [node]
-    tracker["current_context"].append(node)
-    return tensor
 
 
 def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
     """What replaces `nn.Module.__call__`: it records a call whose arguments hold tensors that come from an input.
 
     Args:
-        model_graph: Gets the module that is running.
+        model_graph: Gets the module that is running, in its `context_tracker`.
+
+    Returns:
+        A function of a module and the arguments of its forward, for a `Recorder`.
+
+    Examples:
+        >>> import torch
+        >>> from torch import nn
+        >>> from torchrecorder.torchview import draw_graph
+        >>> from torchrecorder.torchview.recorder_tensor import module_forward_wrapper
+        >>> call = module_forward_wrapper(draw_graph(nn.ReLU(), input_size=(1, 3)))
+        >>> call(nn.ReLU(), torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
     """
     at_first = nn.Module.__call__
 
@@ -137,10 +200,10 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
         inputs = reduce_data_info([args, kwargs], collect_tensor_node, NodeContainer[TensorNode]())
         if not inputs:
             return found_call(mod, *args, **kwargs)
-        context = next(iter(inputs)).context
+        context, tracker = next(iter(inputs)).context, model_graph.context_tracker
         mains = reduce_data_info([args, kwargs], collect_tensor_node_id_dict, dict[RecorderTensor, TensorNode]())
         heights = {tensor: len(tensor.tensor_nodes) for tensor in mains}
-        call = _entered(mod, inputs, mains, model_graph)
+        call = _entered(mod, inputs, mains, tracker)
         call.set_input_shape(reduce_data_info([args, kwargs], collect_shape, []))
         try:
             out = found_call(mod, *args, **kwargs)
@@ -148,9 +211,9 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
             # The model may catch it and go on with the same tensors.
             for tensor, height in heights.items():
                 del tensor.tensor_nodes[height:]
-            model_graph.context_tracker.update(current_context=context, current_depth=call.depth)
             raise
-        model_graph.context_tracker.update(current_context=context, current_depth=call.depth)
+        finally:
+            tracker.update(current_context=context, current_depth=call.depth)
         _left(call, context, mains, out)
         return out
 
@@ -158,35 +221,21 @@ def module_forward_wrapper(model_graph: ComputationGraph) -> Callable[..., Any]:
 
 
 def _entered(
-    mod: nn.Module,
-    inputs: NodeContainer[TensorNode],
-    mains: dict[RecorderTensor, TensorNode],
-    model_graph: ComputationGraph,
+    mod: nn.Module, inputs: NodeContainer[TensorNode], mains: dict[RecorderTensor, TensorNode], tracker: dict[str, Any]
 ) -> ModuleNode:
     first = next(iter(inputs))
     collects = any(node.collect_attributes for node in inputs)
-    call = ModuleNode(
-        mod,
-        first.depth,
-        inputs,  # type: ignore[arg-type]
-        name=type(mod).__name__,
-        attributes=stringify_attributes(mod) if collects else None,
-    )
+    text = stringify_attributes(mod) if collects else None
+    call = ModuleNode(mod, first.depth, inputs, name=type(mod).__name__, attributes=text)  # type: ignore[arg-type]
     for node in inputs:
         node.add_child(call)
     inside: list[Any] = []
     first.context.append({call: inside})
-    kwargs = {
-        "depth": first.depth + 1,
-        "name": "auxiliary-tensor",
-        "parents": call,
-        "context": inside,
-        "is_aux": True,
-        "collect_attributes": collects,
-    }
+    kwargs = {"parents": call, "context": inside, "depth": first.depth + 1, "name": "auxiliary-tensor"}
+    kwargs |= {"is_aux": True, "collect_attributes": collects}
     for tensor in mains:
         attach_node(kwargs, mains)(tensor)
-    model_graph.context_tracker.update(current_context=inside, current_depth=first.depth + 1)
+    tracker.update(current_context=inside, current_depth=first.depth + 1)
     return call
 
 
@@ -207,8 +256,22 @@ def pop_after_forward(r_in: RecorderTensor, recorded_output: OrderedSet[Recorder
     If the module returned the tensor (it worked in place), the last node is the output's, and the one below it goes.
     Otherwise the last goes.
 
+    Args:
+        r_in: The tensor.
+        recorded_output: The tensors that the module returned.
+
     Raises:
         AssertionError: The tensor is an output, but its last two nodes are not of one tensor.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview import RecorderTensor, TensorNode
+        >>> from torchrecorder.torchview.recorder_tensor import pop_after_forward
+        >>> x = torch.ones(2)
+        >>> x = RecorderTensor(x, [TensorNode(x, 0, name="outside"), TensorNode(x, 1, name="inside")])
+        >>> pop_after_forward(x, [])
+        >>> [node.name for node in x.tensor_nodes]
+        ['outside']
     """
     nodes = r_in.tensor_nodes
     # Not `in`: of a list, it would compare the numbers of tensors.
@@ -225,6 +288,22 @@ def process_output_node(cur_node: ModuleNode) -> Callable[..., Any]:
 
     The node rises to the module's depth. If the module returned its argument untouched, or used the output further
     inside, a hidden `empty-pass` and a node of its own come in between.
+
+    Args:
+        cur_node: The call of the module.
+
+    Returns:
+        A function of one argument, the tensor.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview import ModuleNode, RecorderTensor, TensorNode
+        >>> from torchrecorder.torchview.recorder_tensor import process_output_node
+        >>> x = torch.ones(2)
+        >>> x = RecorderTensor(x, TensorNode(x, depth=1))
+        >>> process_output_node(ModuleNode(torch.nn.ReLU(), depth=0))(x)
+        >>> x.tensor_nodes[-1].name, x.tensor_nodes[-1].depth
+        ('output-tensor', 0)
     """
 
     def _func(recorded_data: RecorderTensor) -> None:
@@ -244,18 +323,29 @@ def _empty_pass() -> None:
 
 
 def insert_empty_pass_node(recorded_tensor: RecorderTensor, out_node: TensorNode) -> None:
-    """Put `empty-pass` and then a new node of the tensor after `out_node`; the new node becomes the tensor's last."""
-    empty = FunctionNode(_empty_pass, out_node.depth, out_node, name="empty-pass")
+    """Put `empty-pass`, which is not drawn, and then a new node of the tensor after a node.
+
+    Args:
+        recorded_tensor: The tensor; the new node becomes its last.
+        out_node: The node, usually its last so far.
+
+    Examples:
+        >>> import torch
+        >>> from torchrecorder.torchview import RecorderTensor, TensorNode
+        >>> from torchrecorder.torchview.recorder_tensor import insert_empty_pass_node
+        >>> x = torch.ones(2)
+        >>> x = RecorderTensor(x, TensorNode(x, depth=1))
+        >>> insert_empty_pass_node(x, x.tensor_nodes[-1])
+        >>> [str(node) for node in x.tensor_nodes[-1].parents]
+        ['empty-pass']
+    """
+    depth, context, collects = out_node.depth, out_node.context, out_node.collect_attributes
+    empty = FunctionNode(_empty_pass, depth, out_node, name="empty-pass")
     out_node.add_child(empty)
-    out_node.context.append(empty)
+    hierarchy: dict[int, ModuleNode | FunctionNode] = {recorded_tensor.tensor_nodes[-1].depth: empty}
     passed = TensorNode(
-        recorded_tensor,
-        out_node.depth,
-        parents=empty,
-        context=out_node.context,
-        parent_hierarchy={recorded_tensor.tensor_nodes[-1].depth: empty},
-        collect_attributes=out_node.collect_attributes,
+        recorded_tensor, depth, empty, context=context, parent_hierarchy=hierarchy, collect_attributes=collects
     )
     empty.add_child(passed)
-    out_node.context.append(passed)
+    context += [empty, passed]
     recorded_tensor.tensor_nodes.append(passed)

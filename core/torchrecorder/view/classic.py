@@ -1,0 +1,371 @@
+"""A Graph as torchrecorder 1.0.3 shows models: autograd's nodes as operations, and its nodes, scopes and names.
+
+1.0.3 walks through autograd's graph where the call of a module begins or ends; the same walk is made here, through
+plain data.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from torchrecorder.graph import Call, Graph, Op, Value
+from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNode
+
+
+def autograd_graph(graph: Graph) -> Graph:
+    """The Graph with the nodes that its ops have in autograd's graph in the place of those ops.
+
+    The target of such an op is its name. Ops without nodes stay: autograd did not follow them, or the Graph was
+    recorded before such nodes were kept.
+    """
+    made = _AutogradOps(graph)
+    for value in graph.values:
+        made.add(value)
+
+    def ids(of: dict[str, int]) -> dict[str, int]:
+        return {path: made.new_id[value] for path, value in of.items()}
+
+    calls = [replace(c, inputs=ids(dict(c.inputs)), outputs=ids(dict(c.outputs))) for c in graph.calls]
+    return replace(
+        graph,
+        calls=tuple(calls),
+        ops=tuple(made.ops),
+        values=tuple(made.values),
+        inputs=ids(dict(graph.inputs)),
+        outputs={path: tuple(made.new_id[value] for value in values) for path, values in graph.outputs.items()},
+    )
+
+
+class _AutogradOps:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._done: set[int] = set()
+        self.ops: list[Op] = []
+        self.values: list[Value] = []
+        self.new_id: dict[int, int] = {}
+
+    def add(self, value: Value) -> None:
+        """A value in the order of the Graph; with the first one of an op come all that it made."""
+        if value.producer is None:
+            self._value(value, None, 0)
+        elif value.producer not in self._done:
+            self._done.add(value.producer)
+            self._op(self._graph.ops[value.producer])
+
+    def _op(self, op: Op) -> None:
+        nodes, inside = op.autograd, list[int]()
+        given = {output for node in nodes for output in node.outputs}
+        rest = tuple(output for output in op.outputs if output not in given)
+        read = {id_ for node in nodes for id_ in node.inputs}
+        beside = [self.new_id[id_] for id_ in op.inputs if id_ not in read]
+        if not nodes:
+            self._made(op, [self.new_id[id_] for id_ in op.inputs], op.outputs)
+        for place, node in enumerate(nodes):
+            inputs = [inside[~id_] if id_ < 0 else self.new_id[id_] for id_ in node.inputs]
+            outputs = (*node.outputs, *rest) if place == len(nodes) - 1 else node.outputs
+            is_whole = bool({*op.outputs[:1]} & {*outputs})
+            named = replace(op, name=node.name, target=node.name, autograd=())
+            if not is_whole:
+                named = replace(named, kernels=(), flops=None)
+            self._made(named, [*inputs, *beside] if is_whole else inputs, outputs, ~place in read)
+            inside.append(len(self.values) - 1)
+
+    def _made(self, op: Op, inputs: list[int], outputs: Sequence[int], is_read_inside: bool = False) -> None:
+        """Add an op with its results; behind them one that has no value in the Graph, if it is read."""
+        id_, first = len(self.ops), len(self.values)
+        for index, output in enumerate(outputs):
+            self._value(self._graph.values[output], id_, index)
+        if is_read_inside or not outputs:
+            self.values.append(Value(len(self.values), "op", id_, len(outputs)))
+        made = tuple(range(first, len(self.values)))
+        mutates = tuple(self.new_id[output] for output in outputs if output in op.mutates)
+        self.ops.append(replace(op, id=id_, inputs=tuple(dict.fromkeys(inputs)), outputs=made, mutates=mutates))
+
+    def _value(self, value: Value, producer: int | None, index: int) -> None:
+        self.new_id[value.id] = len(self.values)
+        self.values.append(replace(value, id=len(self.values), producer=producer, index=index))
+
+
+@dataclass(slots=True)
+class ClassicNodes:
+    """What a renderer of 1.0.3 reads. Nodes have numbers in the place of live objects, and rows of a Graph as `fn`."""
+
+    nodes: dict[int, BaseNode] = field(default_factory=dict)
+    edges: set[tuple[int, int]] = field(default_factory=set)
+
+
+def classic_nodes(graph: Graph) -> ClassicNodes:
+    """The nodes that 1.0.3 would have recorded, in its order, of an `autograd_graph`."""
+    walk = _Walk(graph)
+    walk.layers()
+    walk.inputs()
+    running: list[Call] = []
+    for call in graph.calls:
+        while running and running[-1].id != call.parent:
+            walk.leave(running.pop())
+        walk.enter(call)
+        running.append(call)
+    while running:
+        walk.leave(running.pop())
+    if graph.info.failure is not None:
+        walk.unfinished()
+    walk.name_outputs()
+    return walk.found
+
+
+class _Walk:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.found = ClassicNodes()
+        self._names: Counter[str] = Counter()
+        self._layers: dict[str, int] = {}
+        self._of_value: dict[int, int] = {}
+        self._of_op: dict[int, int] = {}
+        self._taken: dict[int, list[int]] = {}
+        self._takers: dict[int, set[int]] = {}
+        """By value, the calls of layers that were given it, if none had made it."""
+        self._given: set[int] = set()
+        self._params: dict[str, list[Value]] = {}
+        for value in graph.values:
+            if value.kind == "param" and value.name is not None:
+                self._params.setdefault(value.name.rpartition(".")[0], []).append(value)
+        self._functions = [_outermost_function(graph, op) for op in graph.ops]
+        self._sources: dict[int, list[int]] = {}
+        """By op, the values it was made from; the ops in a custom autograd function are one, the first of them."""
+        first: dict[int, int] = {}
+        self._unit = [
+            op.id if f is None else first.setdefault(f, op.id) for op, f in zip(graph.ops, self._functions, strict=True)
+        ]
+        for op in graph.ops:
+            inside = {v for v in op.inputs if self._producer(v) == self._unit[op.id]}
+            self._sources.setdefault(self._unit[op.id], []).extend(v for v in op.inputs if v not in inside)
+        self._is_live = self._live_ops()
+
+    def layers(self) -> None:
+        for path, module in self.graph.modules.items():
+            if path.startswith("~"):  # it is not registered, and 1.0.3 puts what it does into the layer around it
+                continue
+            holder, _, key = path.rpartition(".")
+            kind = module.cls.rpartition(".")[2]
+            parent = self._layers.get(holder) if path else None
+            depth = 0 if parent is None else self._node(parent).depth + 1
+            self._layers[path] = self._add(LayerNode(f"{key}\n({kind})" if path else kind, module, depth, parent))
+
+    def inputs(self) -> None:
+        values = self.graph.inputs
+        for number, value in enumerate(values.values(), 1):
+            name = "Input" if len(values) == 1 else f"Input-{number}"
+            self._of_value[value] = self._add(TensorNode(name, self.graph.values[value], 0))
+            self._names["Tensor"] += 1
+
+    def enter(self, call: Call) -> None:
+        """As 1.0.3's `prehook`: the parameters of a layer, what made its inputs, and those."""
+        layer = self._layer(call)
+        if layer is None:
+            return
+        for value in self._params.get(call.module, ()):
+            self._param(value, layer)
+        scope = self._scope_before(call)
+        if scope is not None:
+            for id_ in dict.fromkeys(call.inputs.values()):
+                self._take(id_, layer, scope)
+                self._takers.setdefault(id_, set()).add(call.id)
+        self._taken[call.id] = [self._of_value[v] for v in call.inputs.values() if v in self._of_value]
+
+    def leave(self, call: Call) -> None:
+        """As 1.0.3's `posthook`: what made the results of a layer, and those."""
+        layer = self._layer(call)
+        if layer is None or not call.ok:
+            return
+        for id_ in dict.fromkeys(call.outputs.values()):
+            value = self.graph.values[id_]
+            known = self._param(value, layer) if value.kind == "param" else self._of_value.get(id_)
+            if known is not None and value.kind != "param" and known not in self._taken[call.id]:
+                self._lift(known, layer)
+                continue
+            given = self._tensor(value, layer)
+            origin, through = self._origin(value, known, layer)
+            self._of_value[id_] = given
+            self._given.add(id_)
+            if origin is None:
+                for source in through or self._taken[call.id]:
+                    self._edge(source, layer)
+                origin = layer
+            self._edge(origin, given)
+
+    def unfinished(self) -> None:
+        """What ran since the last layer began or ended, before the forward raised."""
+        for op in self.graph.ops:
+            scope = self._around(op.call)
+            if scope is not None and self._is_live[self._unit[op.id]] and op.kind != "pass":
+                self._walk(self._unit[op.id], scope)
+
+    def name_outputs(self) -> None:
+        outputs = self.graph.outputs
+        for number, (path, values) in reversed([*enumerate(outputs.items(), 1)]):
+            if values and values[0] in self._of_value:
+                self._node(self._of_value[values[0]]).name = f"Output-{number}" if path else "Output"
+
+    def _take(self, id_: int, layer: int, scope: int) -> None:
+        value = self.graph.values[id_]
+        if id_ in self._of_value:
+            return
+        if value.kind == "param":
+            self._param(value, scope)
+            return
+        origin = self._made_by(id_)
+        if origin is not None:
+            self._walk(origin, scope)
+        taken = self._of_value[id_] = self._tensor(value, layer)
+        if origin is not None:
+            self._edge(self._of_op[origin], taken)
+
+    def _origin(self, value: Value, known: int | None, layer: int) -> tuple[int | None, list[int]]:
+        """The node that made a result; without one, what it came from unchanged, as far as that is known."""
+        if value.kind == "param":
+            return known, []
+        if known is not None:
+            return None, [known]
+        before = self._unchanged(value.id)
+        if before != value.id:
+            return None, [self._of_value[before]] if before in self._of_value else []
+        origin = self._made_by(value.id)
+        if origin is None:
+            return None, []
+        self._walk(origin, layer)
+        return self._of_op[origin], []
+
+    def _walk(self, op: int, scope: int) -> None:
+        """As 1.0.3's `op_acc`: a node for an op and for each before it that has none yet."""
+        if op in self._of_op:
+            return
+        self._op(op, scope)
+        path = [(op, iter(self._sources[op]))]
+        while path:
+            current, sources = path[-1]
+            for source in sources:
+                id_ = self._unchanged(source)
+                if id_ in self._of_value and self._is_seen(id_, current):
+                    self._edge(self._of_value[id_], self._of_op[current])
+                elif self.graph.values[id_].kind == "param":
+                    self._edge(self._param(self.graph.values[id_], scope), self._of_op[current])
+                elif (before := self._made_by(id_)) is not None:
+                    is_new = before not in self._of_op
+                    if is_new:
+                        self._op(before, scope)
+                    self._edge(self._of_op[before], self._of_op[current])
+                    if is_new:
+                        path.append((before, iter(self._sources[before])))
+                        break
+            else:
+                path.pop()
+
+    def _is_seen(self, value: int, op: int) -> bool:
+        """Whether an op reads the node of a value: 1.0.3 gives it to layers only; others read what made the value."""
+        takers, made = self._takers.get(value, ()), self._made_by(value)
+        if value in self._given or made is None or self.graph.ops[made].target != self.graph.ops[made].name:
+            return True
+        at: int | None = self.graph.ops[op].call
+        while at is not None and at not in takers:
+            at = self.graph.calls[at].parent
+        return at is not None
+
+    def _op(self, op: int, scope: int) -> None:
+        row, function = self.graph.ops[op], self._functions[op]
+        name = row.name if function is None else f"{self.graph.calls[function].module}Backward"
+        self._of_op[op] = self._add(OpNode(self._numbered(name), row, self._node(scope).depth + 1, scope))
+
+    def _param(self, value: Value, scope: int) -> int:
+        """The node of a parameter, in the layer that owns it, else in the one where it is met."""
+        if value.id not in self._of_value:
+            owner, _, key = (value.name or "").rpartition(".")
+            layer = self._layers.get(owner)
+            number = self._numbered("Parameter")
+            name, layer = (number, scope) if layer is None else (key, layer)
+            self._of_value[value.id] = self._add(ParamNode(name, value, self._node(layer).depth + 1, layer))
+        return self._of_value[value.id]
+
+    def _tensor(self, value: Value, layer: int) -> int:
+        beside = self._node(layer)
+        return self._add(TensorNode(self._numbered("Tensor"), value, beside.depth, beside.parent))
+
+    def _lift(self, known: int, layer: int) -> None:
+        """What a layer inside gave stands in the scope around this one, which gives it too."""
+        node, beside = self._node(known), self._node(layer)
+        if node.depth > beside.depth:
+            node.depth, node.parent = beside.depth, beside.parent
+
+    def _numbered(self, name: str) -> str:
+        self._names[name] += 1
+        return name if self._names[name] == 1 else f"{name}-{self._names[name]}"
+
+    def _add(self, node: BaseNode) -> int:
+        self.found.nodes[len(self.found.nodes)] = node
+        return len(self.found.nodes) - 1
+
+    def _node(self, position: int) -> BaseNode:
+        return self.found.nodes[position]
+
+    def _edge(self, tail: int, head: int) -> None:
+        if tail != head:
+            self.found.edges.add((tail, head))
+
+    def _layer(self, call: Call) -> int | None:
+        return self._layers.get(call.module) if call.kind == "module" else None
+
+    def _around(self, call: int | None) -> int | None:
+        """The layer whose call this is, or lies in."""
+        while call is not None and self._layer(self.graph.calls[call]) is None:
+            call = self.graph.calls[call].parent
+        return None if call is None else self._layer(self.graph.calls[call])
+
+    def _scope_before(self, call: Call) -> int | None:
+        """Where ops stand that ran before a layer: in what is around it, or the other layer that has and calls it."""
+        caller, module = self._around(call.parent), self.graph.modules[call.module]
+        holders = [self._layers.get(path.rpartition(".")[0]) for path in (module.fqn, *module.aliases) if path]
+        return caller if caller in holders else next(iter(holders), None)
+
+    def _producer(self, value: int) -> int | None:
+        producer = self.graph.values[value].producer
+        return None if producer is None else self._unit[producer]
+
+    def _made_by(self, value: int) -> int | None:
+        """The op that made a value from what is shown; constants are not."""
+        op = self._producer(value)
+        return op if op is not None and self._is_live[op] else None
+
+    def _unchanged(self, value: int) -> int:
+        """What a layer that returns its argument was given, if its result has no node of its own."""
+        while value not in self._of_value:
+            producer = self.graph.values[value].producer
+            if producer is None or self.graph.ops[producer].kind != "pass" or not self.graph.ops[producer].inputs:
+                break
+            value = self.graph.ops[producer].inputs[0]
+        return value
+
+    def _live_ops(self) -> dict[int, bool]:
+        """For each op whether it reads an input, a parameter, or what a layer takes or gives, however far back."""
+        passed = {value for call in self._of_layers() for value in (*call.inputs.values(), *call.outputs.values())}
+        found: dict[int, bool] = {}
+        for op in self.graph.ops:
+            values = [self.graph.values[id_] for id_ in op.inputs]
+            found[self._unit[op.id]] = found.get(self._unit[op.id], False) or any(
+                value.kind in ("input", "param")
+                or value.id in passed
+                or (value.producer is not None and found.get(self._unit[value.producer]))
+                for value in values
+            )
+        return found
+
+    def _of_layers(self) -> Iterable[Call]:
+        return (call for call in self.graph.calls if call.kind == "module" and not call.module.startswith("~"))
+
+
+def _outermost_function(graph: Graph, op: Op) -> int | None:
+    """The call of the custom autograd function that an op ran in, if it did."""
+    found, at = None, op.call
+    while graph.calls[at].kind == "function" and found != at:
+        found, at = at, graph.calls[at].parent or 0
+    return found
