@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from torchrecorder.graph.model import Failure
+from torchrecorder.recording.journal import Journal
 from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import RunningCall, Scopes
@@ -29,7 +30,8 @@ _LISTED = 5
 class Calls:
     """The module calls of one recording. Calls of other threads are not seen."""
 
-    def __init__(self, model: nn.Module, values: Values, scopes: Scopes, ops: OpLog) -> None:
+    def __init__(self, model: nn.Module, values: Values, scopes: Scopes, ops: OpLog, journal: Journal) -> None:
+        self._journal = journal
         self._values = values
         self._scopes = scopes
         self._ops = ops
@@ -67,7 +69,10 @@ class Calls:
 
     def _before(self, module: nn.Module, args: object) -> None:
         if self._is_elsewhere():
-            if threading.get_ident() != self._thread and self._scopes.knows(module):
+            if threading.get_ident() == self._thread:
+                return
+            self._journal.meet_elsewhere(module)
+            if self._scopes.knows(module):
                 self._ops.notes["layers ran in another thread: what they gave is drawn as constants"] = None
             return
         if type(module).__module__ == "torch.export._unlift":  # compares inputs with those of the export

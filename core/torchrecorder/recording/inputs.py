@@ -89,7 +89,7 @@ def _made(specs: Sequence[InputSpec], seed: int, guessed: str = "") -> Inputs:
 def _failure(executed: Executed, forward: Forward) -> str:
     try:
         with torch.no_grad(), prepared(executed, forward) as (session, args, kwargs):
-            session.model(*args, **kwargs)
+            session.run(args, kwargs)  # not the model alone: what it writes is only seen in a recording
     except Exception as error:  # it is the user's forward, given a guess
         text = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
         return text if len(text) <= _REASON_CHARS else f"{text[:_REASON_CHARS]}…"

@@ -68,6 +68,12 @@ _QUESTIONS = {
 EXITS = {"numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__int__", "__index__", "__complex__"}
 """Functions that hand values to code which the recording does not see."""
 
+LAYS_OPEN = {"numpy", "__array__", "__dlpack__", "data_ptr", "untyped_storage", "storage", "share_memory_"}
+"""Functions after which memory may be written to without a kernel."""
+
+CHANGES_STATE = {"requires_grad_", "__set__", "register_hook", "register_post_accumulate_grad_hook", "detach_"}
+"""Functions that change what autograd knows of a tensor."""
+
 _DUNDERS = {
     "truediv": "div",
     "itruediv": "div_",

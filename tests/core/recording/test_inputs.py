@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from tests.core.recording.fingerprint import Fingerprint
 from torchrecorder.errors import InputError
 from torchrecorder.recording.inputs import make_inputs
 from torchrecorder.request import InputSpec
@@ -46,3 +47,24 @@ def test_the_seed_decides_and_the_global_numbers_stay() -> None:
 def test_an_input_too_large_is_an_input_error() -> None:
     with pytest.raises(InputError, match="the input 9999999999,9999999999 cannot be made"):
         make_inputs(MODEL, (InputSpec((9999999999, 9999999999)),), seed=0)
+
+
+class Counting(nn.Module):
+    """Needs numbers, and has statistics that its forward updates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.norm = nn.Linear(3, 3), nn.BatchNorm1d(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            self.fc.weight.mul_(2)
+        y: Tensor = self.norm(self.fc(x))
+        return y if y.sum() > 0 else -y
+
+
+def test_a_guess_that_is_tried_on_numbers_leaves_the_model_as_it_was() -> None:
+    model = Counting()
+    before = Fingerprint(model)
+    assert make_inputs(model, None, seed=0, mode="train").guessed
+    assert before.changes(model) == []
