@@ -12,13 +12,14 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed, WorkerTimeout
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.line_process import tail
 from torchrecorder.recording.classic import ClassicSession
-from torchrecorder.recording.inputs import make_inputs
+from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
 from torchrecorder.recording.run import Forward, capture, run_as
 from torchrecorder.recording.target import load_arguments, load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
@@ -86,25 +87,30 @@ def answer_in_child(job: Job, lifeline: int, *, not_theirs: Sequence[int], trace
 
 def record(request: RecordingRequest) -> Graph:
     model = load_model(request.target, request.seed)
-    guessed = ""
+    recorded = partial(_recorded, request, model)
     if request.inputs:
-        args, kwargs = load_arguments(request.inputs)
-    else:
-        specs = parse_shapes(request.shape) if request.shape else None
-        made = make_inputs(model, specs, seed=request.seed, mode=request.mode)
-        args, kwargs, guessed = made.args, made.kwargs, made.guessed
+        return recorded(Inputs(*load_arguments(request.inputs)))
+    if request.shape:
+        return recorded(make_inputs(parse_shapes(request.shape), request.seed))
+    return record_guessed(model, recorded, seed=request.seed, mode=request.mode)
+
+
+def _recorded(request: RecordingRequest, model: nn.Module, inputs: Inputs) -> Graph:
     if request.recorder == "classic":
-        forward = Forward(model, args, kwargs, request.mode, request.seed, guessed)
+        forward = Forward(model, inputs.args, inputs.kwargs, request.mode, request.seed, inputs.guessed)
         return run_as(request.run, forward, ClassicSession)
-    recorded = partial(
-        capture, model, args, kwargs, mode=request.mode, run=request.run, seed=request.seed, guessed=guessed
-    )
+    captured = partial(
+        capture, model, inputs.args, inputs.kwargs,
+        mode=request.mode, run=request.run, seed=request.seed, guessed=inputs.guessed,
+    )  # fmt: skip
     try:
         with torch.no_grad():  # autograd would keep every activation
-            return recorded()
-    except ForwardError:
-        with contextlib.suppress(ForwardError):  # some forwards need it; if not even that helps, the first error counts
-            return recorded()
+            return captured()
+    except ForwardError as first:
+        # Some forwards need it; if not even that helps, the first error counts. A guess may be wrong in other ways.
+        if not inputs.guessed or "grad" in first.cause:
+            with contextlib.suppress(ForwardError):
+                return captured()
         raise
 
 

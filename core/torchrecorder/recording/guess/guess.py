@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +52,15 @@ def is_from(model: nn.Module, library: str) -> bool:
 def required(model: nn.Module) -> list[inspect.Parameter]:
     """The parameters of the forward that have no default."""
     return [p for p in parameters(model) if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def is_flag(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter of a forward is an option rather than an input: it has a value, or is not for tensors."""
+    is_many = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    is_set = parameter.default is not parameter.empty and parameter.default is not None
+    return (
+        is_many or is_set or re.search(r"bool|Callable|Generator|Cache|\bint\b", str(parameter.annotation)) is not None
+    )
 
 
 def parameters(model: nn.Module) -> list[inspect.Parameter]:

@@ -1,0 +1,198 @@
+"""Other inputs than those that a forward refused, from what it said and how far it came.
+
+The message of an exception, the line that raised it and the layer that was called say what was wrong: the size of an
+axis, the number of axes, integers where numbers were wanted, an argument that was left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from torchrecorder.errors import ForwardError
+from torchrecorder.graph import Graph
+from torchrecorder.recording.guess import layers
+from torchrecorder.recording.guess.guess import Guess, is_flag, parameters
+from torchrecorder.recording.guess.roles import input_for
+from torchrecorder.request import InputSpec
+
+Specs = Mapping[str, InputSpec]
+
+
+def repairs(model: nn.Module, guess: Guess, error: ForwardError, batch: int) -> Iterator[Guess]:
+    """Guesses that differ from a refused one in what the error is about, the likeliest first."""
+    names = [p.name for p in parameters(model) if p.kind is p.POSITIONAL_OR_KEYWORD]
+    positional = [spec for spec in guess.specs if spec.name is None]
+    if guess.arguments is not None or len(positional) > len(names):
+        return
+    given = dict(zip(names, positional, strict=False)) | {spec.name: spec for spec in guess.specs if spec.name}
+    specs = {name: replace(spec, name=name) for name, spec in given.items()}
+    for changed, fixed in _changes(model, specs, guess.fixed, error, batch):
+        together = {**guess.fixed, **fixed}
+        left = tuple(spec for name, spec in changed.items() if name not in fixed)
+        yield Guess(_why(guess), left, fixed=together)
+
+
+def _why(guess: Guess) -> str:
+    told = ", and from what its forward raised"
+    return guess.why if guess.why.endswith(told) else guess.why + told
+
+
+def _changes(
+    model: nn.Module, specs: Specs, fixed: Mapping[str, Any], error: ForwardError, batch: int
+) -> Iterator[tuple[Specs, Mapping[str, Any]]]:
+    cause = error.cause.partition("\n")[0]
+    line = error.traceback[-400:]
+    suspects = sorted(specs, key=lambda name: not _mentions(cause, name))
+    suspects.sort(key=lambda name: not (_mentions(cause, name) or _mentions(line, name)))
+    if re.search(r"None|must|requir|missing|specif|provid|Assert|KeyError|both|expected at least", cause):
+        yield from _added(model, specs, fixed, f"{cause}\n{line}", batch)
+    for name, spec in _of_layer(model, specs, error, batch):
+        yield {**specs, name: spec}, {}
+    for rule in (_with_integers, _with_axes, _with_sizes):
+        for name in suspects:
+            for spec in rule(specs[name], cause, _mentions(cause, name)):
+                yield {**specs, name: spec}, {}
+    yield from _added(model, specs, fixed, f"{cause}\n{line}", batch)
+
+
+def _mentions(text: str, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
+
+
+def _added(
+    model: nn.Module, specs: Specs, fixed: Mapping[str, Any], text: str, batch: int
+) -> Iterator[tuple[Specs, Mapping[str, Any]]]:
+    """With an argument that has a default: those that the error names, each and all, then those that hold tensors."""
+    free = [p for p in parameters(model) if p.name not in specs and p.name not in fixed and not is_flag(p)]
+    main = next(iter(specs.values()), InputSpec((batch, 16)))
+    named = [p for p in free if _mentions(text, p.name)]
+    like = [p for p in free if "Tensor" in str(p.annotation) and p not in named]
+    for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
+        made = {p.name: input_for(p, model, main, batch) for p in chosen}
+        if made:
+            tensors = {name: value for name, value in made.items() if isinstance(value, InputSpec)}
+            yield {**specs, **tensors}, {name: value for name, value in made.items() if name not in tensors}
+
+
+def _of_layer(model: nn.Module, specs: Specs, error: ForwardError, batch: int) -> Iterator[tuple[str, InputSpec]]:
+    """What the layer takes that raised, for the inputs that went into it as they are."""
+    graph: Graph | None = error.graph
+    if graph is None or graph.info.failure is None or graph.info.failure.call is None:
+        return
+    call = graph.calls[graph.info.failure.call]
+    by_value = {value: path for path, value in graph.inputs.items()}
+    layer = dict(model.named_modules()).get(call.module)
+    if layer is None or layer is model:
+        return
+    for value in call.inputs.values():
+        seen = value
+        while (producer := graph.values[seen].producer) is not None and len(graph.ops[producer].inputs) == 1:
+            seen = graph.ops[producer].inputs[0]
+        name = by_value.get(seen, "")
+        if name in specs:
+            for _, spec in layers.accepted(layer, batch):
+                if seen == value or spec.dtype != specs[name].dtype:
+                    yield name, replace(spec, name=name)
+
+
+_INTEGERS = (
+    r"indices' to have|integer type|must be (long|int)|to be Long|IntTensor|dtype int64|int or byte|tensors used as ind"
+)
+_NUMBERS = (
+    r"for 'Long'|Long and|found Long|mean\(\): could not|type \(long|but got Long|for 'Int'|LongTensor|long int|Long.* != "
+    r"|Half != Long|dtype: Long|floating"
+)
+
+
+def _with_integers(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
+    """The other kind of numbers."""
+    if spec.dtype.startswith("float") and (re.search(_INTEGERS, cause) or (is_named and "integer" in cause)):
+        yield replace(spec, dtype="int64", high=2)
+    if spec.dtype == "int64" and re.search(_NUMBERS, cause):
+        yield replace(spec, dtype="float32", high=None)
+    if spec.dtype == "int64" and spec.high not in (1, None) and "out of range" in cause + " index out of bounds":
+        yield replace(spec, high=1)
+    if spec.dtype == "bool" and re.search(r"[Bb]ool", cause):
+        yield replace(spec, dtype="float32")
+        yield replace(spec, dtype="int64", high=2)
+
+
+_RANKS = (
+    r"expected (\d+), got (\d+)",
+    r"xpected (\d+)D .*?got (\d+)D",
+    r"(?:is|=) (\d+) is not equal to len\(dims\) = (\d+)",
+    r"xpected (\d+) dim\w*.*?(\d+)-dim",
+    r"\(batched\) .*size: (\[)",
+)
+
+
+def _with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
+    """More or fewer axes."""
+    axes = len(spec.shape)
+    wanted: list[int] = []
+    if "to unpack" in cause and (found := re.search(r"expected (\d+)", cause)):
+        got = re.search(r"got (\d+)", cause)
+        if got is None or int(got[1]) == axes or is_named:
+            wanted = [int(found[1])]
+    elif found := re.search(r"[Ee]xpected (?:\dD? \(unbatched\) or )?(\d)-?D", cause) or re.search(
+        r"len\(dims\) = (\d)|must be (?:a |an )?(\d)-?[dD]|(\d)-dimension|expected (\d) dim", cause
+    ):
+        wanted = [int(next(group for group in found.groups() if group))]
+        if "(unbatched)" in cause and (batched := re.search(r"(\d)D \(batched\)", cause)):
+            wanted = [int(batched[1])]
+    elif re.search(r"[Dd]imension out of range|too many indices|tuple index out of range|IndexError: Dimension", cause):
+        wanted = [axes + 1, axes + 2]
+    elif "0-d tensor" in cause and axes == 0:
+        wanted = [1]
+    for count in wanted:
+        if count != axes:
+            yield from (replace(spec, shape=shape) for shape in _reshaped(spec.shape, count))
+
+
+def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
+    if axes < len(shape):
+        if len(shape) == 4 and axes == 3:
+            yield (shape[0], 16, shape[1])
+        yield (*shape[: axes - 1], shape[-1]) if axes > 1 else shape[:1]
+        yield shape[:axes]
+        if axes > 1:
+            yield shape[-axes:]
+        return
+    more = axes - len(shape)
+    if len(shape) == 3 and axes >= 4:  # tokens or a signal where a picture or a film was wanted
+        yield (shape[0], shape[2], *(5,) * (axes == 5), *(32,) * 2)
+    if len(shape) >= 2:
+        yield (*shape[:2], *(5,) * more, *shape[2:])
+        yield (shape[0], *(5,) * more, *shape[1:])
+    yield (*shape, *(16,) * more)
+    yield (*(1,) * more, *shape)
+
+
+def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
+    """An axis of another size, of those that the error speaks of."""
+    if product := re.search(r"\((\d+)x(\d+) and (\d+)x(\d+)\)", cause):
+        pairs = [(int(product[2]), int(product[3]))]
+    elif wants := re.search(r"to have (\d+) channels, but got (\d+)", cause):
+        pairs = [(int(wants[2]), int(wants[1]))]
+    else:
+        numbers = list(dict.fromkeys(map(int, re.findall(r"(?<![\w.])\d+(?![\w.]*[A-Za-z])", cause))))[:8]
+        pairs = [(old, new) for old in numbers for new in reversed(numbers) if old != new and new]
+    seen = set()
+    for old, new in pairs:
+        for axis in reversed(range(len(spec.shape))):
+            size = spec.shape[axis]
+            # Directly, or as a part of what the layers made of it: as many times as large as the axis.
+            if size and old % size == 0 and (new * size) % old == 0 and (size == old or (size > 1 and product)):
+                shape = (*spec.shape[:axis], new * size // old, *spec.shape[axis + 1 :])
+                if shape not in seen:
+                    seen.add(shape)
+                    yield replace(spec, shape=shape)
+    if found := re.search(r"height.*?(\d+).*width.*?(\d+)|\((\d+)\*(\d+)\)", cause):
+        sides = [int(group) for group in found.groups() if group]
+        if len(spec.shape) >= 4:
+            yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
