@@ -56,11 +56,12 @@ def segmentation_models_pytorch() -> Iterator[Entry]:
 
 
 _KORNIA = {
-    "kernel_size": (3, 3), "sigma": (1.5, 1.5), "angle": 10.0, "direction": 0.5, "brightness_factor": 0.3, "factor": 0.5,
-    "contrast_factor": 0.5, "gamma": 1.2, "gain": 1.0, "hue_factor": 0.2, "saturation_factor": 1.2, "num_features": 32,
-    "size": (32, 32), "sigma_color": 0.1, "sigma_space": (1.5, 1.5), "d": 3, "radius": 2, "eps": 0.01, "image_size": 32,
-    "patch_size": 8, "in_channels": 3, "embed_dim": 32, "num_classes": 5, "crop_size": (16, 16), "alpha": 0.5, "beta": 0.5,
-    "mean": 0.5, "std": 0.5, "num_bins": 8, "group": 4, "height": 32, "width": 32, "in_features": 16, "hidden_features": 8,
+    "kernel_size": (3, 3), "sigma": (1.5, 1.5), "angle": 10.0, "direction": 0.5, "brightness_factor": 0.3,
+    "factor": 0.5, "contrast_factor": 0.5, "gamma": 1.2, "gain": 1.0, "hue_factor": 0.2, "saturation_factor": 1.2,
+    "num_features": 32, "size": (32, 32), "sigma_color": 0.1, "sigma_space": (1.5, 1.5), "d": 3, "radius": 2,
+    "eps": 0.01, "image_size": 32, "patch_size": 8, "in_channels": 3, "embed_dim": 32, "num_classes": 5,
+    "crop_size": (16, 16), "alpha": 0.5, "beta": 0.5, "mean": 0.5, "std": 0.5, "num_bins": 8, "group": 4,
+    "height": 32, "width": 32, "in_features": 16, "hidden_features": 8,
 }  # fmt: skip
 
 

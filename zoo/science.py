@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -33,20 +34,21 @@ def _shallow(cls: type[nn.Module]) -> nn.Module:
 
 
 _GRAPHS: dict[str, Any] = {
-    "in_channels": 8, "out_channels": 8, "hidden_channels": 16, "num_layers": 2, "channels": 8, "dim": 2, "kernel_size": 3,
-    "num_relations": 3, "num_nodes": 4, "heads": 2, "K": 2, "edge_dim": 6, "num_features": 8, "num_timesteps": 2,
-    "metadata": (["a"], [("a", "to", "a")]), "att_mult": 1, "size": 3, "tau": 0.5, "lambd": 0.5, "eps": 0.1, "alpha": 0.1,
-    "num_kernels": 2, "N": 2, "mode": "cat", "ratio": 0.5, "k": 3, "in_features": 8, "out_features": 8, "num_types": 2,
-    "aggrs": ["mean", "max"], "p": 2.0, "num_embeddings": 5, "embedding_dim": 8, "num_heads": 2, "max_seq_len": 4,
-    "num_nodes_dict": {"a": 4}, "feat_channels": 8, "num_blocks": 2, "int_emb_size": 8, "basis_emb_size": 4,
-    "out_emb_channels": 8, "num_spherical": 3, "num_radial": 3, "num_bilinear": 2, "walk_length": 4, "context_size": 2,
-    "depth": 2, "x1_channels": 8, "x2_channels": 8, "num_out_nodes": 3, "aggr": "mean", "F_in": 8, "F_out": 8, "L": 2,
-    "dropout": 0.1, "node_dim": 8, "num_seed_points": 2, "input_channels": 8, "output_channels": 8, "size_in": 8, "groups": 2,
+    "in_channels": 8, "out_channels": 8, "hidden_channels": 16, "num_layers": 2, "channels": 8, "dim": 2,
+    "kernel_size": 3, "num_relations": 3, "num_nodes": 4, "heads": 2, "K": 2, "edge_dim": 6, "num_features": 8,
+    "num_timesteps": 2, "metadata": (["a"], [("a", "to", "a")]), "att_mult": 1, "size": 3, "tau": 0.5, "lambd": 0.5,
+    "eps": 0.1, "alpha": 0.1, "num_kernels": 2, "N": 2, "mode": "cat", "ratio": 0.5, "k": 3, "in_features": 8,
+    "out_features": 8, "num_types": 2, "aggrs": ["mean", "max"], "p": 2.0, "num_embeddings": 5, "embedding_dim": 8,
+    "num_heads": 2, "max_seq_len": 4, "num_nodes_dict": {"a": 4}, "feat_channels": 8, "num_blocks": 2,
+    "int_emb_size": 8, "basis_emb_size": 4, "out_emb_channels": 8, "num_spherical": 3, "num_radial": 3,
+    "num_bilinear": 2, "walk_length": 4, "context_size": 2, "depth": 2, "x1_channels": 8, "x2_channels": 8,
+    "num_out_nodes": 3, "aggr": "mean", "F_in": 8, "F_out": 8, "L": 2, "dropout": 0.1, "node_dim": 8,
+    "num_seed_points": 2, "input_channels": 8, "output_channels": 8, "size_in": 8, "groups": 2,
 }  # fmt: skip
 
 
 def _perceptron(*widths: int) -> nn.Module:
-    return nn.Sequential(*(nn.Linear(*pair) for pair in zip(widths, widths[1:], strict=False)))
+    return nn.Sequential(*(nn.Linear(*pair) for pair in itertools.pairwise(widths)))
 
 
 _SPECIAL: dict[str, dict[str, Any]] = {
@@ -96,15 +98,16 @@ def _graph(name: str, cls: type[nn.Module]) -> nn.Module:
 
 
 _MONAI: dict[str, Any] = {
-    "in_channels": 1, "out_channels": 2, "num_classes": 2, "channels": (4, 8, 16), "strides": (2, 2), "feature_size": 12,
-    "in_shape": (1, 32, 32), "out_shape": (2,), "latent_size": 3, "start_shape": (1, 8, 8), "latent_shape": (3,),
-    "kernel_size": (3, 3, 3), "upsample_kernel_size": (2, 2), "num_layers": 2, "patch_size": 8, "classes": 2, "block": "basic",
-    "layers": (1, 1, 1, 1), "block_inplanes": (8, 16, 32, 64), "model_name": "efficientnet-b0", "backbone": "resnet18",
-    "num_channels": 3, "num_init_channels": 4, "img_dim": 32, "dints_space": None, "groups": 2, "reduction": 16,
-    "dropout_prob": 0.1, "inplanes": 8, "hidden_size": 32, "mlp_dim": 32, "num_heads": 4, "num_embeddings": 8, "depth": 2,
-    "pretrained": False, "embedding_dim": 8, "num_tokens": 20, "max_seq_len": 16, "attn_layers_dim": 32,
-    "attn_layers_depth": 2, "attn_layers_heads": 4, "image_size": 64, "num_depth": 2, "num_channel_initial": 4,
-    "num_res_layers": 1, "num_res_channels": 8, "num_res_units": 1, "num_conv_layers": 2,
+    "in_channels": 1, "out_channels": 2, "num_classes": 2, "channels": (4, 8, 16), "strides": (2, 2),
+    "feature_size": 12, "in_shape": (1, 32, 32), "out_shape": (2,), "latent_size": 3, "start_shape": (1, 8, 8),
+    "latent_shape": (3,), "kernel_size": (3, 3, 3), "upsample_kernel_size": (2, 2), "num_layers": 2, "patch_size": 8,
+    "classes": 2, "block": "basic", "layers": (1, 1, 1, 1), "block_inplanes": (8, 16, 32, 64),
+    "model_name": "efficientnet-b0", "backbone": "resnet18", "num_channels": 3, "num_init_channels": 4, "img_dim": 32,
+    "dints_space": None, "groups": 2, "reduction": 16, "dropout_prob": 0.1, "inplanes": 8, "hidden_size": 32,
+    "mlp_dim": 32, "num_heads": 4, "num_embeddings": 8, "depth": 2, "pretrained": False, "embedding_dim": 8,
+    "num_tokens": 20, "max_seq_len": 16, "attn_layers_dim": 32, "attn_layers_depth": 2, "attn_layers_heads": 4,
+    "image_size": 64, "num_depth": 2, "num_channel_initial": 4, "num_res_layers": 1, "num_res_channels": 8,
+    "num_res_units": 1, "num_conv_layers": 2,
 }  # fmt: skip
 
 

@@ -14,9 +14,9 @@ from torch import nn
 from zoo.entry import Entry, classes, filled, small_or_meta
 
 _AUDIO: dict[str, Any] = {
-    "input_dim": 16, "num_heads": 4, "ffn_dim": 16, "num_layers": 2, "depthwise_conv_kernel_size": 3, "segment_length": 4,
-    "right_context_length": 1, "num_symbols": 20, "num_classes": 5, "n_feature": 16, "upsample_scales": [5, 5, 8],
-    "n_classes": 8, "hop_length": 200, "sources": ["a", "b"], "num_sources": 2,
+    "input_dim": 16, "num_heads": 4, "ffn_dim": 16, "num_layers": 2, "depthwise_conv_kernel_size": 3,
+    "segment_length": 4, "right_context_length": 1, "num_symbols": 20, "num_classes": 5, "n_feature": 16,
+    "upsample_scales": [5, 5, 8], "n_classes": 8, "hop_length": 200, "sources": ["a", "b"], "num_sources": 2,
 }  # fmt: skip
 
 
@@ -24,12 +24,7 @@ def torchaudio() -> Iterator[Entry]:
     """Every class and every factory of torchaudio.models, and its transforms, which have no weights."""
     models = importlib.import_module("torchaudio.models")
     transforms = importlib.import_module("torchaudio.transforms")
-    prototype = None
-    try:
-        prototype = importlib.import_module("torchaudio.prototype.models")
-    except ImportError:
-        pass
-    for room, module in (("models", models), ("transforms", transforms), ("prototype", prototype)):
+    for room, module in (("models", models), ("transforms", transforms)):
         for name in sorted(getattr(module, "__all__", ())):
             found = getattr(module, name)
             is_module = isinstance(found, type) and issubclass(found, nn.Module)
@@ -38,14 +33,14 @@ def torchaudio() -> Iterator[Entry]:
 
 
 _SPEECH: dict[str, Any] = {
-    "input_size": 16, "hidden_size": 16, "out_channels": 8, "in_channels": 16, "kernel_size": 3, "n_neurons": 8, "d_model": 16,
-    "nhead": 4, "num_layers": 2, "d_ffn": 32, "tgt_vocab": 20, "input_shape": (2, 20, 16), "num_features": 16, "tau": 0.1,
-    "embed_dim": 16, "num_heads": 4, "num_embeddings": 20, "embedding_dim": 8, "bottleneck_dim": 8, "channels": 16,
-    "attn_dim": 8, "enc_dim": 16, "dec_dim": 16, "output_dim": 8, "num_spks": 2, "N": 8, "B": 8, "H": 8, "P": 3, "X": 2,
-    "R": 2, "C": 2, "K": 10, "L": 8, "dropout": 0.1, "n_mels": 16, "stride": 2, "output_size": 8, "vocab_size": 20,
-    "dim": 16, "input_dim": 16, "n_heads": 4, "num_classes": 5, "chunk_size": 5, "norm_shape": 16, "in_features": 16,
-    "out_features": 8, "rnn_size": 8, "num_channels": 8, "hidden_channels": 8, "groups": 2, "n_fft": 400,
-    "sample_rate": 16000, "norm": None, "max_len": 50, "r": 4,
+    "input_size": 16, "hidden_size": 16, "out_channels": 8, "in_channels": 16, "kernel_size": 3, "n_neurons": 8,
+    "d_model": 16, "nhead": 4, "num_layers": 2, "d_ffn": 32, "tgt_vocab": 20, "input_shape": (2, 20, 16),
+    "num_features": 16, "tau": 0.1, "embed_dim": 16, "num_heads": 4, "num_embeddings": 20, "embedding_dim": 8,
+    "bottleneck_dim": 8, "channels": 16, "attn_dim": 8, "enc_dim": 16, "dec_dim": 16, "output_dim": 8, "num_spks": 2,
+    "N": 8, "B": 8, "H": 8, "P": 3, "X": 2, "R": 2, "C": 2, "K": 10, "L": 8, "dropout": 0.1, "n_mels": 16,
+    "stride": 2, "output_size": 8, "vocab_size": 20, "dim": 16, "input_dim": 16, "n_heads": 4, "num_classes": 5,
+    "chunk_size": 5, "norm_shape": 16, "in_features": 16, "out_features": 8, "rnn_size": 8, "num_channels": 8,
+    "hidden_channels": 8, "groups": 2, "n_fft": 400, "sample_rate": 16000, "norm": None, "max_len": 50, "r": 4,
 }  # fmt: skip
 
 

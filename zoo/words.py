@@ -107,13 +107,8 @@ def _narrow(config: Any) -> None:
     less = max(1, heads // 4)
     if config.hidden_size % less or heads % less:
         raise ValueError("heads and width do not go together")
-    for name in (
-        "hidden_size",
-        "num_attention_heads",
-        "intermediate_size",
-        "num_key_value_heads",
-        "moe_intermediate_size",
-    ):
+    widths = ("hidden_size", "intermediate_size", "moe_intermediate_size")
+    for name in (*widths, "num_attention_heads", "num_key_value_heads"):
         value = getattr(config, name, None)
         if type(value) is int:
             setattr(config, name, max(1, value // less))

@@ -19,7 +19,11 @@ from torchrecorder.request import InputSpec
 
 _LARGEST = 1 << 24
 """Numbers in a guessed input; no model wants more to be drawn, and a wrong guess must not take the machine's memory."""
-_LACKS = ("ImportError", "ModuleNotFoundError")
+_NOT_THE_INPUTS = (
+    *("ImportError", "ModuleNotFoundError"),
+    *("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException"),
+)
+"""What forwards raise that no other inputs would change: a package is missing, or shapes alone do not say enough."""
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
@@ -57,22 +61,29 @@ def record_guessed(model: nn.Module, record: Callable[[Inputs], Graph], *, seed:
 
     Raises:
         InputError: No guess was accepted.
-        ForwardError: The forward lacks a package, whatever it is given.
+        ForwardError: The forward failed for a reason that no other inputs would change.
     """
+    if getattr(model.forward, "__func__", None) is nn.Module.forward:
+        raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
     tried: list[str] = []
+    other_fault: ForwardError | None = None
     guesses = Guesses(model, batch=2 if mode == "train" else 1)
     for guess in guesses:
         try:
             return record(_guessed(guess, seed))
         except ForwardError as error:
-            if not tried and error.cause.startswith(_LACKS):
+            reason = error.cause.partition("\n")[0]
+            if not reason.startswith(_NOT_THE_INPUTS):
+                guesses.refused(guess, error)
+            elif not tried:
                 raise
-            guesses.refused(guess, error)
-            reason = error.cause
+            else:
+                other_fault = other_fault or error
         except InputError as error:
             reason = error.reason
-        reason = reason.partition("\n")[0]
         tried.append(f"{guess}: {reason if len(reason) <= _REASON_CHARS else f'{reason[:_REASON_CHARS]}…'}")
+    if other_fault is not None:
+        raise other_fault
     raise InputError(
         f"{type(model).__name__} is called with inputs of unknown shape", advice(model), tuple(tried[:_LISTED])
     )

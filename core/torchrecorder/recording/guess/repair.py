@@ -51,9 +51,12 @@ def _changes(
     suspects.sort(key=lambda name: not (_mentions(cause, name) or _mentions(line, name)))
     if re.search(r"None|must|requir|missing|specif|provid|Assert|KeyError|both|expected at least", cause):
         yield from _added(model, specs, fixed, f"{cause}\n{line}", batch)
+    if re.search(_CERTAIN, cause):
+        for name in suspects:
+            yield from (({**specs, name: spec}, {}) for spec in _with_sizes(specs[name], cause, False))
     for name, spec in _of_layer(model, specs, error, batch):
         yield {**specs, name: spec}, {}
-    for rule in (_with_integers, _with_axes, _with_sizes):
+    for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
         for name in suspects:
             for spec in rule(specs[name], cause, _mentions(cause, name)):
                 yield {**specs, name: spec}, {}
@@ -107,28 +110,20 @@ _NUMBERS = (
     r"for 'Long'|Long and|found Long|mean\(\): could not|type \(long|but got Long|for 'Int'|LongTensor|long int|Long.* != "
     r"|Half != Long|dtype: Long|floating"
 )
+_BEYOND = r"out of range|out of bounds|larger than|Invalid"
 
 
 def _with_integers(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
-    """The other kind of numbers."""
+    """Integers for numbers, numbers for integers, or smaller integers."""
     if spec.dtype.startswith("float") and (re.search(_INTEGERS, cause) or (is_named and "integer" in cause)):
         yield replace(spec, dtype="int64", high=2)
     if spec.dtype == "int64" and re.search(_NUMBERS, cause):
         yield replace(spec, dtype="float32", high=None)
-    if spec.dtype == "int64" and spec.high not in (1, None) and "out of range" in cause + " index out of bounds":
+    if spec.dtype == "int64" and spec.high != 1 and re.search(_BEYOND, cause):
         yield replace(spec, high=1)
     if spec.dtype == "bool" and re.search(r"[Bb]ool", cause):
         yield replace(spec, dtype="float32")
         yield replace(spec, dtype="int64", high=2)
-
-
-_RANKS = (
-    r"expected (\d+), got (\d+)",
-    r"xpected (\d+)D .*?got (\d+)D",
-    r"(?:is|=) (\d+) is not equal to len\(dims\) = (\d+)",
-    r"xpected (\d+) dim\w*.*?(\d+)-dim",
-    r"\(batched\) .*size: (\[)",
-)
 
 
 def _with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
@@ -173,12 +168,14 @@ def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
     yield (*(1,) * more, *shape)
 
 
+_CERTAIN = r"\((\d+)x(\d+) and (\d+)x(\d+)\)|to have (\d+) channels, but got (\d+)"
+"""Messages that say which size was wrong."""
+
+
 def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
     """An axis of another size, of those that the error speaks of."""
-    if product := re.search(r"\((\d+)x(\d+) and (\d+)x(\d+)\)", cause):
-        pairs = [(int(product[2]), int(product[3]))]
-    elif wants := re.search(r"to have (\d+) channels, but got (\d+)", cause):
-        pairs = [(int(wants[2]), int(wants[1]))]
+    if product := re.search(_CERTAIN, cause):
+        pairs = [(int(product[2]), int(product[3])) if product[2] else (int(product[6]), int(product[5]))]
     else:
         numbers = list(dict.fromkeys(map(int, re.findall(r"(?<![\w.])\d+(?![\w.]*[A-Za-z])", cause))))[:8]
         pairs = [(old, new) for old in numbers for new in reversed(numbers) if old != new and new]
@@ -196,3 +193,26 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
         sides = [int(group) for group in found.groups() if group]
         if len(spec.shape) >= 4:
             yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
+
+
+_SMALL = (
+    r"too small|greater than actual|at least|more than 1 spatial|smaller than|should be less than|larger than|empty"
+)
+_SPATIAL = r"divisible|multiple|must match the size|Sizes of tensors must match|is invalid for input of size|shape"
+
+
+def _with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
+    """A longer signal or a larger picture, with sides that can be halved often."""
+    axes = max(0, len(spec.shape) - 2)
+    if not axes or not spec.dtype.startswith("float"):
+        return
+    sides = spec.shape[2:]
+    if found := re.search(r"(?:divisible|multiple)\D*(\d+)", cause):
+        by = int(found[1]) or 1
+        yield replace(spec, shape=(*spec.shape[:2], *(-(-side // by) * by for side in sides)))
+    if re.search(_SMALL, cause):
+        yield replace(spec, shape=(*spec.shape[:2], *(2 * side for side in sides)))
+        yield replace(spec, shape=(*spec.shape[:2], *(8 * side for side in sides)))
+    if re.search(_SPATIAL, cause) and len(set(sides)) == 1:
+        for side in (64, 96, 128, 32):
+            yield replace(spec, shape=(*spec.shape[:2], *(side,) * axes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -64,6 +65,8 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     name, annotation = parameter.name, str(parameter.annotation)
     if annotation in ("<class 'int'>", "int", "<class 'float'>", "float", "<class 'bool'>", "bool"):
         return {"i": 8, "f": 1.0, "b": False}[annotation.removeprefix("<class '")[0]]
+    if name.endswith("grid_thw"):
+        return torch.tensor([[1, 4, 4]])  # frames, rows and columns of patches
     if name.endswith("_dict"):
         return _by_kind(name, model, main)
     spec = replace(_named(name, model, main, batch), name=name)
@@ -149,12 +152,26 @@ def from_roles(model: nn.Module, batch: int) -> Iterator[Guess]:
     mains += [("nothing but the names of its parameters", InputSpec((batch, *shape))) for shape in _BARE]
     if any(role_of(p.name.removesuffix("_dict")) in GRAPH for p in wanted):
         mains = [("the names of its parameters", node) for node in nodes(model)]
+    if any(p.name.endswith("grid_thw") for p in wanted):
+        mains = list(_flat_patches(model))
     for where, main in mains:
         found = {p.name: input_for(p, model, main, batch) for p in wanted}
+        if wanted and role_of(wanted[0].name, (ROLES, _ALONE)) == "context":
+            found[wanted[0].name] = replace(main, name=wanted[0].name)
         specs = tuple(value for value in found.values() if isinstance(value, InputSpec))
         fixed = {name: value for name, value in found.items() if not isinstance(value, InputSpec)}
         if specs or fixed:
             yield Guess(f"from {where}", specs, fixed=fixed)
+
+
+def _flat_patches(model: nn.Module) -> Iterator[tuple[str, InputSpec]]:
+    """A row for each of 16 patches, as long as the first layer takes one."""
+    for path, module in model.named_modules():
+        if isinstance(module, (nn.Conv2d, nn.Conv3d)):
+            yield path, InputSpec((16, math.prod(module.weight.shape[1:])))
+        elif isinstance(module, nn.Linear):
+            yield path, InputSpec((16, module.in_features))
+            return
 
 
 def nodes(model: nn.Module) -> Iterator[InputSpec]:
