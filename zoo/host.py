@@ -37,7 +37,7 @@ from torchrecorder.graph import Graph  # noqa: E402
 from torchrecorder.graph.codec import problems  # noqa: E402
 from torchrecorder.recording.inputs import Inputs, record_guessed  # noqa: E402
 from torchrecorder.recording.names import public_functions  # noqa: E402
-from torchrecorder.recording.run import capture  # noqa: E402
+from torchrecorder.recording.run import Run, capture  # noqa: E402
 from torchrecorder.worker import fork  # noqa: E402
 from zoo.entry import Entry  # noqa: E402
 
@@ -75,7 +75,7 @@ def main() -> None:
     for entry in known:
         if zlib.crc32(entry.name[::-1].encode()) % int(every):
             continue
-        if not names or any(name in entry.name for name in names):
+        if not names or any(name == entry.name if "/" in name else name in entry.name for name in names):
             print(json.dumps({"name": entry.name, **_in_child(entry)}), flush=True)
 
 
@@ -147,12 +147,12 @@ def _recorded(model: nn.Module) -> tuple[Inputs, Graph]:
     """What a builder of documentation does with a model of which only the name is given."""
     chosen: list[Inputs] = []
 
-    def record(inputs: Inputs) -> Graph:
+    def record(inputs: Inputs, run: Run) -> Graph:
         chosen[:] = [inputs]
-        return capture(model, inputs.args, inputs.kwargs, guessed=inputs.guessed)
+        return capture(model, inputs.args, inputs.kwargs, run=run, guessed=inputs.guessed)
 
     with torch.no_grad():
-        graph = record_guessed(model, record, seed=0)
+        graph = record_guessed(model, record, run="auto", seed=0)
     return chosen[0], graph
 
 

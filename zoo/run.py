@@ -1,6 +1,6 @@
 """Models of other people's libraries recorded with no input given: `nox -s zoo -- [LIBRARY …] [PART OF A NAME …]`.
 
-Nothing here is a test. Each library has a process of its own (`host.py`), which forks for each model. What came of each
+Nothing here is a test, but for the sample: if one of its models is not recorded, the status says so. Each library has a process of its own (`host.py`), which forks for each model. What came of each
 model goes into a JSON file; `against=FILE` says what has changed since an earlier one.
 """
 
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+SAMPLE = HERE / "sample.txt"
+"""Models of libraries that are quick to install, all of which have to be recorded."""
 LIBRARIES = (
     *("torchvision", "timm", "segmentation_models_pytorch", "kornia", "transformers", "x_transformers"),
     *("diffusers", "torch_geometric", "monai", "torchaudio", "speechbrain"),
@@ -28,8 +30,11 @@ def main() -> int:
     """Run what the arguments choose, print the tables, and say by the status whether a Graph was wrong."""
     options = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
     words = [word for word in sys.argv[1:] if "=" not in word]
+    chosen = SAMPLE.read_text(encoding="utf-8").split() if "sample" in words else []
     libraries = [word for word in words if word in LIBRARIES] or list(LIBRARIES)
-    names = [word for word in words if word not in LIBRARIES]
+    if chosen:
+        libraries = list(dict.fromkeys(name.partition("/")[0] for name in chosen))
+    names = chosen or [word for word in words if word not in LIBRARIES]
     results: dict[str, Result] = {}
     seconds: dict[str, float] = {}
     for library in libraries:
@@ -41,7 +46,10 @@ def main() -> int:
     _print_table(results, seconds)
     if "against" in options:
         _print_changes(json.loads(Path(options["against"]).read_text(encoding="utf-8")), results)
-    return any(_is_wrong(result) for result in results.values())
+    lost = [name for name in chosen if not results.get(name, {}).get("recorded")]
+    if lost:
+        print(f"of the sample, not recorded: {', '.join(lost)}")
+    return bool(lost) or any(_is_wrong(result) for result in results.values())
 
 
 def _run(library: str, names: list[str], every: str) -> dict[str, Result]:

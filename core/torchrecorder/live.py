@@ -14,7 +14,7 @@ from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
 from torchrecorder.page import Diagram
 from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
-from torchrecorder.recording.run import capture
+from torchrecorder.recording.run import Run, capture
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import read_drawing, shapes_from
 
@@ -30,7 +30,7 @@ def draw(
     shape: Shape | None = None,
     inputs: Any = None,
     mode: Mode = "eval",
-    run: Literal["auto", "real", "fake", "meta"] = "auto",
+    run: Run = "auto",
     seed: int = 0,
     depth: int | Literal["auto", "all"] = "auto",
     fold: bool = True,
@@ -80,11 +80,11 @@ def draw(
     lists = {"expand": " ".join(expand), "collapse": " ".join(collapse), "show": " ".join(show), "hide": " ".join(hide)}
     options = read_drawing({**written, **lists})
 
-    def record(chosen: Inputs) -> Graph:
+    def record(chosen: Inputs, run: Run) -> Graph:
         return capture(net, chosen.args, chosen.kwargs, mode=mode, run=run, seed=seed, guessed=chosen.guessed)
 
     given = _given(shape, inputs, seed)
-    graph = record_guessed(net, record, seed=seed, mode=mode) if given is None else record(given)
+    graph = record_guessed(net, record, run=run, seed=seed, mode=mode) if given is None else record(given, run)
     digest = hashlib.sha256(f"{to_json(graph)}{options}".encode()).hexdigest()
     (result,) = draw_graphs([DrawJob(graph, digest, options, styler)], find_engine(engine))
     if isinstance(result, TorchRecorderError):

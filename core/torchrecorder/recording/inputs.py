@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Mode
 from torchrecorder.recording.guess import Guesses, advice
 from torchrecorder.recording.guess.guess import Guess
+from torchrecorder.recording.run import Run, is_small
 from torchrecorder.request import InputSpec
 
 _LARGEST = 1 << 24
@@ -22,8 +24,9 @@ _LARGEST = 1 << 24
 _NOT_THE_INPUTS = (
     *("ImportError", "ModuleNotFoundError"),
     *("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException"),
+    "Expected inputs of BF16 type",
 )
-"""What forwards raise that no other inputs would change: a package is missing, or shapes alone do not say enough."""
+"""What forwards raise that no other inputs would change: a package is missing, or the execution mode cannot run it."""
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
@@ -53,11 +56,21 @@ def make_inputs(specs: Sequence[InputSpec], seed: int) -> Inputs:
     )
 
 
-def record_guessed(model: nn.Module, record: Callable[[Inputs], Graph], *, seed: int, mode: Mode = "eval") -> Graph:
+def record_guessed(
+    model: nn.Module, record: Callable[[Inputs, Run], Graph], *, run: Run, seed: int, mode: Mode = "eval"
+) -> Graph:
     """What `record` makes of the first guess with which it succeeds: the recording itself is what proves a guess.
 
     Guesses come from what the model says of itself. One that cannot be made, or that the forward refuses, is followed
     by the next.
+
+    Args:
+        model: Any module.
+        record: Records the model with some inputs in an execution mode.
+        run: The execution mode that is asked for. A guess for a large model is first recorded on fake tensors alone:
+            each wrong one would else be tried in all modes.
+        seed: For the numbers that are drawn.
+        mode: Whether layers such as batch norm need two examples, as in training.
 
     Raises:
         InputError: No guess was accepted.
@@ -65,25 +78,27 @@ def record_guessed(model: nn.Module, record: Callable[[Inputs], Graph], *, seed:
     """
     if getattr(model.forward, "__func__", None) is nn.Module.forward:
         raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
+    first: Run = "fake" if run == "auto" and not is_small(model) else run
     tried: list[str] = []
-    other_fault: ForwardError | None = None
     guesses = Guesses(model, batch=2 if mode == "train" else 1)
     for guess in guesses:
         try:
-            return record(_guessed(guess, seed))
+            inputs = _guessed(guess, seed)
+            return record(inputs, first)
         except ForwardError as error:
             reason = error.cause.partition("\n")[0]
-            if not reason.startswith(_NOT_THE_INPUTS):
+            if not any(text in reason for text in _NOT_THE_INPUTS):
                 guesses.refused(guess, error)
+            elif first != run:
+                return record(inputs, run)
             elif not tried:
                 raise
-            else:
-                other_fault = other_fault or error
         except InputError as error:
             reason = error.reason
         tried.append(f"{guess}: {reason if len(reason) <= _REASON_CHARS else f'{reason[:_REASON_CHARS]}…'}")
-    if other_fault is not None:
-        raise other_fault
+    if first != run and guesses.furthest is not None:
+        with suppress(ForwardError):
+            return record(_guessed(guesses.furthest, seed), run)
     raise InputError(
         f"{type(model).__name__} is called with inputs of unknown shape", advice(model), tuple(tried[:_LISTED])
     )

@@ -20,7 +20,7 @@ from torchrecorder.graph import Graph, to_json
 from torchrecorder.line_process import tail
 from torchrecorder.recording.classic import ClassicSession
 from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
-from torchrecorder.recording.run import Forward, capture, run_as
+from torchrecorder.recording.run import Forward, Run, capture, run_as
 from torchrecorder.recording.target import load_arguments, load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
 from torchrecorder.trace.trace import Trace
@@ -89,19 +89,19 @@ def record(request: RecordingRequest) -> Graph:
     model = load_model(request.target, request.seed)
     recorded = partial(_recorded, request, model)
     if request.inputs:
-        return recorded(Inputs(*load_arguments(request.inputs)))
+        return recorded(Inputs(*load_arguments(request.inputs)), request.run)
     if request.shape:
-        return recorded(make_inputs(parse_shapes(request.shape), request.seed))
-    return record_guessed(model, recorded, seed=request.seed, mode=request.mode)
+        return recorded(make_inputs(parse_shapes(request.shape), request.seed), request.run)
+    return record_guessed(model, recorded, run=request.run, seed=request.seed, mode=request.mode)
 
 
-def _recorded(request: RecordingRequest, model: nn.Module, inputs: Inputs) -> Graph:
+def _recorded(request: RecordingRequest, model: nn.Module, inputs: Inputs, run: Run) -> Graph:
     if request.recorder == "classic":
         forward = Forward(model, inputs.args, inputs.kwargs, request.mode, request.seed, inputs.guessed)
-        return run_as(request.run, forward, ClassicSession)
+        return run_as(run, forward, ClassicSession)
     captured = partial(
         capture, model, inputs.args, inputs.kwargs,
-        mode=request.mode, run=request.run, seed=request.seed, guessed=inputs.guessed,
+        mode=request.mode, run=run, seed=request.seed, guessed=inputs.guessed,
     )  # fmt: skip
     try:
         with torch.no_grad():  # autograd would keep every activation

@@ -15,17 +15,18 @@ from torchrecorder.graph import Graph
 from torchrecorder.graph.codec import problems
 from torchrecorder.recording import capture
 from torchrecorder.recording.inputs import Inputs, record_guessed
+from torchrecorder.recording.run import Run
 
 
 def guess(model: nn.Module, **options: Any) -> Inputs:
     """The inputs that were found, with which the model has been recorded."""
     chosen: list[Inputs] = []
 
-    def record(inputs: Inputs) -> Graph:
+    def record(inputs: Inputs, run: Run) -> Graph:
         chosen.append(inputs)
-        return capture(model, inputs.args, inputs.kwargs, guessed=inputs.guessed, **options)
+        return capture(model, inputs.args, inputs.kwargs, run=run, guessed=inputs.guessed, **options)
 
-    graph = record_guessed(model, record, seed=0, **options)
+    graph = record_guessed(model, record, run="auto", seed=0, **options)
     assert graph.outputs
     assert graph.info.guessed == chosen[-1].guessed
     assert problems(graph) == []

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count, islice
 
 from torch import nn
 
@@ -19,10 +20,10 @@ from torchrecorder.recording.guess.roles import from_roles
 from torchrecorder.recording.guess.signature import from_annotations, from_names
 from torchrecorder.recording.target import as_arguments
 
-_REPAIRED = 32
-"""Guesses that are made from refused ones."""
+_REPAIRED = 16
+"""Guesses that are made from refused ones, for each source."""
 _WORK = 20_000
-"""Operations of refused guesses after which no more are made: an answer must come while a build waits for it."""
+"""Operations of refused guesses after which none is repaired: an answer must come while a build waits for it."""
 
 
 class Guesses:
@@ -36,34 +37,39 @@ class Guesses:
         self._batch = batch
         self._seen: set[str] = set()
         self._refused: list[tuple[int, int, Iterator[Guess]]] = []
-        self._count = 0
-        self._done = 0
+        self._count = count()
+        self._work = 0
+        self._most = -1
+        self.furthest: Guess | None = None
+        """The refused guess with which the forward came furthest."""
 
     def __iter__(self) -> Iterator[Guess]:
         for source in _SOURCES:
             with suppress(Exception):  # attributes of a model may be properties, whose code may raise
                 yield from filter(self._is_new, source(self._model, self._batch))
-        left = _REPAIRED
-        while self._refused and left and self._done < _WORK:
-            *_, others = self._refused[0]
-            guess = None
-            with suppress(Exception):
-                guess = next(filter(self._is_new, others), None)
-            if guess is None:
-                self._refused = [entry for entry in self._refused if entry[2] is not others]
-                heapq.heapify(self._refused)
-                continue
-            left -= 1
-            yield guess
+            yield from islice(self._repaired(), _REPAIRED)
 
     def refused(self, guess: Guess, error: ForwardError) -> None:
         """Keep a guess that the forward did not accept, to be repaired."""
         graph = error.graph
         done = 0 if graph is None else len(graph.ops) + len(graph.calls)
-        self._count += 1
-        self._done += done
-        found = repairs(self._model, guess, error, self._batch)
-        heapq.heappush(self._refused, (-done, self._count, found))
+        self._work += done
+        if done > self._most:
+            self._most, self.furthest = done, guess
+        found = filter(self._is_new, repairs(self._model, guess, error, self._batch))
+        heapq.heappush(self._refused, (-done, next(self._count), found))
+
+    def _repaired(self) -> Iterator[Guess]:
+        while self._refused and self._work < _WORK:
+            entry = self._refused[0]
+            guess = None
+            with suppress(Exception):
+                guess = next(entry[2], None)
+            if guess is None:
+                self._refused.remove(entry)
+                heapq.heapify(self._refused)
+            else:
+                yield guess
 
     def _is_new(self, guess: Guess) -> bool:
         names = iter([p.name for p in parameters(self._model)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -25,6 +25,14 @@ class Guess:
     """Inputs that exist already."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Inputs that must not be random, such as lengths; passed by name, besides those made from `specs`."""
+
+    @classmethod
+    def named(cls, why: str, values: Mapping[str, Any]) -> Guess:
+        """Inputs by the names of parameters: each an `InputSpec`, or what is passed as it is."""
+        specs = tuple(replace(value, name=name) for name, value in values.items() if isinstance(value, InputSpec))
+        return cls(
+            why, specs, fixed={name: value for name, value in values.items() if not isinstance(value, InputSpec)}
+        )
 
     def inputs(self) -> str:
         """The inputs as the option `shape` writes them, with those that it cannot make."""

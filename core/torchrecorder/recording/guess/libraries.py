@@ -56,10 +56,8 @@ def transformers(model: nn.Module, batch: int) -> Iterator[Guess]:
                 for name in dict.fromkeys(wanted)
                 if name in named
             }
-            specs = tuple(value for value in found.values() if isinstance(value, InputSpec))
-            fixed = {name: value for name, value in found.items() if not isinstance(value, InputSpec)}
             if found:
-                yield Guess(why, specs, fixed=fixed)
+                yield Guess.named(why, found)
     dummy = getattr(model, "dummy_inputs", None)
     if dummy:
         yield Guess(f"the dummy_inputs of {type(model).__name__}", arguments=as_arguments(dict(dummy)))
@@ -139,11 +137,8 @@ def diffusers(model: nn.Module, batch: int) -> Iterator[Guess]:
         known |= _diffusers_inputs(config, batch, main)
         for wanted in (names, needed):
             chosen = [name for name in wanted if name in known]
-            specs = [spec for name in chosen if isinstance(spec := known[name], InputSpec)]
-            fixed = {name: known[name] for name in chosen if not isinstance(known[name], InputSpec)}
             if set(needed) <= set(chosen) and chosen:
-                why = f"from the config of {type(model).__name__}"
-                yield Guess(why, tuple(specs), fixed=fixed)
+                yield Guess.named(f"from the config of {type(model).__name__}", {name: known[name] for name in chosen})
 
 
 def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> Iterator[tuple[int, ...]]:
@@ -152,11 +147,15 @@ def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> It
     if is_packed:
         yield (batch, 16, channels)
         return
-    for side in dict.fromkeys((config.get("sample_size") or _LATENT_SIDE, _LATENT_SIDE, 64)):
+    own = (config.get("sample_height"), config.get("sample_width"))
+    frames = _FRAMES
+    if length := config.get("sample_frames"):
+        frames = (length - 1) // (config.get("temporal_compression_ratio") or 1) + 1
+    for side in dict.fromkeys((own if all(own) else config.get("sample_size") or _LATENT_SIDE, 64)):
         height, width = side if isinstance(side, (tuple, list)) else (side, side)
         yield (batch, channels, height, width)
-        yield (batch, channels, _FRAMES, height, width)
-        yield (batch, _FRAMES, channels, height, width)
+        yield (batch, channels, frames, height, width)
+        yield (batch, frames, channels, height, width)
         yield (batch, channels, width)
 
 

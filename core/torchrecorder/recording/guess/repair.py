@@ -20,7 +20,8 @@ from torchrecorder.recording.guess.guess import Guess, is_flag, parameters
 from torchrecorder.recording.guess.roles import input_for
 from torchrecorder.request import InputSpec
 
-Specs = Mapping[str, InputSpec]
+Values = Mapping[str, Any]
+"""Inputs by the names of parameters, each an `InputSpec` or what is passed as it is."""
 
 
 def repairs(model: nn.Module, guess: Guess, error: ForwardError, batch: int) -> Iterator[Guess]:
@@ -29,60 +30,52 @@ def repairs(model: nn.Module, guess: Guess, error: ForwardError, batch: int) -> 
     positional = [spec for spec in guess.specs if spec.name is None]
     if guess.arguments is not None or len(positional) > len(names):
         return
-    given = dict(zip(names, positional, strict=False)) | {spec.name: spec for spec in guess.specs if spec.name}
-    specs = {name: replace(spec, name=name) for name, spec in given.items()}
-    for changed, fixed in _changes(model, specs, guess.fixed, error, batch):
-        together = {**guess.fixed, **fixed}
-        left = tuple(spec for name, spec in changed.items() if name not in fixed)
-        yield Guess(_why(guess), left, fixed=together)
+    values: dict[str, Any] = {spec.name: spec for spec in guess.specs if spec.name}
+    values = {**dict(zip(names, positional, strict=False)), **values, **guess.fixed}
+    for changed in _changes(model, values, error, batch):
+        yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, {**values, **changed})
 
 
-def _why(guess: Guess) -> str:
-    told = ", and from what its forward raised"
-    return guess.why if guess.why.endswith(told) else guess.why + told
+_TOLD = ", and from what its forward raised"
+_LEFT_OUT = r"None|must|requir|missing|specif|provid|Assert|KeyError|both|expected at least"
 
 
-def _changes(
-    model: nn.Module, specs: Specs, fixed: Mapping[str, Any], error: ForwardError, batch: int
-) -> Iterator[tuple[Specs, Mapping[str, Any]]]:
+def _changes(model: nn.Module, values: Values, error: ForwardError, batch: int) -> Iterator[Values]:
     cause = error.cause.partition("\n")[0]
-    line = error.traceback[-400:]
-    suspects = sorted(specs, key=lambda name: not _mentions(cause, name))
-    suspects.sort(key=lambda name: not (_mentions(cause, name) or _mentions(line, name)))
-    if re.search(r"None|must|requir|missing|specif|provid|Assert|KeyError|both|expected at least", cause):
-        yield from _added(model, specs, fixed, f"{cause}\n{line}", batch)
+    said = f"{cause}\n{error.traceback[-_LINES:]}"
+    specs = {name: value for name, value in values.items() if isinstance(value, InputSpec)}
+    suspects = sorted(specs, key=lambda name: (not _mentions(cause, name), not _mentions(said, name)))
+    if re.search(_LEFT_OUT, cause):
+        yield from _added(model, values, said, batch)
     if re.search(_CERTAIN, cause):
-        for name in suspects:
-            yield from (({**specs, name: spec}, {}) for spec in _with_sizes(specs[name], cause, False))
-    for name, spec in _of_layer(model, specs, error, batch):
-        yield {**specs, name: spec}, {}
+        yield from ({name: spec} for name in suspects for spec in _with_sizes(specs[name], cause, False))
+    yield from _of_layer(model, specs, error, batch)
     for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
         for name in suspects:
-            for spec in rule(specs[name], cause, _mentions(cause, name)):
-                yield {**specs, name: spec}, {}
-    yield from _added(model, specs, fixed, f"{cause}\n{line}", batch)
+            yield from ({name: spec} for spec in rule(specs[name], cause, _mentions(cause, name)))
+    yield from _added(model, values, said, batch)
+
+
+_LINES = 400
+"""Characters at the end of a traceback: the line that raised, and the one that called it."""
 
 
 def _mentions(text: str, name: str) -> bool:
     return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
-def _added(
-    model: nn.Module, specs: Specs, fixed: Mapping[str, Any], text: str, batch: int
-) -> Iterator[tuple[Specs, Mapping[str, Any]]]:
-    """With an argument that has a default: those that the error names, each and all, then those that hold tensors."""
-    free = [p for p in parameters(model) if p.name not in specs and p.name not in fixed and not is_flag(p)]
-    main = next(iter(specs.values()), InputSpec((batch, 16)))
-    named = [p for p in free if _mentions(text, p.name)]
+def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[Values]:
+    """Arguments that have a default: those that the error names, each and all, then those that hold tensors."""
+    free = [p for p in parameters(model) if p.name not in values and not is_flag(p)]
+    main = next((value for value in values.values() if isinstance(value, InputSpec)), InputSpec((batch, 16)))
+    named = [p for p in free if _mentions(said, p.name)]
     like = [p for p in free if "Tensor" in str(p.annotation) and p not in named]
     for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
-        made = {p.name: input_for(p, model, main, batch) for p in chosen}
-        if made:
-            tensors = {name: value for name, value in made.items() if isinstance(value, InputSpec)}
-            yield {**specs, **tensors}, {name: value for name, value in made.items() if name not in tensors}
+        if chosen:
+            yield {p.name: input_for(p, model, main, batch) for p in chosen}
 
 
-def _of_layer(model: nn.Module, specs: Specs, error: ForwardError, batch: int) -> Iterator[tuple[str, InputSpec]]:
+def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], error: ForwardError, batch: int) -> Iterator[Values]:
     """What the layer takes that raised, for the inputs that went into it as they are."""
     graph: Graph | None = error.graph
     if graph is None or graph.info.failure is None or graph.info.failure.call is None:
@@ -100,15 +93,15 @@ def _of_layer(model: nn.Module, specs: Specs, error: ForwardError, batch: int) -
         if name in specs:
             for _, spec in layers.accepted(layer, batch):
                 if seen == value or spec.dtype != specs[name].dtype:
-                    yield name, replace(spec, name=name)
+                    yield {name: spec}
 
 
 _INTEGERS = (
     r"indices' to have|integer type|must be (long|int)|to be Long|IntTensor|dtype int64|int or byte|tensors used as ind"
 )
 _NUMBERS = (
-    r"for 'Long'|Long and|found Long|mean\(\): could not|type \(long|but got Long|for 'Int'|LongTensor|long int|Long.* != "
-    r"|Half != Long|dtype: Long|floating"
+    r"for 'Long'|Long and|found Long|mean\(\): could not|type \(long|but got Long|for 'Int'|LongTensor|long int"
+    r"|Long.* != |Half != Long|dtype: Long|floating"
 )
 _BEYOND = r"out of range|out of bounds|larger than|Invalid"
 
@@ -168,14 +161,20 @@ def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
     yield (*(1,) * more, *shape)
 
 
-_CERTAIN = r"\((\d+)x(\d+) and (\d+)x(\d+)\)|to have (\d+) channels, but got (\d+)"
+_CERTAIN = (
+    r"\(\d+x(?P<is>\d+) and (?P<wants>\d+)x\d+\)"
+    r"|got \[(?:\d+, )*(?P<is_fake>\d+)\] X \[(?P<wants_fake>\d+), \d+\]"
+    r"|to have (?P<wants_conv>\d+) channels, but got (?P<is_conv>\d+)"
+    r"|normalized_shape=\[(?P<wants_norm>\d+)\].*size ?\[(?:\d+, )*(?P<is_norm>\d+)\]"
+)
 """Messages that say which size was wrong."""
 
 
 def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
     """An axis of another size, of those that the error speaks of."""
     if product := re.search(_CERTAIN, cause):
-        pairs = [(int(product[2]), int(product[3])) if product[2] else (int(product[6]), int(product[5]))]
+        known = {name.partition("_")[0]: int(size) for name, size in product.groupdict().items() if size}
+        pairs = [(known["is"], known["wants"])]
     else:
         numbers = list(dict.fromkeys(map(int, re.findall(r"(?<![\w.])\d+(?![\w.]*[A-Za-z])", cause))))[:8]
         pairs = [(old, new) for old in numbers for new in reversed(numbers) if old != new and new]

@@ -6,7 +6,6 @@ import inspect
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import Any, TypeGuard
 
@@ -69,7 +68,7 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
         return torch.tensor([[1, 4, 4]])  # frames, rows and columns of patches
     if name.endswith("_dict"):
         return _by_kind(name, model, main)
-    spec = replace(_named(name, model, main, batch), name=name)
+    spec = _named(name, model, main, batch)
     if re.match(r"(typing\.)?(list|sequence|tuple)\[torch\.Tensor|.*\bList\[.*Tensor", annotation, re.IGNORECASE):
         return [torch.ones(spec.shape), torch.ones(spec.shape)]
     return spec
@@ -157,11 +156,9 @@ def from_roles(model: nn.Module, batch: int) -> Iterator[Guess]:
     for where, main in mains:
         found = {p.name: input_for(p, model, main, batch) for p in wanted}
         if wanted and role_of(wanted[0].name, (ROLES, _ALONE)) == "context":
-            found[wanted[0].name] = replace(main, name=wanted[0].name)
-        specs = tuple(value for value in found.values() if isinstance(value, InputSpec))
-        fixed = {name: value for name, value in found.items() if not isinstance(value, InputSpec)}
-        if specs or fixed:
-            yield Guess(f"from {where}", specs, fixed=fixed)
+            found[wanted[0].name] = main
+        if found:
+            yield Guess.named(f"from {where}", found)
 
 
 def _flat_patches(model: nn.Module) -> Iterator[tuple[str, InputSpec]]:

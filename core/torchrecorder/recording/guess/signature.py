@@ -101,10 +101,8 @@ def _graphs(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Gue
             found = {p.name: input_for(p, model, node, batch) for p in needed}
             for name, role in roles.items():
                 if role == "attributes":
-                    found[name] = InputSpec((EDGES, edge_width), name=name)
-            specs = tuple(value for value in found.values() if isinstance(value, InputSpec))
-            fixed = {name: value for name, value in found.items() if not isinstance(value, InputSpec)}
-            yield Guess("a small graph, from the names of its parameters and its first layers", specs, fixed=fixed)
+                    found[name] = InputSpec((EDGES, edge_width))
+            yield Guess.named("a small graph, from the names of its parameters and its first layers", found)
 
 
 def _tables(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
