@@ -32,7 +32,7 @@ from torch import nn  # noqa: E402
 from tests.corpus.torchvision_ops import define_missing_operators  # noqa: E402
 from tests.truth.other_inputs import other_inputs  # noqa: E402
 from tests.truth.replay import replay  # noqa: E402
-from torchrecorder.errors import InputError, TorchRecorderError  # noqa: E402
+from torchrecorder.errors import ForwardError, InputError, TorchRecorderError  # noqa: E402
 from torchrecorder.graph import Graph  # noqa: E402
 from torchrecorder.graph.codec import problems  # noqa: E402
 from torchrecorder.recording.inputs import Inputs, record_guessed  # noqa: E402
@@ -41,7 +41,7 @@ from torchrecorder.recording.run import Run, capture  # noqa: E402
 from torchrecorder.worker import fork  # noqa: E402
 from zoo.entry import Entry  # noqa: E402
 
-SECONDS = 150.0
+SECONDS = 120.0
 """For building, for recording, and for the replay of a model, each."""
 MEMORY = 9 << 30
 REPLAYED = 9
@@ -114,6 +114,9 @@ def _phases(entry: Entry) -> Any:
     except Exception as error:
         yield {"done": True, "network": _is_network(error), "reason": _line(error)}
         return
+    if getattr(model.forward, "__func__", None) is nn.Module.forward:
+        yield {"done": True, "reason": "it has no forward"}
+        return
     count = sum(p.numel() for p in model.parameters() if not isinstance(p, nn.parameter.UninitializedParameter))
     yield {"built": True, "parameters": count, "build_s": round(time.perf_counter() - start, 2)}
     start = time.perf_counter()
@@ -122,6 +125,7 @@ def _phases(entry: Entry) -> Any:
     except BaseException as error:
         yield {
             "done": True,
+            "built": not _lacks_package(error),
             "record_s": round(time.perf_counter() - start, 2),
             "reason": _line(error),
             "advice": error.advice if isinstance(error, InputError) else "",
@@ -191,6 +195,11 @@ def _is_network(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def _lacks_package(error: BaseException) -> bool:
+    """Whether a package is missing that the forward imports."""
+    return isinstance(error, ForwardError) and error.cause.startswith(("ImportError", "ModuleNotFoundError"))
 
 
 def _line(error: BaseException) -> str:

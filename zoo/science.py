@@ -64,7 +64,31 @@ _SPECIAL: dict[str, dict[str, Any]] = {
     "HypergraphConv": {},
     "GravNetConv": {"space_dimensions": 2, "propagate_dimensions": 4, "k": 2},
     "GPSConv": {"channels": 8, "conv": None},
-    "GroupAddRev": {"conv": None},
+    "GroupAddRev": {"conv": None, "num_groups": 2},
+    "AttentionalAggregation": {"gate_nn": _perceptron(8, 1)},
+    "DegreeScalerAggregation": {"aggr": ["mean"], "scaler": ["identity"], "deg": [0, 1, 2]},
+    "EquilibriumAggregation": {"num_layers": [4]},
+    "MLPAggregation": {"max_num_elements": 4, "num_layers": 1},
+    "PatchTransformerAggregation": {"patch_size": 2},
+    "QuantileAggregation": {"q": 0.5},
+    "Set2Set": {"processing_steps": 2},
+    "HEATConv": {"num_node_types": 2, "num_edge_types": 2, "edge_type_emb_dim": 3, "edge_attr_emb_dim": 4},
+    "PANConv": {"filter_size": 2},
+    "PointGNNConv": {"mlp_h": _perceptron(8, 3), "mlp_f": _perceptron(11, 8), "mlp_g": _perceptron(8, 8)},
+    "SignedConv": {"first_aggr": True},
+    "DenseGINConv": {"nn": _perceptron(8, 8)},
+    "DirGNNConv": {"conv": None},
+    "FusedGATConv": {"in_channels": 8, "out_channels": 8},
+    "MLP": {"in_channels": 8, "hidden_channels": 8, "out_channels": 3, "num_layers": 2},
+    "PNA": {"aggregators": ["mean"], "scalers": ["identity"], "deg": [0, 1, 2]},
+    "MemPooling": {"num_clusters": 2},
+    "MaskLabel": {"num_classes": 3},
+    "GAE": {"encoder": None},
+    "ARGA": {"encoder": None, "discriminator": _perceptron(8, 1)},
+    "HeteroDictLinear": {"types": ["a", "b"]},
+    "HeteroJumpingKnowledge": {"types": ["a", "b"]},
+    "GNNFF": {"hidden_node_channels": 8, "hidden_edge_channels": 8},
+    "RENet": {"num_rels": 3, "seq_len": 2},
     "SchNet": {},
     "DeepGCNLayer": {"conv": None},
 }
@@ -88,8 +112,9 @@ def _graph(name: str, cls: type[nn.Module]) -> nn.Module:
 
     library = importlib.import_module("torch_geometric.nn")
     given = dict(_SPECIAL.get(name, {}))
-    if "conv" in given:
-        given["conv"] = library.GCNConv(4 if name == "GroupAddRev" else 8, 4 if name == "GroupAddRev" else 8)
+    for part in ("conv", "encoder"):
+        if part in given:
+            given[part] = library.GCNConv(*(4, 4) if name == "GroupAddRev" else (8, 8))
     if name == "HeteroConv":
         given["convs"] = {("a", "to", "a"): library.SAGEConv((8, 8), 8)}
     if "deg" in given:
@@ -106,7 +131,10 @@ _MONAI: dict[str, Any] = {
     "dints_space": None, "groups": 2, "reduction": 16, "dropout_prob": 0.1, "inplanes": 8, "hidden_size": 32,
     "mlp_dim": 32, "num_heads": 4, "num_embeddings": 8, "depth": 2, "pretrained": False, "embedding_dim": 8,
     "num_tokens": 20, "max_seq_len": 16, "attn_layers_dim": 32, "attn_layers_depth": 2, "attn_layers_heads": 4,
-    "image_size": 64, "num_depth": 2, "num_channel_initial": 4, "num_res_layers": 1, "num_res_channels": 8,
+    "image_size": 64, "num_depth": 2, "num_channel_initial": 4, "num_res_layers": 1,
+    "in_planes": 8, "planes": 8, "dim": 12, "label_nc": 3, "extract_levels": [0, 1, 2], "num_d": 2, "num_layers_d": 2,
+    "num_language_layers": 1, "num_vision_layers": 1, "num_mixed_layers": 1, "drop_out": 0.1, "vocab_size": 20,
+    "hidden_channels": (8, 8), "bert_config": {}, "num_res_channels": 8,
     "num_res_units": 1, "num_conv_layers": 2,
 }  # fmt: skip
 
@@ -133,5 +161,9 @@ def _net(cls: type[nn.Module], axes: int) -> nn.Module:
         "patch_size": (8,) * (axes or 3),
         "kernel_size": (3,) * 3 if "upsample_kernel_size" in known else 3,
     }
-    values["strides"] = (1, 2, 2) if "upsample_kernel_size" in known else (2, 2)
+    is_deep = "upsample_kernel_size" in known or cls.__name__.endswith("AutoEncoder")
+    values["strides"] = (1, 2, 2) if is_deep else (2, 2)
+    if "channels" in known and known["channels"].annotation in ("int", int):
+        values["channels"] = 8
+    values["input_shape"] = (16,) * (axes or 2)
     return filled(cls, values, **given)

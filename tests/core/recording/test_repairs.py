@@ -113,7 +113,7 @@ class Tiles(nn.Module):
         (Weighs(), "x=1,3,64,7, from"),
         (LooksUp(), "entries=int64[1,3,64,64]<2, from"),
         (Film(), "film=1,4,5,224,224, from conv (Conv2d), and"),
-        (Attends(), "x=1,6; context=1,16,9, from q (Linear), and"),
+        (Attends(), "x=1,6; context=1,16,9, from kv (Linear), and"),
         (Edges(), "x=4,6; edge_index=int64[2,8]<4; edge_attr=8,5, a small graph"),
         (Halves(), "1,1,96,96,96, from conv (Conv3d)"),
         (Kinds(), "x_dict={user: [4, 6], item: [4, 6]}; edge_index_dict={"),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
-from itertools import count, islice
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from torch import nn
 
@@ -26,6 +25,22 @@ _WORK = 20_000
 """Operations of refused guesses after which none is repaired: an answer must come while a build waits for it."""
 
 
+@dataclass(eq=False)
+class _Refused:
+    """A guess that the forward did not accept, and others that are made from it."""
+
+    done: int
+    """How far the forward came."""
+    repairs: Iterator[Guess]
+    depth: int
+    """How often it has been repaired itself."""
+    used: int = 0
+
+    def promise(self) -> float:
+        """Further ones promise more, but none for ever: each repair that was refused too makes the next less likely."""
+        return (self.done + 1) / ((1 + self.used) * (1 + self.depth))
+
+
 class Guesses:
     """The guesses for a model: first those of each source, the most trusted first, then the refused ones repaired.
 
@@ -36,9 +51,9 @@ class Guesses:
         self._model = model
         self._batch = batch
         self._seen: set[str] = set()
-        self._refused: list[tuple[int, int, Iterator[Guess]]] = []
-        self._count = count()
+        self._refused: list[_Refused] = []
         self._work = 0
+        self._depth = 0
         self._most = -1
         self.furthest: Guess | None = None
         """The refused guess with which the forward came furthest."""
@@ -57,19 +72,21 @@ class Guesses:
         if done > self._most:
             self._most, self.furthest = done, guess
         found = filter(self._is_new, repairs(self._model, guess, error, self._batch))
-        heapq.heappush(self._refused, (-done, next(self._count), found))
+        self._refused.append(_Refused(done, found, self._depth))
 
     def _repaired(self) -> Iterator[Guess]:
         while self._refused and self._work < _WORK:
-            entry = self._refused[0]
+            refused = max(self._refused, key=_Refused.promise)
             guess = None
             with suppress(Exception):
-                guess = next(entry[2], None)
+                guess = next(refused.repairs, None)
             if guess is None:
-                self._refused.remove(entry)
-                heapq.heapify(self._refused)
+                self._refused.remove(refused)
             else:
+                refused.used += 1
+                self._depth = refused.depth + 1
                 yield guess
+                self._depth = 0
 
     def _is_new(self, guess: Guess) -> bool:
         names = iter([p.name for p in parameters(self._model)])
