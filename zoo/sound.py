@@ -16,22 +16,18 @@ from zoo.entry import Entry, classes, filled, small_or_meta
 _AUDIO: dict[str, Any] = {
     "input_dim": 16, "num_heads": 4, "ffn_dim": 16, "num_layers": 2, "depthwise_conv_kernel_size": 3,
     "segment_length": 4, "right_context_length": 1, "num_symbols": 20, "num_classes": 5, "n_feature": 16,
-    "upsample_scales": [5, 5, 8], "freq_mask_param": 8, "n_stft": 201, "sample_rate": 16000, "n_steps": 4, "n_time_masks": 1,
-    "time_mask_param": 8, "n_freq_masks": 1, "orig_freq": 16000, "factor": 1.1, "factors": [0.9, 1.1], "gain": 0.5,
-    "n_classes": 8, "hop_length": 200, "sources": ["a", "b"], "num_sources": 2,
+    "upsample_scales": [5, 5, 8], "n_classes": 8, "hop_length": 200, "sources": ["a", "b"], "num_sources": 2,
 }  # fmt: skip
 
 
 def torchaudio() -> Iterator[Entry]:
-    """Every class and every factory of torchaudio.models, and its transforms, which have no weights."""
+    """Every class and every factory of torchaudio.models."""
     models = importlib.import_module("torchaudio.models")
-    transforms = importlib.import_module("torchaudio.transforms")
-    for room, module in (("models", models), ("transforms", transforms)):
-        for name in sorted(getattr(module, "__all__", ())):
-            found = getattr(module, name)
-            is_module = isinstance(found, type) and issubclass(found, nn.Module)
-            if is_module or (inspect.isfunction(found) and not name.endswith("_model")):
-                yield Entry(f"torchaudio/{room}.{name}", partial(small_or_meta, partial(filled, found, _AUDIO)))
+    for name in sorted(models.__all__):
+        found = getattr(models, name)
+        is_module = isinstance(found, type) and issubclass(found, nn.Module)
+        if is_module or (inspect.isfunction(found) and not name.endswith("_model")):
+            yield Entry(f"torchaudio/{name}", partial(small_or_meta, partial(filled, found, _AUDIO)))
 
 
 _SPEECH: dict[str, Any] = {

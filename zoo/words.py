@@ -88,6 +88,8 @@ def _shallow(config: Any) -> None:
             kinds = getattr(part, name, None)
             if isinstance(kinds, (list, tuple)) and kinds and isinstance(kinds[0], (str, int)):
                 setattr(part, name, kinds[:layers])
+        if isinstance(getattr(part, "attn_layer_indices", None), list):
+            part.attn_layer_indices = [1]
         for name in _LAYERS:
             count = getattr(part, name, None)
             if type(count) is int and count > layers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -32,13 +34,13 @@ class _Refused:
     done: int
     """How far the forward came."""
     repairs: Iterator[Guess]
-    depth: int
-    """How often it has been repaired itself."""
+    before: int
+    """How often it has been repaired itself, and how many were refused with the same words."""
     used: int = 0
 
     def promise(self) -> float:
         """Further ones promise more, but none for ever: each repair that was refused too makes the next less likely."""
-        return (self.done + 1) / ((1 + self.used) * (1 + self.depth))
+        return (self.done + 1) / ((1 + self.used) * (1 + self.before))
 
 
 class Guesses:
@@ -54,6 +56,7 @@ class Guesses:
         self._refused: list[_Refused] = []
         self._work = 0
         self._depth = 0
+        self._causes: Counter[str] = Counter()
         self._most = -1
         self.furthest: Guess | None = None
         """The refused guess with which the forward came furthest."""
@@ -72,7 +75,9 @@ class Guesses:
         if done > self._most:
             self._most, self.furthest = done, guess
         found = filter(self._is_new, repairs(self._model, guess, error, self._batch))
-        self._refused.append(_Refused(done, found, self._depth))
+        words = re.sub(r"\d+", "", error.cause)
+        self._refused.append(_Refused(done, found, self._depth + self._causes[words]))
+        self._causes[words] += 1
 
     def _repaired(self) -> Iterator[Guess]:
         while self._refused and self._work < _WORK:
@@ -84,7 +89,7 @@ class Guesses:
                 self._refused.remove(refused)
             else:
                 refused.used += 1
-                self._depth = refused.depth + 1
+                self._depth = refused.before + 1
                 yield guess
                 self._depth = 0
 

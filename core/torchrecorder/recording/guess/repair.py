@@ -6,6 +6,7 @@ axis, the number of axes, integers where numbers were wanted, an argument that w
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -43,6 +44,7 @@ _LEFT_OUT = r"None|must|requir|missing|specif|provid|Assert|KeyError|both|expect
 def _changes(model: nn.Module, values: Values, error: ForwardError, batch: int) -> Iterator[Values]:
     cause = error.cause.partition("\n")[0]
     said = f"{cause}\n{error.traceback[-_LINES:]}"
+    sizes = f"{cause} {' '.join(map(str, _sizes_named(model, cause)))}"
     specs = {name: value for name, value in values.items() if isinstance(value, InputSpec)}
     suspects = sorted(specs, key=lambda name: (not _mentions(cause, name), not _mentions(said, name)))
     if re.search(_LEFT_OUT, cause):
@@ -52,8 +54,16 @@ def _changes(model: nn.Module, values: Values, error: ForwardError, batch: int) 
     yield from _of_layer(model, specs, error, batch)
     for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
         for name in suspects:
-            yield from ({name: spec} for spec in rule(specs[name], cause, _mentions(cause, name)))
+            yield from ({name: spec} for spec in rule(specs[name], sizes, _mentions(cause, name)))
     yield from _added(model, values, said, batch)
+
+
+def _sizes_named(model: nn.Module, cause: str) -> Iterator[int]:
+    """The sizes that an error calls by the names of the model's attributes."""
+    for word in dict.fromkeys(re.findall(r"[a-z]\w*_\w+|\bdim\b|\bchannels\b", cause)):
+        for holder in (model, getattr(model, "config", None)):
+            if type(size := getattr(holder, word, None)) is int:
+                yield size
 
 
 _LINES = 400
@@ -66,7 +76,10 @@ def _mentions(text: str, name: str) -> bool:
 
 def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[Values]:
     """Arguments that have a default: those that the error names, each and all, then those that hold tensors."""
-    free = [p for p in parameters(model) if p.name not in values and not is_flag(p)]
+    taken = parameters(model)
+    if (key := re.search(r"^KeyError: '([^\W\d]\w*)'", said)) and any(p.kind is p.VAR_KEYWORD for p in taken):
+        taken = [*taken, inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY, default=None)]
+    free = [p for p in taken if p.name not in values and not is_flag(p)]
     main = next((value for value in values.values() if isinstance(value, InputSpec)), InputSpec((batch, 16)))
     named = [p for p in free if _mentions(said, p.name)]
     like = [p for p in free if "Tensor" in str(p.annotation) and p not in named]
@@ -165,6 +178,7 @@ _CERTAIN = (
     r"\(\d+x(?P<is>\d+) and (?P<wants>\d+)x\d+\)"
     r"|got \[(?:\d+, )*(?P<is_fake>\d+)\] X \[(?P<wants_fake>\d+), \d+\]"
     r"|to have (?P<wants_conv>\d+) channels, but got (?P<is_conv>\d+)"
+    r"|(?<!\()expected (?P<wants_said>\d+),? (?:but )?got (?P<is_said>\d+)\b"
     r"|normalized_shape=\[(?P<wants_norm>\d+)\].*size ?\[(?:\d+, )*(?P<is_norm>\d+)\]"
 )
 """Messages that say which size was wrong."""
@@ -180,6 +194,8 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
         pairs = [(old, new) for old in numbers for new in reversed(numbers) if old != new and new]
     seen = set()
     for old, new in pairs:
+        if spec.shape.count(old) > 1:  # the sides of a picture
+            yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
         for axis in reversed(range(len(spec.shape))):
             size = spec.shape[axis]
             # Directly, or as a part of what the layers made of it: as many times as large as the axis.
