@@ -38,7 +38,8 @@ _SPEECH: dict[str, Any] = {
     "N": 8, "B": 8, "H": 8, "P": 3, "X": 2, "R": 2, "C": 2, "K": 10, "L": 8, "dropout": 0.1, "n_mels": 16,
     "stride": 2, "output_size": 8, "vocab_size": 20, "dim": 16, "input_dim": 16, "n_heads": 4, "num_classes": 5,
     "chunk_size": 5, "norm_shape": 16, "in_features": 16, "out_features": 8, "rnn_size": 8, "num_channels": 8,
-    "hidden_channels": 8, "groups": 2, "n_fft": 400, "attn_channels": 8, "bidirectional": False, "num_blocks": 2, "num_tokens": 20, "d_k": 8, "d_v": 8, "block_size": 4,
+    "hidden_channels": 8, "groups": 2, "n_fft": 400, "attn_channels": 8, "bidirectional": False, "num_blocks": 2,
+    "num_tokens": 20, "d_k": 8, "d_v": 8, "block_size": 4,
     "n_channels": 16, "emb_dim": 16, "kernel_sizes": [3, 3], "input_channels": 16, "seq_len": 20,
     "sample_rate": 16000, "norm": None, "max_len": 50, "r": 4,
 }  # fmt: skip

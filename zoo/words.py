@@ -53,7 +53,7 @@ def _tiny(model_type: str, name: str) -> nn.Module:
                 model = build(change)()
         except Exception:
             continue
-        if sum(p.numel() for p in model.parameters()) <= LARGE:
+        if sum(p.numel() for p in model.parameters()) <= 3 * LARGE:
             return build(change)()
     try:
         return small_or_meta(build(_shallow))

@@ -15,7 +15,7 @@ from torchrecorder.errors import ForwardError
 from torchrecorder.recording.guess.guess import Guess, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import diffusers, timm, transformers
-from torchrecorder.recording.guess.repair import repairs
+from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import advice as advice
 from torchrecorder.recording.guess.roles import from_roles
 from torchrecorder.recording.guess.signature import from_annotations, from_names
@@ -63,6 +63,7 @@ class Guesses:
 
     def __iter__(self) -> Iterator[Guess]:
         for source in _SOURCES:
+            self._depth = 0
             with suppress(Exception):  # attributes of a model may be properties, whose code may raise
                 yield from filter(self._is_new, source(self._model, self._batch))
             yield from islice(self._repaired(), _REPAIRED)
@@ -74,7 +75,9 @@ class Guesses:
         self._work += done
         if done > self._most:
             self._most, self.furthest = done, guess
-        found = filter(self._is_new, repairs(self._model, guess, error, self._batch))
+        # Not the error itself, which keeps the frames of the forward alive, and all their tensors.
+        refusal = Refusal(error.cause.partition("\n")[0], error.traceback, graph)
+        found = filter(self._is_new, repairs(self._model, guess, refusal, self._batch))
         words = re.sub(r"\d+", "", error.cause)
         self._refused.append(_Refused(done, found, self._depth + self._causes[words]))
         self._causes[words] += 1
@@ -91,7 +94,6 @@ class Guesses:
                 refused.used += 1
                 self._depth = refused.before + 1
                 yield guess
-                self._depth = 0
 
     def _is_new(self, guess: Guess) -> bool:
         names = iter([p.name for p in parameters(self._model)])

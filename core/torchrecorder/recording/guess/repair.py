@@ -9,12 +9,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import nn
 
-from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph
 from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, is_flag, parameters
@@ -25,7 +24,18 @@ Values = Mapping[str, Any]
 """Inputs by the names of parameters, each an `InputSpec` or what is passed as it is."""
 
 
-def repairs(model: nn.Module, guess: Guess, error: ForwardError, batch: int) -> Iterator[Guess]:
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a forward said of inputs that it did not accept."""
+
+    cause: str
+    """The exception as `Type: message`, its first line."""
+    traceback: str
+    graph: Graph | None
+    """What had been recorded by then."""
+
+
+def repairs(model: nn.Module, guess: Guess, refusal: Refusal, batch: int) -> Iterator[Guess]:
     """Guesses that differ from a refused one in what the error is about, the likeliest first."""
     names = [p.name for p in parameters(model) if p.kind is p.POSITIONAL_OR_KEYWORD]
     positional = [spec for spec in guess.specs if spec.name is None]
@@ -33,7 +43,7 @@ def repairs(model: nn.Module, guess: Guess, error: ForwardError, batch: int) -> 
         return
     values: dict[str, Any] = {spec.name: spec for spec in guess.specs if spec.name}
     values = {**dict(zip(names, positional, strict=False)), **values, **guess.fixed}
-    for changed in _changes(model, values, error, batch):
+    for changed in _changes(model, values, refusal, batch):
         yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, {**values, **changed})
 
 
@@ -41,9 +51,9 @@ _TOLD = ", and from what its forward raised"
 _LEFT_OUT = r"None|must|requir|missing|specif|provid|Assert|KeyError|both|expected at least"
 
 
-def _changes(model: nn.Module, values: Values, error: ForwardError, batch: int) -> Iterator[Values]:
-    cause = error.cause.partition("\n")[0]
-    said = f"{cause}\n{error.traceback[-_LINES:]}"
+def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> Iterator[Values]:
+    cause = refusal.cause
+    said = f"{cause}\n{refusal.traceback[-_LINES:]}"
     sizes = f"{cause} {' '.join(map(str, _sizes_named(model, cause)))}"
     specs = {name: value for name, value in values.items() if isinstance(value, InputSpec)}
     suspects = sorted(specs, key=lambda name: (not _mentions(cause, name), not _mentions(said, name)))
@@ -51,7 +61,7 @@ def _changes(model: nn.Module, values: Values, error: ForwardError, batch: int) 
         yield from _added(model, values, said, batch)
     if re.search(_CERTAIN, cause):
         yield from ({name: spec} for name in suspects for spec in _with_sizes(specs[name], cause, False))
-    yield from _of_layer(model, specs, error, batch)
+    yield from _of_layer(model, specs, refusal.graph, batch)
     for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
         for name in suspects:
             yield from ({name: spec} for spec in rule(specs[name], sizes, _mentions(cause, name)))
@@ -88,9 +98,8 @@ def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[
             yield {p.name: input_for(p, model, main, batch) for p in chosen}
 
 
-def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], error: ForwardError, batch: int) -> Iterator[Values]:
+def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], graph: Graph | None, batch: int) -> Iterator[Values]:
     """What the layer takes that raised, for the inputs that went into it as they are."""
-    graph: Graph | None = error.graph
     if graph is None or graph.info.failure is None or graph.info.failure.call is None:
         return
     call = graph.calls[graph.info.failure.call]
