@@ -21,11 +21,9 @@ from torchrecorder.request import InputSpec
 
 _LARGEST = 1 << 24
 """Numbers in a guessed input; no model wants more to be drawn, and a wrong guess must not take the machine's memory."""
-_NOT_THE_INPUTS = (
-    *("ImportError", "ModuleNotFoundError"),
-    *("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException"),
-    "Expected inputs of BF16 type",
-)
+_BY_SHAPE = ("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException")
+"""What is raised where shapes alone do not say enough; without a mask, say, they may."""
+_NOT_THE_INPUTS = ("ImportError", "ModuleNotFoundError", "Expected inputs of BF16 type", *_BY_SHAPE)
 """What forwards raise that no other inputs would change: a package is missing, or the execution mode cannot run it."""
 _LISTED = 12
 """Guesses that an error lists."""
@@ -80,6 +78,7 @@ def record_guessed(
         raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
     first: Run = "fake" if run == "auto" and not is_small(model) else run
     tried: list[str] = []
+    accepted: Inputs | None = None
     guesses = Guesses(model, batch=2 if mode == "train" else 1)
     for guess in guesses:
         try:
@@ -89,13 +88,15 @@ def record_guessed(
             reason = error.cause.partition("\n")[0]
             if not any(text in reason for text in _NOT_THE_INPUTS):
                 guesses.refused(guess, error)
-            elif first != run:
+            elif not tried and not reason.startswith(_BY_SHAPE):
                 return record(inputs, run)
-            elif not tried:
-                raise
+            else:
+                accepted = accepted or inputs
         except InputError as error:
             reason = error.reason
         tried.append(f"{guess}: {reason if len(reason) <= _REASON_CHARS else f'{reason[:_REASON_CHARS]}…'}")
+    if accepted is not None:
+        return record(accepted, run)
     if first != run and guesses.furthest is not None:
         with suppress(ForwardError):
             return record(_guessed(guesses.furthest, seed), run)

@@ -151,11 +151,11 @@ def from_roles(model: nn.Module, batch: int) -> Iterator[Guess]:
     mains += [("nothing but the names of its parameters", InputSpec((batch, *shape))) for shape in _BARE]
     if any(role_of(p.name.removesuffix("_dict")) in GRAPH for p in wanted):
         mains = [("the names of its parameters", node) for node in nodes(model)]
-    if any(p.name.endswith("grid_thw") for p in wanted):
+    if is_grid := any(p.name.endswith("grid_thw") for p in wanted):
         mains = list(_flat_patches(model))
     for where, main in mains:
         found = {p.name: input_for(p, model, main, batch) for p in wanted}
-        if wanted and role_of(wanted[0].name, (ROLES, _ALONE)) == "context":
+        if wanted and (is_grid or role_of(wanted[0].name, (ROLES, _ALONE)) == "context"):
             found[wanted[0].name] = main
         if found:
             yield Guess.named(f"from {where}", found)
