@@ -107,23 +107,14 @@ def zoo(session: nox.Session) -> None:
     """
     if "sample" in session.posargs:
         install(session, *group("test"), "transformers")
-        session.install("--no-deps", "pillow", *(line for line in requirements() if line.startswith(SAMPLED)))
+        session.install("pillow", "psutil", "requests", "xxhash")
+        session.install("--no-deps", *(line for line in requirements() if line.startswith(SAMPLED)))
     else:
         install_libraries(session)
     session.run("python", "zoo/run.py", *session.posargs)
 
 
-SAMPLED = (
-    "einops",
-    "einx",
-    "frozendict",
-    "loguru",
-    "timm",
-    "torch-geometric",
-    "torch-einops",
-    "torchvision",
-    "x-trans",
-)
+SAMPLED = tuple("einops einx frozendict loguru timm torch-einops torch-geometric torchvision x-transformers".split())
 """What of the libraries a sample of the zoo needs."""
 
 

@@ -44,7 +44,7 @@ from zoo.entry import Entry  # noqa: E402
 SECONDS = 120.0
 """For building, for recording, and for the replay of a model, each."""
 MEMORY = 9 << 30
-REPLAYED = 9
+REPLAYED = 6
 """One model in so many is computed again from its graph."""
 
 Result = dict[str, Any]

@@ -42,7 +42,7 @@ def main() -> int:
         start = time.monotonic()
         results |= _run(library, names, options.get("every", "1"))
         seconds[library] = time.monotonic() - start
-    Path(options.get("to", "zoo.json")).write_text(json.dumps(results, indent=1), encoding="utf-8")
+        Path(options.get("to", "zoo.json")).write_text(json.dumps(results, indent=1), encoding="utf-8")
     _print_failures(results)
     _print_table(results, seconds)
     if "against" in options:
@@ -98,19 +98,7 @@ def _print_failures(results: dict[str, Result]) -> None:
             print(f"  WRONG {name}: {result['problems'][:3]} {result.get('replay', '')}")
 
 
-_COLUMNS = (
-    "tried",
-    "network",
-    "not built",
-    "built",
-    "recorded",
-    "real",
-    "fake",
-    "bfloat16",
-    "meta",
-    "failed",
-    "replayed",
-)
+_COLUMNS = tuple("tried,network,not built,built,recorded,real,fake,bfloat16,meta,failed,no answer,replayed".split(","))
 
 
 def _print_table(results: dict[str, Result], seconds: dict[str, float]) -> None:
@@ -127,7 +115,7 @@ def _print_table(results: dict[str, Result], seconds: dict[str, float]) -> None:
         reasons = Counter(
             _kind(result) for result in _of(results, library) if result["built"] and not result["recorded"]
         )
-        for reason, count in reasons.most_common(3) if library != "all" else ():
+        for reason, count in reasons.most_common(3):
             print(f"{library}: {count} × {reason}")
 
 
@@ -143,6 +131,8 @@ def _counts(results: list[Result]) -> Counter[str]:
             continue
         counts["built"] += 1
         counts.update(["recorded", result["recorded"]] if result["recorded"] else ["failed"])
+        is_said = result["reason"].startswith(("InputError", "ForwardError"))
+        counts["no answer"] += not result["recorded"] and not is_said  # it crashed, hung, or raised what we never raise
         counts["replayed"] += result.get("replay", "").startswith("exact")
     return counts
 
