@@ -114,7 +114,17 @@ def zoo(session: nox.Session) -> None:
     session.run("python", "zoo/run.py", *session.posargs)
 
 
-SAMPLED = tuple("einops einx frozendict loguru timm torch-einops torch-geometric torchvision x-transformers".split())
+SAMPLED = (
+    "einops",
+    "einx",
+    "frozendict",
+    "loguru",
+    "timm",
+    "torch-einops",
+    "torch-geometric",
+    "torchvision",
+    "x-transformers",
+)
 """What of the libraries a sample of the zoo needs."""
 
 

@@ -114,7 +114,7 @@ def _phases(entry: Entry) -> Any:
     except Exception as error:
         yield {"done": True, "network": _is_network(error), "reason": _line(error)}
         return
-    if getattr(model.forward, "__func__", None) is nn.Module.forward:
+    if type(model).forward is nn.Module.forward and "forward" not in vars(model):
         yield {"done": True, "reason": "it has no forward"}
         return
     count = sum(p.numel() for p in model.parameters() if not isinstance(p, nn.parameter.UninitializedParameter))

@@ -98,7 +98,20 @@ def _print_failures(results: dict[str, Result]) -> None:
             print(f"  WRONG {name}: {result['problems'][:3]} {result.get('replay', '')}")
 
 
-_COLUMNS = tuple("tried,network,not built,built,recorded,real,fake,bfloat16,meta,failed,no answer,replayed".split(","))
+_COLUMNS = (
+    "tried",
+    "network",
+    "not built",
+    "built",
+    "recorded",
+    "real",
+    "fake",
+    "bfloat16",
+    "meta",
+    "failed",
+    "no answer",
+    "replayed",
+)
 
 
 def _print_table(results: dict[str, Result], seconds: dict[str, float]) -> None:

@@ -74,7 +74,7 @@ def record_guessed(
         InputError: No guess was accepted.
         ForwardError: The forward failed for a reason that no other inputs would change.
     """
-    if getattr(model.forward, "__func__", None) is nn.Module.forward:
+    if type(model).forward is nn.Module.forward and "forward" not in vars(model):
         raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
     first: Run = "fake" if run == "auto" and not is_small(model) else run
     tried: list[str] = []
@@ -88,10 +88,12 @@ def record_guessed(
             reason = error.cause.partition("\n")[0]
             if not any(text in reason for text in _NOT_THE_INPUTS):
                 guesses.refused(guess, error)
-            elif not tried and not reason.startswith(_BY_SHAPE):
-                return record(inputs, run)
+            elif first == run:
+                raise
             else:
                 accepted = accepted or inputs
+                if not reason.startswith(_BY_SHAPE):
+                    break
         except InputError as error:
             reason = error.reason
         tried.append(f"{guess}: {reason if len(reason) <= _REASON_CHARS else f'{reason[:_REASON_CHARS]}…'}")

@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeGuard
 
@@ -196,7 +197,9 @@ def _is_many(value: object) -> TypeGuard[tuple[Any, ...] | list[Any] | dict[Any,
 def advice(model: nn.Module) -> str:
     """How to say what a model is called with, in the words of its forward."""
     function = "name a function that makes them with `inputs`"
-    first = next(from_roles(model, 1), None) or next(layers.from_layers(model, 1), None)
+    first = None
+    with suppress(Exception):  # attributes of a model may be properties, whose code may raise
+        first = next(from_roles(model, 1), None) or next(layers.from_layers(model, 1), None)
     if first is None:
         return function
     if not first.specs:
