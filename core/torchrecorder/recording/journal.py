@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import array
 import collections
-import copy
 import functools
 import random
 import weakref
@@ -29,6 +28,7 @@ from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.recording.copies import LEADS_TO_MODEL, SHARED, is_stateful_of_numpy
 from torchrecorder.recording.kept_tensors import KeptTensors, is_same, outside_of_modes
+from torchrecorder.recording.scripted import script_copy
 from torchrecorder.recording.substitutes import is_plain, lazy_like, like
 from torchrecorder.running import torch_private
 from torchrecorder.running.objects import dictionary, is_open, members, native_base
@@ -222,10 +222,7 @@ class Journal:
 
     def _stand_in(self, value: Any) -> Any:
         if not isinstance(value, Tensor):
-            try:
-                return copy.deepcopy(value)  # a script module lives in C++, and can only be copied whole
-            except Exception:  # a class in C++ without a copy
-                return value
+            return script_copy(value)
         if is_lazy(value):
             return lazy_like(value)
         # What autograd knows of a result, or of a view, cannot be put back after it was overwritten.

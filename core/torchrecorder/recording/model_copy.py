@@ -7,7 +7,6 @@ arguments are copied wherever they are: in containers, in caches and in other ob
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Callable, Iterator
 from types import GeneratorType
@@ -17,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.recording.copies import COPIERS, SHARED, Copier, container_copier
-from torchrecorder.recording.scripted import marked_copy
+from torchrecorder.recording.scripted import script_copy
 from torchrecorder.recording.substitutes import Substitute
 from torchrecorder.running.objects import dictionary, is_open, members
 
@@ -105,10 +104,8 @@ class ModelCopy:
 
     def _module(self, module: nn.Module) -> nn.Module:
         if isinstance(module, torch.jit.ScriptModule):
-            try:
-                # it lives in C++ and can only be copied whole, tensors and all
-                scripted = marked_copy(module) or copy.deepcopy(module)
-            except Exception:  # a class in C++ without a copy
+            scripted = script_copy(module)
+            if scripted is module:
                 return module
             self.modules += zip(module.modules(), scripted.modules(), strict=True)
             return scripted
