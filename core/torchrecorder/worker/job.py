@@ -115,8 +115,15 @@ def _recorded(request: RecordingRequest, model: nn.Module, inputs: Inputs, run: 
         # Some forwards need the other; if not even that helps, the first error counts. A guess may be wrong otherwise.
         if not inputs.guessed or "grad" in first.cause:
             with contextlib.suppress(ForwardError), torch.set_grad_enabled(not is_on):
-                return captured()
+                graph = captured()
+                return _with_ordinary_names(graph, first) if is_on else graph
         raise
+
+
+def _with_ordinary_names(graph: Graph, error: ForwardError) -> Graph:
+    cause = error.cause.partition("\n")[0]
+    note = f"operations have their ordinary names, since with autograd the forward failed: {cause}"
+    return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, note)))
 
 
 def _graph_or_error(request: RecordingRequest) -> Answer:
