@@ -17,6 +17,7 @@ from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
 from torchrecorder.recording.autograd import followed
+from torchrecorder.recording.devices import NOT_THERE
 from torchrecorder.recording.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
@@ -96,7 +97,7 @@ LARGE = 300_000_000
 
 _OF_THE_MACHINE = (
     *("can't allocate memory", "out of memory", "not enough memory"),
-    *("not implemented for", "Torch not compiled with", "NVIDIA driver", "No CUDA", "CUDA error"),
+    *("not implemented for", "CUDA error", *NOT_THERE),
 )
 """Texts of exceptions that are caused by the machine, not by the model."""
 _KINDS = ("MemoryError", "NotImplementedError", "OutOfMemoryError")

@@ -16,6 +16,7 @@ from torchrecorder.graph.model import Recorder
 from torchrecorder.recording.autograd import AutogradNodes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
+from torchrecorder.recording.devices import Devices
 from torchrecorder.recording.model_copy import ITERATORS, RecordedIterator
 from torchrecorder.recording.modes import ApiMode, KernelMode
 from torchrecorder.recording.modules import ModuleNames, Signatures, describe
@@ -64,8 +65,11 @@ class Session:
         """Call the model and give its result. After an exception, which goes on, `graph` ends where it was raised."""
         for path, arg in Signatures().named(self.model, args, kwargs):
             self._take(path, arg)
+        given = [tensor for _, tensor in named_tensors((args, kwargs), objects=True)]
+        devices = Devices(lambda: (*self.model.parameters(), *self.model.buffers(), *given), self._ops.notes)
+        modes = (KernelMode(self._ops, devices), ApiMode(self._ops, devices))
         try:
-            with self._calls.hooked(), self._scopes.functions_announced(), KernelMode(self._ops), ApiMode(self._ops):
+            with self._calls.hooked(), self._scopes.functions_announced(), devices.answering(), modes[0], modes[1]:
                 result = self.model(*args, **kwargs)
                 if isinstance(result, ITERATORS):
                     result = list(islice(result, _MAX_ITEMS))
