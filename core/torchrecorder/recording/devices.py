@@ -38,6 +38,16 @@ Changed = tuple[Callable[..., object], Sequence[object], Mapping[str, object]]
 """A function, and what it is called with."""
 
 
+def is_there(kind: str) -> bool:
+    """Whether this machine has a device of a kind, as far as that is asked here."""
+    return kind not in _IS_THERE or _IS_THERE[kind]()
+
+
+def stands_for(there: str, kind: str) -> str:
+    """The note."""
+    return f"{there} stands for {kind}, which this machine does not have"
+
+
 class Devices:
     """Which devices there are for the tensors of one recording, and which ones were asked for besides."""
 
@@ -45,7 +55,7 @@ class Devices:
         """Ask nothing yet.
 
         Args:
-            tensors: Gives those of the model and its arguments. They may be fake ones on a device that is not there.
+            tensors: Gives those of the model and its arguments, which lie on devices that are there.
             notes: Takes a sentence for each place that asks for a device that is not there.
         """
         self._tensors = tensors
@@ -103,19 +113,16 @@ class Devices:
             kind = device.type
         elif isinstance(device, str):
             kind = device.partition(":")[0]
-        elif type(device) is int and not any(is_there() for is_there in _IS_THERE.values()):
+        elif type(device) is int and not any(map(is_there, _IS_THERE)):
             kind = "cuda"  # a number is one of the accelerator's devices
         else:
             return None
-        if kind not in _IS_THERE:
-            return None
         if kind not in self._known:
-            held = [tensor.device for tensor in self._tensors()]
-            is_there = _IS_THERE[kind]() or any(device.type == kind for device in held)
-            self._known[kind] = None if is_there else next(iter(held), self._default)
+            found = None if is_there(kind) else next((tensor.device for tensor in self._tensors()), self._default)
+            self._known[kind] = found
         there = self._known[kind]
         if there is not None:
-            self._notes[f"{there.type} stands for {kind}, which this machine does not have{_place()}"] = None
+            self._notes[f"{stands_for(there.type, kind)}{_place()}"] = None
         return there
 
 

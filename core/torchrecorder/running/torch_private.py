@@ -160,6 +160,14 @@ FAKE_MODE = Part(
     "torch._subclasses.fake_tensor:FakeTensorMode",
     "no forward is followed on fake tensors, but on the meta device",
 )
+ACTIVE_FAKE_MODE = Part(
+    "torch._guards:active_fake_mode",
+    "a model cannot be recorded inside of a FakeTensorMode of the user's",
+)
+FAKE_TENSOR = Part(
+    "torch._subclasses.fake_tensor:FakeTensor",
+    "fake tensors of the user's are taken to hold numbers",
+)
 STORAGE_ADDRESS = Part(
     "torch:UntypedStorage._cdata",
     "views are not connected with what was written to them, and parameters are copied",
@@ -218,6 +226,12 @@ def without_torch_function() -> AbstractContextManager[object]:
 def without_subclass_function() -> AbstractContextManager[object]:
     """In this, tensor subclasses do not see what is asked of tensors."""
     return (NO_SUBCLASS_FUNCTION.get() or contextlib.nullcontext)()
+
+
+def outside_of_fake_mode() -> AbstractContextManager[object]:
+    """In this, modes of the user are off if one of them makes fake tensors; the recording makes its own."""
+    active, no_modes = ACTIVE_FAKE_MODE.get(), NO_MODES.get()
+    return contextlib.nullcontext() if active is None or no_modes is None or active() is None else no_modes()
 
 
 def is_functorch_wrapped(tensor: Tensor) -> bool:

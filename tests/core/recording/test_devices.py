@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.core.recording.nets import Net, op_names, record
 from torchrecorder.errors import InputError, TargetBuildFailed
@@ -73,6 +74,18 @@ def test_a_device_in_torchscript() -> None:
     graph = record(torch.jit.script(Scripted()), X)
     assert op_names(graph) == ["zeros", "add"]
     assert graph.info.notes[0].startswith("cpu stands for cuda")
+
+
+def test_fake_tensors_on_a_device_that_is_not_there() -> None:
+    with FakeTensorMode():
+        net = Net(lambda self, x: x @ self.weight + torch.ones(4, device=x.device).cuda())
+        net.weight = nn.Parameter(torch.empty(3, 4, device="cuda"))
+        x = torch.empty(2, 3, device="cuda")
+    graph = record(net, x)
+    assert (graph.info.executed, op_names(graph)) == ("fake", ["matmul", "ones", "add"])
+    assert {value.meta.device for value in graph.values if value.meta} == {"cpu"}
+    assert graph.info.notes[0] == "cpu stands for cuda, which this machine does not have"
+    assert net.weight.device.type == "cuda"
 
 
 def test_a_forward_that_asks_first() -> None:
