@@ -101,6 +101,9 @@ _OF_THE_MACHINE = (
     *("not implemented for", "CUDA error", *NOT_THERE),
 )
 """Texts of exceptions that are caused by the machine, not by the model."""
+_MOST_OPS = 50_000
+"""Operations of a forward that is followed by shape because the machine could not compute it: the memory may be full
+because the forward has no end."""
 _KINDS = ("MemoryError", "NotImplementedError", "OutOfMemoryError")
 """Their classes."""
 
@@ -140,15 +143,20 @@ def run_as(run: Run, forward: Forward) -> Graph:
             cause = error.cause.partition("\n")[0][:200]
             why = f"because {_NAMES[first]} it failed{where}: {cause}"
             for other in others:
+                notes = (f"the forward ran {_NAMES[other]}, {why}",)
+                most = _MOST_OPS + 10 * len(error.graph.ops) if first == "real" else None
                 try:
-                    return record(other, forward, (f"the forward ran {_NAMES[other]}, {why}",))
+                    return record(other, forward, notes, most)
                 except ForwardError as another:
+                    if "it did not end within" in another.cause:
+                        error.advice = f"{_NAMES[other]}, {another.cause.partition(': ')[2]}"
+                        break
                     if other == "real" and error.advice == _BY_SHAPE:
                         error.advice = f"computed on real tensors, it failed too: {another.cause.partition(chr(10))[0]}"
         raise
 
 
-def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = ()) -> Graph:
+def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), most_ops: int | None = None) -> Graph:
     """Record a forward in one execution mode. The model and the arguments stay as they are."""
     if executed == "fake" and torch_private.FAKE_MODE.get() is None:
         executed = "meta"
@@ -157,6 +165,8 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = ()) ->
         notes = (*notes, *(stands_for("meta" if executed == "meta" else "cpu", kind) for kind in sorted(away)))
     info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes, recorder=forward.recorder)
     with prepared(executed, forward) as (running, args, kwargs):
+        if most_ops is not None:
+            running.stop_after(most_ops)
         try:
             running.run(args, kwargs)
         except Exception as error:

@@ -61,6 +61,10 @@ class Session:
         self._unseen = unseen
         self._notes: list[str] = []
 
+    def stop_after(self, operations: int) -> None:
+        """Let the forward fail if it goes on after so many."""
+        self._ops.most = operations
+
     def run(self, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call the model and give its result. After an exception, which goes on, `graph` ends where it was raised."""
         for path, arg in Signatures().named(self.model, args, kwargs):

@@ -117,6 +117,18 @@ NO_SUBCLASS_FUNCTION = Part(
     "torch._C:DisableTorchFunctionSubclass",
     "a recorder tensor is made slower",
 )
+FUNCTION_MODES = Part(
+    "torch.overrides:_get_current_function_mode_stack",
+    "modes that a forward enters and does not leave stay on",
+    find=lambda: _functions_of_stack("function"),
+)
+"""What gives the modes that see functions, takes off the innermost one, and puts on one."""
+DISPATCH_MODES = Part(
+    "torch.utils._python_dispatch:_get_current_dispatch_mode_stack",
+    "modes that a forward enters and does not leave stay on",
+    find=lambda: _functions_of_stack("dispatch"),
+)
+"""The same for modes that see kernels."""
 SCHEMA = Part(
     "torch:ops.aten.add_.Tensor._schema",
     "operations in place are not seen, and parameters are copied",
@@ -203,6 +215,13 @@ AT_END_OF_PASS = Part(
     "torch.autograd:Variable._execution_engine.queue_callback",
     "the hook recorders wait for the gradients of all inputs of a module, also for those that never come",
 )
+
+
+def _functions_of_stack(kind: str) -> tuple[Callable[..., object], ...]:
+    home = "torch.overrides" if kind == "function" else "torch.utils._python_dispatch"
+    pop, push = (getattr(torch._C, f"_{verb}_torch_{kind}_stack") for verb in ("pop", "push_on"))
+    innermost = () if kind == "function" else (None,)
+    return pkgutil.resolve_name(f"{home}:_get_current_{kind}_mode_stack"), lambda: pop(*innermost), push
 
 
 def _functorch() -> tuple[Callable[..., object], ...]:
