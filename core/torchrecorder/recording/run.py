@@ -101,7 +101,7 @@ _OF_THE_MACHINE = (
     *("not implemented for", "CUDA error", *NOT_THERE),
 )
 """Texts of exceptions that are caused by the machine, not by the model."""
-_MOST_OPS = 50_000
+_MOST_OPS = 20_000
 """Operations of a forward that is followed by shape because the machine could not compute it: the memory may be full
 because the forward has no end."""
 _KINDS = ("MemoryError", "NotImplementedError", "OutOfMemoryError")

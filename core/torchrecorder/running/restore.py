@@ -160,7 +160,7 @@ def _preserved_modes() -> Iterator[None]:
     try:
         yield
     finally:
-        # What ends a mode leaves the innermost one, so one that the code entered and did not leave kept an outer one on.
+        # What ends a mode leaves the innermost one: one that the code entered and did not leave kept an outer one on.
         for modes, before, leave, _ in stacks:
             while modes() != before and modes():
                 leave()
