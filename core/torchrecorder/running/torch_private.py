@@ -125,7 +125,7 @@ FUNCTION_MODES = Part(
 """What gives the modes that see functions, takes off the innermost one, and puts on one."""
 DISPATCH_MODES = Part(
     "torch.utils._python_dispatch:_get_current_dispatch_mode_stack",
-    "modes that a forward enters and does not leave stay on",
+    "modes of kernels that a forward enters and does not leave stay on",
     find=lambda: _functions_of_stack("dispatch"),
 )
 """The same for modes that see kernels."""
