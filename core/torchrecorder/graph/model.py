@@ -23,7 +23,7 @@ from typing import Literal
 ValueKind = Literal["input", "param", "buffer", "const", "op"]
 OpKind = Literal["op", "pass", "kernel", "function"]
 CallKind = Literal["module", "function"]
-Executed = Literal["real", "fake", "meta"]
+Executed = Literal["real", "fake", "meta", "bfloat16"]
 Mode = Literal["eval", "train"]
 Recorder = Literal["modern", "classic"]
 

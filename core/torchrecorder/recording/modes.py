@@ -8,6 +8,7 @@ from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
+from torchrecorder.recording.devices import MOVES, Devices
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.running import torch_private
 
@@ -21,9 +22,10 @@ class ApiMode(TorchFunctionMode):
     While it is active, torch does not take the fused path of `nn.TransformerEncoderLayer`, which would hide the layers.
     """
 
-    def __init__(self, log: OpLog) -> None:
+    def __init__(self, log: OpLog, devices: Devices) -> None:
         super().__init__()
         self._log = log
+        self._devices = devices
 
     def __torch_function__(
         self,
@@ -32,7 +34,10 @@ class ApiMode(TorchFunctionMode):
         args: Sequence[object] = (),
         kwargs: Mapping[str, object] | None = None,
     ) -> object:
-        return self._log.run(func, args, kwargs or {})
+        kwargs = kwargs or {}
+        if "device" in kwargs or func in MOVES:
+            func, args, kwargs = self._devices.changed(func, args, kwargs)
+        return self._log.run(func, args, kwargs)
 
 
 class KernelMode(_DispatchMode):  # type: ignore[misc]
@@ -49,9 +54,10 @@ class KernelMode(_DispatchMode):  # type: ignore[misc]
         """Leave out the wrapper that keeps the compiler away: it costs as much as the mode, and loads the compiler."""
         return False
 
-    def __init__(self, log: OpLog) -> None:
+    def __init__(self, log: OpLog, devices: Devices) -> None:
         super().__init__()
         self._log = log
+        self._devices = devices
 
     def __torch_dispatch__(
         self,
@@ -61,6 +67,8 @@ class KernelMode(_DispatchMode):  # type: ignore[misc]
         kwargs: Mapping[str, object] | None = None,
     ) -> object:
         kwargs = kwargs or {}
+        if "device" in kwargs:  # of a script or an export, whose calls pass no other mode
+            func, args, kwargs = self._devices.changed(func, args, kwargs)
         log = self._log
         kernel = log.kernels.get(id(func)) or log.facts(func)
         if kernel.writes or kernel.updates:

@@ -66,6 +66,8 @@ class OpLog:
         self.rows: list[Op] = []
         self.notes: dict[str, None] = {}
         self.paused = False
+        self.most: int | None = None
+        """Operations after which the forward is stopped; one that allocates without end does end only on numbers."""
         self._values = values
         self._scopes = scopes
         self._running: RunningOp | None = None
@@ -200,6 +202,8 @@ class OpLog:
         values = self._values
         inputs = values.read_all(given)
         op = len(self.rows)
+        if op == self.most:
+            raise RuntimeError(f"it did not end within {op} operations")
         if self._nodes is not None:
             for tensor in given:
                 if not any(tensor is other for other in overwritten):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from torchrecorder.errors import ForwardError, TorchRecorderError
@@ -18,11 +19,12 @@ from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
 from torchrecorder.recording.autograd import followed
+from torchrecorder.recording.devices import NOT_THERE, is_there, stands_for
 from torchrecorder.recording.journal import Journal
 from torchrecorder.recording.kept_tensors import outside_of_modes
 from torchrecorder.recording.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.session import Session, forward_error, unseen_error
-from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, copies_of_arguments
+from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules
 from torchrecorder.running.nested import named_tensors
@@ -73,7 +75,7 @@ def capture(
         raise TypeError(f"only an nn.Module can be recorded; this is {what}")
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"args holds the arguments of the forward, so one {type(args).__name__} is written (x,)")
-    with _alone():
+    with _alone(), torch_private.outside_of_fake_mode():
         try:
             return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed, recorder))
         except TorchRecorderError:
@@ -101,9 +103,12 @@ LARGE = 300_000_000
 
 _OF_THE_MACHINE = (
     *("can't allocate memory", "out of memory", "not enough memory"),
-    *("not implemented for", "Torch not compiled with", "NVIDIA driver", "No CUDA", "CUDA error"),
+    *("not implemented for", "CUDA error", *NOT_THERE),
 )
 """Texts of exceptions that are caused by the machine, not by the model."""
+_MOST_OPS = 20_000
+"""Operations of a forward that is followed by shape because the machine could not compute it: the memory may be full
+because the forward has no end."""
 _KINDS = ("MemoryError", "NotImplementedError", "OutOfMemoryError")
 """Their classes."""
 
@@ -137,27 +142,54 @@ def run_as(run: Run, forward: Forward) -> Graph:
     except ForwardError as error:
         # A model that raises for its own reasons is not tried again.
         if first != "real" or any(text in error.cause for text in _OF_THE_MACHINE) or error.cause.startswith(_KINDS):
+            if first == "fake" and run == "auto" and _WANTS_BFLOAT16.search(error.cause):
+                others.insert(0, "bfloat16")
             where = f" in {error.layer}" if error.layer else ""
             cause = error.cause.partition("\n")[0][:200]
             why = f"because {_NAMES[first]} it failed{where}: {cause}"
             for other in others:
-                with suppress(ForwardError):
-                    return record(other, forward, (f"the forward ran {_NAMES[other]}, {why}",))
+                notes = (f"the forward ran {_NAMES[other]}, {why}",)
+                most = _MOST_OPS + 10 * len(error.graph.ops) if first == "real" else None
+                try:
+                    return record(other, forward, notes, most)
+                except ForwardError as another:
+                    if "it did not end within" in another.cause:
+                        error.advice = f"{_NAMES[other]}, {another.cause.partition(': ')[2]}"
+                        break
+                    if other == "real" and error.advice == _BY_SHAPE:
+                        error.advice = f"computed on real tensors, it failed too: {another.cause.partition(chr(10))[0]}"
         raise
 
 
-def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = ()) -> Graph:
+def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), most_ops: int | None = None) -> Graph:
     """Record a forward in one execution mode. The model and the arguments stay as they are."""
     if executed == "fake" and torch_private.FAKE_MODE.get() is None:
         executed = "meta"
+    if executed != "real":
+        away = {tensor.device.type for tensor in _tensors(forward) if not is_there(tensor.device.type)}
+        notes = (*notes, *(stands_for("meta" if executed == "meta" else "cpu", kind) for kind in sorted(away)))
     info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes, recorder=forward.recorder)
     with prepared(executed, forward) as (running, args, kwargs):
+        if most_ops is not None:
+            running.stop_after(most_ops)
         try:
             running.run(args, kwargs)
         except Exception as error:
-            raise forward_error(error, running.graph(info)) from error
+            raise forward_error(error, running.graph(info), _advice(executed, forward)) from error
         with _looking_at(forward.model):
             return running.graph(info)
+
+
+_BY_SHAPE = "it was followed by shapes only, without values; `run: real` computes it"
+_NO_NUMBERS = (
+    "it can only be followed by shapes, since its tensors hold no numbers; one that is built with them is computed"
+)
+
+
+def _advice(executed: Executed, forward: Forward) -> str:
+    if executed == "real":
+        return ""
+    return _BY_SHAPE if all(map(has_numbers, _tensors(forward))) else _NO_NUMBERS
 
 
 @contextmanager
@@ -180,7 +212,7 @@ def prepared(
                 substitute = copies_of_arguments(forward.args, forward.kwargs)
                 in_place_of: Callable[[nn.Module], nn.Module] = journal.keep
             else:
-                tensors = FakeTensors() if executed == "fake" else MetaTensors()
+                tensors = _TENSORS[executed]()
                 copies = ModelCopy(tensors.of)
                 model, originals = copies.of(forward.model), copies.modules
                 substitute, in_place_of = tensors.of_arguments(forward.args, forward.kwargs), copies.of
@@ -222,22 +254,39 @@ def _looking_at(model: nn.Module) -> Iterator[None]:
         raise unseen_error(type(model).__name__, error) from error
 
 
+_TENSORS: dict[Executed, Callable[[], FakeTensors | MetaTensors]] = {
+    "fake": FakeTensors,
+    "meta": MetaTensors,
+    "bfloat16": lambda: FakeTensors(torch.bfloat16),
+}
+
+
 def is_small(model: nn.Module) -> bool:
     """Whether the model has real parameters, few enough to compute a forward for one picture."""
     parameters = list(model.parameters())
-    if any(tensor.is_meta for tensor in (*parameters, *model.buffers())):
+    if not all(map(has_numbers, (*parameters, *model.buffers()))):
         return False
     return sum(p.numel() for p in parameters if not is_lazy(p)) <= LARGE
 
 
+def _tensors(forward: Forward) -> Iterator[Tensor]:
+    yield from (tensor for _, tensor in named_tensors((forward.args, forward.kwargs), objects=True))
+    yield from forward.model.parameters()
+    yield from forward.model.buffers()
+
+
 def _ways(forward: Forward) -> list[Executed]:
     """The execution modes to try, best first: real shows most, and almost every model runs on fake tensors."""
-    given = named_tensors((forward.args, forward.kwargs), objects=True)
-    if any(tensor.is_meta for _, tensor in given):
+    if not all(map(has_numbers, _tensors(forward))):
         return ["fake", "meta"]
-    if is_small(forward.model):
-        return ["real", "fake", "meta"]
-    return ["fake", "meta"] if any(p.is_meta for p in forward.model.parameters()) else ["fake", "real", "meta"]
+    return ["real", "fake", "meta"] if is_small(forward.model) else ["fake", "real", "meta"]
 
 
-_NAMES = {"real": "on real tensors", "fake": "on fake tensors", "meta": "on the meta device"}
+_NAMES = {
+    "real": "on real tensors",
+    "fake": "on fake tensors",
+    "meta": "on the meta device",
+    "bfloat16": "on fake tensors of bfloat16",
+}
+_WANTS_BFLOAT16 = re.compile(r"bf16|bfloat16", re.IGNORECASE)
+"""In what a kernel says that has no rule for float32."""

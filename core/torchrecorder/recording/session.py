@@ -16,6 +16,7 @@ from torchrecorder.graph.model import Recorder
 from torchrecorder.recording.autograd import AutogradNodes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
+from torchrecorder.recording.devices import Devices
 from torchrecorder.recording.journal import Journal
 from torchrecorder.recording.model_copy import ITERATORS, RecordedIterator
 from torchrecorder.recording.modes import ApiMode, KernelMode
@@ -62,12 +63,19 @@ class Session:
         self._unseen = unseen
         self._notes: list[str] = []
 
+    def stop_after(self, operations: int) -> None:
+        """Let the forward fail if it goes on after so many."""
+        self._ops.most = operations
+
     def run(self, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call the model and give its result. After an exception, which goes on, `graph` ends where it was raised."""
         for path, arg in Signatures().named(self.model, args, kwargs):
             self._take(path, arg)
+        given = [tensor for _, tensor in named_tensors((args, kwargs), objects=True)]
+        devices = Devices(lambda: (*self.model.parameters(), *self.model.buffers(), *given), self._ops.notes)
+        modes = (KernelMode(self._ops, devices), ApiMode(self._ops, devices))
         try:
-            with self._calls.hooked(), self._scopes.functions_announced(), KernelMode(self._ops), ApiMode(self._ops):
+            with self._calls.hooked(), self._scopes.functions_announced(), devices.answering(), modes[0], modes[1]:
                 result = self.model(*args, **kwargs)
                 if isinstance(result, ITERATORS):
                     result = list(islice(result, _MAX_ITEMS))
@@ -129,12 +137,11 @@ class Session:
         )
 
 
-_BY_SHAPE = "it was followed by shapes only, without values; `run: real` computes it"
 _TABLES = ("torch.nn.modules.sparse.Embedding", "torch.nn.modules.sparse.EmbeddingBag")
 
 
-def forward_error(error: Exception, graph: Graph) -> ForwardError:
-    """The error for a forward that raised, with what had been recorded."""
+def forward_error(error: Exception, graph: Graph, advice: str) -> ForwardError:
+    """The error for a forward that raised, with what had been recorded; `advice` is for where there is none better."""
     failure = graph.info.failure
     call = graph.calls[failure.call] if failure is not None and failure.call is not None else graph.calls[0]
     metas = [(path, graph.values[value].meta) for path, value in call.inputs.items()]
@@ -145,7 +152,7 @@ def forward_error(error: Exception, graph: Graph) -> ForwardError:
         layer=f"{call.module} ({_class(graph, call.module)})" if call.module else "",
         shapes=shapes[0][1] if len(shapes) == 1 else ", ".join(f"{path} {shape}" for path, shape in shapes),
         origin=innermost_origin(error),
-        advice=_advice(graph, call),
+        advice=_integers(graph, call) or advice,
         traceback=user_traceback(error),
     )
     found.graph = graph
@@ -162,14 +169,15 @@ def unseen_error(model: str, error: Exception) -> ForwardError:
     )
 
 
-def _advice(graph: Graph, call: Call) -> str:
+def _integers(graph: Graph, call: Call) -> str:
+    """What to do if a table was to look up fractions."""
     metas = [meta for value in call.inputs.values() if (meta := graph.values[value].meta)]
     module = graph.modules.get(call.module)
     if module and module.cls in _TABLES and metas and metas[0].dtype.startswith(("float", "bfloat")):
         sizes, rows = ",".join(map(str, metas[0].shape)), module.extra_repr.partition(",")[0]
         shape = f"int64[{sizes}]<{rows}"
         return f"{call.module or 'it'} looks up integers: say so in the shape of what it is given, `{shape}`"
-    return _BY_SHAPE if graph.info.executed != "real" else ""
+    return ""
 
 
 def _class(graph: Graph, path: str) -> str:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
+from torchrecorder.recording.devices import is_there
 from torchrecorder.recording.values import storage_address
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import named_tensors
@@ -41,19 +42,29 @@ def copies_of_arguments(args: Sequence[object], kwargs: Mapping[str, object]) ->
 class FakeTensors:
     """Tensors that know their shape, type and device, and hold no data.
 
-    What lies on meta is taken to be on the CPU, where the tensors lie that a forward makes.
+    What lies on meta, or is a fake tensor of the user's on a device that is not there, is taken to be on the CPU, where
+    the tensors lie that a forward makes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, floats: torch.dtype | None = None) -> None:
+        """Make none yet.
+
+        Args:
+            floats: What float32 is to be, also where the forward does not say which floating-point numbers it wants.
+        """
+        self._floats = floats
         self._mode: Any = torch_private.FAKE_MODE.get()(allow_non_fake_inputs=True)
         self._given_out: dict[int, Tensor] = {}
 
     def of(self, tensor: Tensor) -> Tensor:
         if is_lazy(tensor):
             return lazy_like(tensor)
-        if tensor.is_meta:
+        is_cast = self._floats is not None and tensor.dtype is torch.float32
+        if is_cast or not has_numbers(tensor):
             with self._mode:
-                return _empty_like(tensor, "cpu")
+                is_away = tensor.is_meta or not is_there(tensor.device.type)
+                device = torch.device("cpu") if is_away else tensor.device
+                return _empty_like(tensor, device, self._floats if is_cast else None)
         # A tensor that autograd made would be asked for its gradient, of which torch warns.
         new: Tensor = self._mode.from_tensor(tensor if tensor.is_leaf else _cut(tensor))
         self._given_out[id(new)] = new
@@ -83,6 +94,9 @@ class FakeTensors:
                     # In inference mode, fake tensors take other ways (dropout in eval mode makes a new one).
                     stack.enter_context(torch.inference_mode(False))
                     stack.enter_context(torch.no_grad())
+                if self._floats is not None:
+                    stack.callback(torch.set_default_dtype, torch.get_default_dtype())
+                    torch.set_default_dtype(self._floats)
                 stack.enter_context(self._mode)
                 yield
         finally:
@@ -101,7 +115,7 @@ class MetaTensors:
             return lazy_like(tensor)
         address = storage_address(tensor)
         if address is None or not is_plain(tensor):
-            return _empty_like(tensor, "meta")
+            return _empty_like(tensor, torch.device("meta"))
         if address not in self._memories:
             nbytes = tensor.untyped_storage().nbytes()
             self._memories[address] = torch.UntypedStorage(nbytes, device="meta")  # type: ignore[no-untyped-call]
@@ -118,10 +132,22 @@ class MetaTensors:
             yield
 
 
-def _empty_like(tensor: Tensor, device: str) -> Tensor:
+def has_numbers(tensor: Tensor) -> bool:
+    """Whether it is neither on meta nor a fake tensor of the user's."""
+    fake = torch_private.FAKE_TENSOR.get()
+    return not (tensor.is_meta or (fake is not None and isinstance(tensor, fake)))
+
+
+def _empty_like(tensor: Tensor, device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
     if tensor.layout is not torch.strided or tensor.is_nested:
         return tensor.detach().to(device)
-    return like(tensor, torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=device))
+    sizes, strides = (tuple(map(_size, numbers)) for numbers in (tensor.size(), tensor.stride()))
+    return like(tensor, torch.empty_strided(sizes, strides, dtype=dtype or tensor.dtype, device=device))
+
+
+def _size(number: int | torch.SymInt) -> int:
+    """The example that a size stands for, if it is one that may vary; asking the size would fix it."""
+    return number if isinstance(number, int) else number.node.hint
 
 
 def like(tensor: Tensor, new: Tensor) -> Tensor:

@@ -115,8 +115,8 @@ def _put(module: nn.Module, held: dict[str, Any], name: str, tensor: Tensor) -> 
 def preserved_process_state(seed: int | None) -> Iterator[None]:
     """Run code that draws the random numbers of `seed` and leaves the process as it was, also if it raises.
 
-    Restored are random numbers, grad mode, default dtype and device, autocast, precision and determinism. Compiled
-    functions and script modules run as they are written.
+    Restored are random numbers, grad mode, default dtype and device, autocast, precision, determinism, the number of
+    threads, anomaly detection and the stacks of modes. Compiled functions and script modules run as they are written.
 
     Args:
         seed: Where random numbers start; None: where they are.
@@ -154,20 +154,37 @@ def _preserved_modes() -> Iterator[None]:
     precision = torch.get_float32_matmul_precision()
     deterministic = torch.are_deterministic_algorithms_enabled()
     warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    threads, anomaly = torch.get_num_threads(), torch.is_anomaly_enabled()
+    found = filter(None, [part.get() for part in (torch_private.FUNCTION_MODES, torch_private.DISPATCH_MODES)])
+    stacks = [(modes, modes(), leave, enter) for modes, leave, enter in found]
     try:
         yield
     finally:
+        # What ends a mode leaves the innermost one: one that the code entered and did not leave kept an outer one on.
+        for modes, before, leave, _ in stacks:
+            while modes() != before and modes():
+                leave()
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(dtype)
         torch.set_autocast_enabled("cpu", cast)
         torch.set_autocast_dtype("cpu", cast_dtype)
         torch.use_deterministic_algorithms(deterministic, warn_only=warns)
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        if torch.is_anomaly_enabled() != anomaly:
+            torch.autograd.set_detect_anomaly(anomaly)
         if torch.get_float32_matmul_precision() != precision:
             torch.set_float32_matmul_precision(precision)
         if _default_device() != device:
             torch.set_default_device(device)
             if device is None:  # before torch 2.9 a device of None is one that was set, and cannot be asked for
                 vars(torch_private.DEFAULT_DEVICE.get()).pop("device_context", None)
+        for modes, before, leave, enter in stacks:  # to leave a default device may enter the one before it
+            if modes() != before:
+                while modes():
+                    leave()
+                for mode in before:
+                    enter(mode)
 
 
 def _default_device() -> torch.device | None:

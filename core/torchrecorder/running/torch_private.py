@@ -117,6 +117,18 @@ NO_SUBCLASS_FUNCTION = Part(
     "torch._C:DisableTorchFunctionSubclass",
     "a recorder tensor is made slower",
 )
+FUNCTION_MODES = Part(
+    "torch.overrides:_get_current_function_mode_stack",
+    "modes that a forward enters and does not leave stay on",
+    find=lambda: _functions_of_stack("function"),
+)
+"""What gives the modes that see functions, takes off the innermost one, and puts on one."""
+DISPATCH_MODES = Part(
+    "torch.utils._python_dispatch:_get_current_dispatch_mode_stack",
+    "modes of kernels that a forward enters and does not leave stay on",
+    find=lambda: _functions_of_stack("dispatch"),
+)
+"""The same for modes that see kernels."""
 SCHEMA = Part(
     "torch:ops.aten.add_.Tensor._schema",
     "operations in place are not seen, and parameters are copied",
@@ -172,6 +184,14 @@ FAKE_MODE = Part(
     "torch._subclasses.fake_tensor:FakeTensorMode",
     "no forward is followed on fake tensors, but on the meta device",
 )
+ACTIVE_FAKE_MODE = Part(
+    "torch._guards:active_fake_mode",
+    "a model cannot be recorded inside of a FakeTensorMode of the user's",
+)
+FAKE_TENSOR = Part(
+    "torch._subclasses.fake_tensor:FakeTensor",
+    "fake tensors of the user's are taken to hold numbers",
+)
 STORAGE_ADDRESS = Part(
     "torch:UntypedStorage._cdata",
     "views are not connected with what was written to them, and parameters are copied",
@@ -214,6 +234,13 @@ AT_END_OF_PASS = Part(
 )
 
 
+def _functions_of_stack(kind: str) -> tuple[Callable[..., object], ...]:
+    home = "torch.overrides" if kind == "function" else "torch.utils._python_dispatch"
+    pop, push = (getattr(torch._C, f"_{verb}_torch_{kind}_stack") for verb in ("pop", "push_on"))
+    innermost = () if kind == "function" else (None,)
+    return pkgutil.resolve_name(f"{home}:_get_current_{kind}_mode_stack"), lambda: pop(*innermost), push
+
+
 def _functorch() -> tuple[Callable[..., object], ...]:
     found: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
     return found.peek_interpreter_stack, found.is_functorch_wrapped_tensor, found.get_unwrapped
@@ -239,6 +266,12 @@ def without_torch_function() -> AbstractContextManager[object]:
 def without_subclass_function() -> AbstractContextManager[object]:
     """In this, tensor subclasses do not see what is asked of tensors."""
     return (NO_SUBCLASS_FUNCTION.get() or contextlib.nullcontext)()
+
+
+def outside_of_fake_mode() -> AbstractContextManager[object]:
+    """In this, modes of the user are off if one of them makes fake tensors; the recording makes its own."""
+    active, no_modes = ACTIVE_FAKE_MODE.get(), NO_MODES.get()
+    return contextlib.nullcontext() if active is None or no_modes is None or active() is None else no_modes()
 
 
 def is_functorch_wrapped(tensor: Tensor) -> bool:

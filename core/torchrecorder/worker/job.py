@@ -14,10 +14,18 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed, WorkerTimeout
+from torchrecorder.errors import (
+    ForwardError,
+    InputError,
+    TargetError,
+    TorchRecorderError,
+    WorkerCrashed,
+    WorkerTimeout,
+)
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.line_process import tail
+from torchrecorder.recording.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
 from torchrecorder.recording.run import Run, capture
 from torchrecorder.recording.target import load_arguments, load_model
@@ -85,6 +93,18 @@ def answer_in_child(job: Job, lifeline: int, *, not_theirs: Sequence[int], trace
 
 
 def record(request: RecordingRequest) -> Graph:
+    """Build the model and record it; on the device that is there, if building asks for one that is not."""
+    try:
+        return _record(request)
+    except (TargetError, InputError) as error:
+        if not any(text in error.summary() for text in NOT_THERE):
+            raise
+    with on_devices_there() as notes:
+        graph = _record(request)
+    return replace(graph, info=replace(graph.info, notes=(*notes, *graph.info.notes)))
+
+
+def _record(request: RecordingRequest) -> Graph:
     model = load_model(request.target, request.seed)
     recorded = partial(_recorded, request, model)
     if request.inputs:

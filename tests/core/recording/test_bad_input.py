@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.overrides import BaseTorchFunctionMode, _get_current_function_mode_stack
+from torch.utils._python_dispatch import BaseTorchDispatchMode, _get_current_dispatch_mode_stack
 
 from tests.core.recording.nets import Net, op_names, record
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph
-from torchrecorder.recording import capture
+from torchrecorder.recording import capture, run
 from torchrecorder.recording.inputs import Inputs, record_guessed
 from torchrecorder.recording.run import Run
 
@@ -311,3 +315,80 @@ def test_a_result_that_holds_itself() -> None:
         return found
 
     assert list(record(Net(body), X).outputs) == ["0"]
+
+
+def _state() -> dict[str, object]:
+    return {
+        "dtype": torch.get_default_dtype(),
+        "device": torch.get_default_device(),
+        "grad": torch.is_grad_enabled(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "threads": torch.get_num_threads(),
+        "anomaly": torch.is_anomaly_enabled(),
+        "recursion": sys.getrecursionlimit(),
+        "functions": _get_current_function_mode_stack(),  # type: ignore[no-untyped-call]
+        "kernels": _get_current_dispatch_mode_stack(),
+        "numbers": torch.get_rng_state().tolist(),
+    }
+
+
+@pytest.mark.parametrize("way", ["real", "fake", "meta"])
+@pytest.mark.parametrize("raises", [True, False])
+def test_a_forward_that_changes_global_state(raises: bool, way: Any) -> None:
+    """Modes among it: what leaves them takes the innermost one off, which would be the wrong one."""
+
+    def body(self: Any, x: Tensor) -> Any:
+        torch.set_default_dtype(torch.float64)
+        torch.set_grad_enabled(False)
+        torch.use_deterministic_algorithms(True)
+        torch.set_num_threads(torch.get_num_threads() + 1)
+        torch.autograd.set_detect_anomaly(True)
+        torch.manual_seed(5)
+        BaseTorchFunctionMode().__enter__()  # type: ignore[no-untyped-call]
+        BaseTorchDispatchMode().__enter__()  # type: ignore[no-untyped-call]
+        if raises:
+            raise ValueError("after all that")
+        return x + 1
+
+    before = _state()
+    if raises:
+        assert failure(Net(body), X, run=way).cause == "ValueError: after all that"
+    else:
+        assert op_names(record(Net(body), X, run=way)) == ["add"]
+    assert _state() == before
+    assert op_names(record(nn.ReLU(), X)) == ["relu"]
+
+
+@pytest.mark.parametrize("way", ["real", "fake", "meta"])
+@pytest.mark.parametrize(
+    "own", [nullcontext, BaseTorchFunctionMode, BaseTorchDispatchMode, lambda: torch.device("cpu")]
+)
+def test_a_forward_that_sets_a_default_device(own: Any, way: Any) -> None:
+    def body(self: Any, x: Tensor) -> Any:
+        torch.set_default_device("meta")
+        torch.device("cpu").__enter__()
+        raise ValueError("after all that")
+
+    with own():
+        before = _state()
+        assert failure(Net(body), X, run=way).cause == "ValueError: after all that"
+        assert _state() == before
+    assert torch.zeros(1).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("in_layers", [True, False])
+def test_a_forward_that_allocates_without_end(in_layers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the machine cannot compute is followed by shape, where memory never ends."""
+
+    def body(self: Any, x: Tensor) -> Any:
+        kept = []
+        while True:
+            kept.append(self.fc(x) if in_layers else x + 1)
+            if type(x) is Tensor and len(kept) > 3:
+                torch.empty(10**15)
+
+    monkeypatch.setattr(run, "_MOST_OPS", 50)
+    error = failure(Net(body, fc=nn.Linear(3, 3)), X)
+    assert "allocate memory" in error.cause
+    assert error.advice == "on fake tensors, it did not end within 90 operations"
+    assert op_names(record(nn.ReLU(), X)) == ["relu"]

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from tests.core.recording.nets import Net, op_names, record
 from tests.truth.all import CASES
 from tests.truth.case import Case
 from tests.truth.neutral import to_neutral
 from torchrecorder.errors import ForwardError
-from torchrecorder.graph import to_json
+from torchrecorder.graph import from_json, to_json
 from torchrecorder.recording import capture, run
 
 X = torch.ones(2, 3)
@@ -162,3 +164,83 @@ def test_the_worker_uses_autograd_only_if_it_must() -> None:
     assert graph.outputs
     with torch.no_grad(), pytest.raises(ForwardError):
         record(Energy(), X)
+
+
+def wants_bfloat16(self: Any, x: Tensor) -> Any:
+    """As torch's grouped products of matrices do where they have no numbers."""
+    if x.dtype is not torch.bfloat16 or torch.zeros(1).dtype is not torch.bfloat16:
+        raise RuntimeError(f"Expected inputs of BF16 type but got mat_a.dtype={x.dtype}")
+    return self.fc(x) + torch.zeros(3)
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu"])
+def test_kernels_that_want_bfloat16_get_it(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "LARGE", 10)
+    net = Net(wants_bfloat16, fc=nn.Linear(3, 3, device=device), scale=torch.ones(3, dtype=torch.float64))
+    graph = record(net, X)
+    assert graph.info.executed == "bfloat16"
+    (note,) = graph.info.notes
+    assert note.startswith("the forward ran on fake tensors of bfloat16, because on fake tensors it failed: RuntimeErr")
+    assert {value.meta.dtype for value in graph.values if value.meta} == {"bfloat16"}
+    assert op_names(graph) == ["zeros", "linear", "zeros", "add"]
+    assert from_json(to_json(graph)) == graph
+    assert (net.fc.weight.dtype, torch.get_default_dtype()) == (torch.float32, torch.float32)
+    assert net.fc.weight.device.type == device
+
+
+def test_bfloat16_is_not_tried_for_other_reasons() -> None:
+    net = Net(lambda self, x: self.fc(x).reshape(7), fc=nn.Linear(3, 3, device="meta"))
+    with pytest.raises(ForwardError, match="shape") as caught:
+        record(net, X)
+    assert caught.value.graph.info.executed == "fake"
+
+
+def test_the_advice_is_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    def advice(net: nn.Module, x: Tensor = X, **options: Any) -> str:
+        with pytest.raises(ForwardError) as caught:
+            record(net, x, **options)
+        return caught.value.advice
+
+    def refuses(self: Any, x: Tensor) -> Any:
+        return self.fc(x).reshape(7)
+
+    assert advice(Net(refuses, fc=nn.Linear(3, 3)), run="fake").endswith("`run: real` computes it")
+    without = (
+        "it can only be followed by shapes, since its tensors hold no numbers; one that is built with them is computed"
+    )
+    assert advice(Net(refuses, fc=nn.Linear(3, 3, device="meta"))) == without
+    assert advice(Net(refuses, fc=nn.Linear(3, 3)), X.to("meta")) == without
+    with FakeTensorMode():
+        fake = Net(refuses, fc=nn.Linear(3, 3))
+    assert advice(fake) == without
+    monkeypatch.setattr(run, "LARGE", 10)
+    assert advice(Net(refuses, fc=nn.Linear(3, 3))).startswith("computed on real tensors, it failed too: RuntimeError")
+
+
+def test_inside_a_fake_tensor_mode_of_the_user() -> None:
+    outer = resnet()
+    given = torch.ones(2, 3, 4, 4)
+    expected = op_names(record(outer, given))
+    with FakeTensorMode() as mode:
+        inner, x = resnet(), torch.ones(2, 3, 4, 4)
+        graphs = [record(inner, x), record(outer, x)]
+        assert record(inner, x, mode="train").info.executed == "fake"
+        assert record(outer, given).info.executed == "real"
+        assert torch.ones(2).fake_mode is mode  # type: ignore[attr-defined]
+    graphs.append(record(inner, x))
+    for graph in graphs:
+        assert (graph.info.executed, graph.info.notes) == ("fake", ())
+        assert op_names(graph) == expected
+        assert graph.values[graph.outputs[""][0]].meta.shape == (2, 2)  # type: ignore[union-attr]
+    assert all(parameter.fake_mode is mode for parameter in inner.parameters())  # type: ignore[attr-defined]
+    assert all(type(parameter) is nn.Parameter for parameter in outer.parameters())
+
+
+def test_fake_tensors_of_sizes_that_may_vary() -> None:
+    given = torch.ones(5, 3)
+    with FakeTensorMode(shape_env=ShapeEnv()) as mode:
+        x = mode.from_tensor(given)
+        graph = record(nn.Linear(3, 4), x)
+        assert str(x.shape[0]).startswith("s")  # it may still vary
+    assert graph.values[graph.inputs["input"]].meta.shape == (5, 3)  # type: ignore[union-attr]
+    assert from_json(to_json(graph)) == graph

@@ -1,0 +1,161 @@
+"""Devices that code asks for and this machine does not have: the one that its tensors are on stands for them.
+
+Documentation is often built without a GPU, and what a model does seldom depends on where it does it. torch itself is
+not changed: calls are changed as they pass the modes of a recording, and the few functions that no mode sees have
+another one in their place as long as it lasts.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from torchrecorder.recording.code_info import import_path, is_user_file
+
+MOVES: frozenset[object] = frozenset((Tensor.to, Tensor.cuda))
+"""Functions whose second argument, without a name, may be a device."""
+
+_IS_THERE: dict[str, Callable[[], bool]] = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}
+_REPLACED = (
+    *((torch.cuda, name) for name in ("current_device", "set_device", "synchronize")),
+    *((torch.mps, "synchronize"), (nn.Module, "cuda"), (nn.Module, "to")),
+)
+"""Where the functions are that no mode sees, or that fake tensors do not survive."""
+
+NOT_THERE = (
+    *("Torch not compiled with", "NVIDIA driver", "No CUDA", "without CUDA", "requires CUDA"),
+    *("attribute '_cuda", "accelerator device", "with support for mps", "MPS backend"),
+)
+"""Texts of exceptions of those who ask for a device that is not there."""
+
+Changed = tuple[Callable[..., object], Sequence[object], Mapping[str, object]]
+"""A function, and what it is called with."""
+
+
+def is_there(kind: str) -> bool:
+    """Whether this machine has a device of a kind, as far as that is asked here."""
+    return kind not in _IS_THERE or _IS_THERE[kind]()
+
+
+def stands_for(there: str, kind: str) -> str:
+    """The note."""
+    return f"{there} stands for {kind}, which this machine does not have"
+
+
+class Devices:
+    """Which devices there are for the tensors of one recording, and which ones were asked for besides."""
+
+    def __init__(self, tensors: Callable[[], Iterable[Tensor]], notes: dict[str, None]) -> None:
+        """Ask nothing yet.
+
+        Args:
+            tensors: Gives those of the model and its arguments, which lie on devices that are there.
+            notes: Takes a sentence for each place that asks for a device that is not there.
+        """
+        self._tensors = tensors
+        self._notes = notes
+        self._default = torch.get_default_device()
+        self._known: dict[str, torch.device | None] = {}
+
+    def changed(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> Changed:
+        """A call that may name a device, with the one that stands for it."""
+        if func is Tensor.cuda and (there := self._in_place_of("cuda")) is not None:
+            named = {name: value for name, value in kwargs.items() if name != "device"}
+            # `cuda(device, non_blocking)` has an argument fewer than `to(device, dtype, non_blocking)`.
+            return Tensor.to, (args[0], there), named
+        if func in MOVES and len(args) > 1 and (there := self._in_place_of(args[1])) is not None:
+            args = (args[0], there, *args[2:])
+        if "device" in kwargs and (there := self._in_place_of(kwargs["device"])) is not None:
+            kwargs = {**kwargs, "device": there}
+        return func, args, kwargs
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """In this, `torch.cuda.synchronize()` and `module.cuda()` do nothing where there is no such device."""
+        originals = [(owner, name, getattr(owner, name)) for owner, name in _REPLACED]
+        try:
+            for owner, name, original in originals:
+                setattr(owner, name, self._of_module(original) if owner is nn.Module else self._of_device(original))
+            yield
+        finally:
+            for owner, name, original in originals:
+                setattr(owner, name, original)
+
+    def _of_device(self, original: Callable[..., object]) -> Callable[..., object]:
+        kind = original.__module__.rpartition(".")[2]
+
+        def answered(*args: object) -> object:
+            return original(*args) if self._in_place_of(kind) is None else 0
+
+        return answered
+
+    def _of_module(self, original: Callable[..., object]) -> Callable[..., object]:
+        def moved(module: nn.Module, *args: Any, **kwargs: Any) -> object:
+            named = "cuda" if original.__name__ == "cuda" else args[0] if args else kwargs.get("device")
+            there = self._in_place_of(named)
+            if there is None:
+                return original(module, *args, **kwargs)
+            others = [*args[1:], *(value for name, value in kwargs.items() if name != "device")]
+            dtypes = [value for value in others if isinstance(value, torch.dtype)]
+            return module.to(dtypes[0]) if dtypes else module
+
+        return moved
+
+    def _in_place_of(self, device: object) -> torch.device | None:
+        """What stands for a device; None if it is there, or if this is not a device."""
+        if isinstance(device, torch.device):
+            kind = device.type
+        elif isinstance(device, str):
+            kind = device.partition(":")[0]
+        elif type(device) is int and not any(map(is_there, _IS_THERE)):
+            kind = "cuda"  # a number is one of the accelerator's devices
+        else:
+            return None
+        if kind not in self._known:
+            found = None if is_there(kind) else next((tensor.device for tensor in self._tensors()), self._default)
+            self._known[kind] = found
+        there = self._known[kind]
+        if there is not None:
+            self._notes[f"{stands_for(there.type, kind)}{_place()}"] = None
+        return there
+
+
+class _OnDevicesThere(TorchFunctionMode):
+    def __init__(self, devices: Devices) -> None:
+        super().__init__()
+        self._devices = devices
+
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        func, args, kwargs = self._devices.changed(func, args, kwargs or {})
+        return func(*args, **kwargs)
+
+
+@contextmanager
+def on_devices_there() -> Iterator[dict[str, None]]:
+    """For code that runs outside of a recording, such as the constructor of a model. Gives the notes it takes."""
+    notes: dict[str, None] = {}
+    devices = Devices(lambda: (), notes)
+    with devices.answering(), _OnDevicesThere(devices):
+        yield notes
+
+
+def _place() -> str:
+    """Where the user's code is."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            return f": {import_path(frame.f_code.co_filename, frame.f_globals)}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
