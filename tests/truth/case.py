@@ -15,7 +15,8 @@ name of its class. An edge says that the target reads (or overwrites) what the s
 Rules:
 
 1. A function that returns its own argument (`contiguous()` of a contiguous tensor) is no op.
-2. An atomic module that returns its argument (`Identity`) is a node: the reader sees it in the code.
+2. A module that does nothing but return its argument is a node: the reader sees it in the code. An atomic one
+   (`Identity`) is one as always, in one of the user's stands an op `pass` for each tensor that it returns.
 3. A read of memory that was written in place through any alias depends on that write.
 4. Calls that give no tensor (`size`, `item`) are no ops.
 5. Own parameters of atomic modules are hidden; modules that are not atomic dissolve.

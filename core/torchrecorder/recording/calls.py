@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,7 +95,7 @@ class Calls:
                 self._failed = (error, row.id)
             return None
         self._failed = None
-        result = self._passed_through(running, rest[1])
+        result = self._passed_through(running, rest[1], args, kwargs)
         for path, tensor in [("", result)] if isinstance(result, Tensor) else named_tensors(result):
             row.outputs[path] = values.read(tensor)[0]
         return result if result is not rest[1] else None
@@ -103,18 +103,31 @@ class Calls:
     def _is_elsewhere(self) -> bool:
         return threading.get_ident() != self._thread or self._ops.paused
 
-    def _passed_through(self, running: RunningCall, out: object) -> object:
-        """The result, with new names for the tensors that a torch layer without layers inside gave back unchanged.
+    def _passed_through(
+        self, running: RunningCall, out: object, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> object:
+        """The result, with new names for the tensors that a layer without layers inside gave back unchanged.
 
-        `x + identity(x)` reads the same tensor twice; only another tensor object can tell the two reads apart.
+        `x + identity(x)` reads the same tensor twice; only another tensor object can tell the two reads apart. A layer
+        of the user's is one only if it did nothing at all: what it computes besides is drawn, and a container that it
+        was given and gives back is the caller's.
         """
-        if running.children or not is_native(type(running.module)):
+        if running.children:
             return out
+        given: set[int] | None = None
+        if not is_native(type(running.module)):
+            handed = (*args, *kwargs.values())
+            is_callers = not isinstance(out, Tensor) and any(out is one for one in handed)
+            if running is self._root or is_callers or len(self._ops.rows) != running.first_op:
+                return out
+            given = {id(tensor) for _, tensor in named_tensors(handed)}
         if isinstance(out, Tensor):
-            return self._renamed(running, out)
+            return self._renamed(running, out) if given is None or id(out) in given else out
         renamed: dict[int, Tensor] = {}
 
         def rename(tensor: Tensor) -> Tensor:
+            if given is not None and id(tensor) not in given:
+                return tensor
             if id(tensor) not in renamed:
                 renamed[id(tensor)] = self._renamed(running, tensor)
             return renamed[id(tensor)]

@@ -1,0 +1,95 @@
+"""The truth about what must not vanish, and about what is no part of a picture; see `case`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tests.truth.case import Cases
+from tests.truth.layers import numbers
+
+CASES = Cases()
+case = CASES.case
+
+
+class Same(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+class Pair(nn.Module):
+    """Gives back one of its arguments in a container, and a part of the other."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Any:
+        return {"x": x, "half": y}
+
+
+class DropPath(nn.Module):
+    def __init__(self, drop_prob: float) -> None:
+        super().__init__()
+        self.drop_prob = drop_prob
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training:
+            return x
+        keep = x.new_empty(x.shape[0], 1).bernoulli_(1 - self.drop_prob)
+        return x * keep
+
+
+class OwnDropout(nn.Dropout):
+    pass
+
+
+@case("in:x -> m:fc -> same/pass -> /add -> out; m:fc -> /add", numbers(2, 3))
+class OwnIdentity(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.same = nn.Linear(3, 3), Same()
+
+    def forward(self, x: Tensor) -> Any:
+        y = self.fc(x)
+        return y + self.same(y)
+
+
+@case("in:x -> m:fc -> drop/pass -> out", numbers(2, 3))
+class OwnDropoutInEval(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.drop = nn.Linear(3, 3), OwnDropout(0.5)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.drop(self.fc(x))
+
+
+@case("in:x -> m:fc -> path/pass -> /add -> out; in:x -> /add", numbers(2, 3))
+class DropPathInEval(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.path = nn.Linear(3, 3), DropPath(0.1)
+
+    def forward(self, x: Tensor) -> Any:
+        return x + self.path(self.fc(x))
+
+
+@case("in:x -> m:fc -> pair/pass -> /mul -> out; in:x -> pair/pass#2 -> /mul", numbers(2, 3))
+class OwnIdentityOfTwo(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.pair = nn.Linear(3, 3), Pair()
+
+    def forward(self, x: Tensor) -> Any:
+        found = self.pair(self.fc(x), x)
+        return found["x"] * found["half"]
+
+
+@case("in:x -> outer.same/pass -> /relu -> out", numbers(2, 3))
+class IdentityInLayer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.outer = nn.Module()
+        self.outer.same = Same()
+
+    def forward(self, x: Tensor) -> Any:
+        return torch.relu(self.outer.same(x))
