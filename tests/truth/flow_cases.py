@@ -85,7 +85,7 @@ class PythonList(nn.Module):
         return x
 
 
-@case("in:x -> m:fc -> /mul -> m:act -> out", numbers(2, 3))
+@case("in:x -> m:fc -> m:act -> out", numbers(2, 3))
 class ReplacingHook(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -93,3 +93,26 @@ class IdentityInLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Any:
         return torch.relu(self.outer.same(x))
+
+
+class Hooked(nn.Module):
+    """Has a hook on each side, both of which compute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+        self.register_forward_hook(lambda module, args, out: out + args[0])
+
+    def forward(self, x: Tensor) -> Any:
+        return self.fc(x)
+
+
+@case("in:x -> inner/mul -> m:inner.fc -> inner/add -> /relu -> out; inner/mul -> inner/add", numbers(2, 3))
+class HooksOnBothSides(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Hooked()
+
+    def forward(self, x: Tensor) -> Any:
+        return torch.relu(self.inner(x))

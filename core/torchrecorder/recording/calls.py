@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.graph.model import Failure
 from torchrecorder.recording.modules import Signatures
@@ -34,6 +35,10 @@ class Calls:
         self._failed: tuple[BaseException, int] | None = None
         self._root = scopes.enter(model, values.moment, 0)
         self._root_began = False
+        self._own_hooks: dict[int, RemovableHandle] = {}
+        """By module that has hooks of its own, the one that ends its call behind them."""
+        self._waiting: list[tuple[RunningCall, BaseException | None]] = []
+        """Calls whose forward came to its end and whose module's own hooks run, with the exception handled then."""
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
@@ -49,6 +54,8 @@ class Calls:
                 (torch_private.HOOKS_WITH_KWARGS.get() or {}).pop(after.id, None)
         finally:
             before.remove()
+            for handle in self._own_hooks.values():
+                handle.remove()
 
     def failure(self, error: BaseException) -> Failure:
         """Where the exception that ended the forward came from."""
@@ -65,6 +72,7 @@ class Calls:
             if threading.get_ident() != self._thread and self._scopes.knows(module):
                 self._ops.notes["layers ran in another thread: what they gave is drawn as constants"] = None
             return
+        self._end_behind_own_hooks(module)
         # The model's own call began before its hooks, so that what an overridden `__call__` does lies inside it.
         if module is self._root.module and not self._root_began:
             self._root_began = True
@@ -75,6 +83,37 @@ class Calls:
         # torch gives the keyword arguments only if the forward came to its end: (kwargs, output), else (output,).
         if self._is_elsewhere():
             return None
+        if len(rest) == 2 and self._is_hooked(module) and self._scopes.stack[-1].module is module:
+            self._waiting.append((self._scopes.stack[-1], sys.exc_info()[1]))
+            return None
+        return self._leave(module, args, *rest)
+
+    def _after_own(self, module: nn.Module, args: tuple[object, ...], kwargs: dict[str, object], out: object) -> object:
+        """The module's own hooks ran, or one of them raised."""
+        if self._is_elsewhere() or not self._waiting or self._waiting[-1][0].module is not module:
+            return None
+        handled = self._waiting.pop()[1]
+        return self._leave(module, args, *((kwargs, out) if sys.exc_info()[1] is handled else (out,)))
+
+    def _end_behind_own_hooks(self, module: nn.Module) -> None:
+        """What a module's own hooks do after its forward belongs to its call, as what they do before it does.
+
+        Torch runs hooks on all modules first, so what ends this call has to be the last of the module's own.
+        """
+        hooks = vars(module).get("_forward_hooks")
+        if not hooks:
+            return
+        if not self._is_hooked(module):
+            self._own_hooks[id(module)] = module.register_forward_hook(
+                self._after_own, with_kwargs=True, always_call=True
+            )
+        hooks.move_to_end(self._own_hooks[id(module)].id)
+
+    def _is_hooked(self, module: nn.Module) -> bool:
+        handle = self._own_hooks.get(id(module))
+        return handle is not None and handle.id in module._forward_hooks
+
+    def _leave(self, module: nn.Module, args: tuple[object, ...], *rest: Any) -> object:
         running = self._scopes.leave(module)
         if running is None:
             return None
