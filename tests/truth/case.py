@@ -51,6 +51,8 @@ class Case:
     """Whether fake tensors are not enough to run it."""
     leaves: bool = False
     """Whether numbers leave PyTorch, of which a note must tell."""
+    decides: bool = False
+    """Whether a tensor decides which branch is taken, of which a note must tell."""
 
     @property
     def nodes(self) -> set[str]:
@@ -68,6 +70,7 @@ class Cases(list[Case]):
         train: bool = False,
         needs_numbers: bool = False,
         leaves: bool = False,
+        decides: bool = False,
         **named: Any,
     ) -> Callable[[type[nn.Module]], type[nn.Module]]:
         """Register the class below as a case; functions among the inputs are called to make the input."""
@@ -76,7 +79,8 @@ class Cases(list[Case]):
             def make() -> Inputs:
                 return tuple(map(_made, inputs)), {name: _made(value) for name, value in named.items()}
 
-            found = Case(cls.__name__, cls, make, read_edges(edges), frozenset(lone), train, needs_numbers, leaves)
+            flags = (train, needs_numbers, leaves, decides)
+            found = Case(cls.__name__, cls, make, read_edges(edges), frozenset(lone), *flags)
             self.append(found)
             return cls
 

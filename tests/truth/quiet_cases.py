@@ -116,3 +116,56 @@ class HooksOnBothSides(nn.Module):
 
     def forward(self, x: Tensor) -> Any:
         return torch.relu(self.inner(x))
+
+
+@case(
+    "in:x -> m:fc -> /gt -> /any; m:fc -> /add -> out",
+    numbers(2, 3),
+    needs_numbers=True,
+    decides=True,
+)
+class BranchOnNumbers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        y = self.fc(x)
+        if (y > -1e9).any():
+            return y + 1
+        return y - 1
+
+
+@case(
+    """
+    in:x -> /mul -> /norm -> /gt; /mul -> /div -> /norm#2 -> /gt#2; /div -> /div#2 -> /norm#3 -> /gt#3
+    /div#2 -> out
+    """,
+    lambda: torch.ones(1),
+    needs_numbers=True,
+    decides=True,
+)
+class LoopOnNumbers(nn.Module):
+    def forward(self, x: Tensor) -> Any:
+        y = x * 3
+        while y.norm() > 1:
+            y = y / 2
+        return y
+
+
+@case("in:x -> m:fc -> out", numbers(2, 3), needs_numbers=True, decides=True)
+class ComparesTensors(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        y = self.fc(x)
+        return x if torch.equal(x, y) or torch.allclose(x, y) else y
+
+
+@case("in:x -> /mul -> out; in:x -> /gt -> /all", numbers(2, 3), needs_numbers=True)
+class OnlyAsserts(nn.Module):
+    def forward(self, x: Tensor) -> Any:
+        assert (x > -1e9).all()
+        return x * 2

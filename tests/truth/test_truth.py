@@ -35,8 +35,10 @@ def test_graph_is_exact(case: Case, grad_mode: str) -> None:
     with GRAD_MODES[grad_mode]():
         graph = record(case)
     assert problems(graph) == []
-    assert all(note.startswith("values left PyTorch") for note in graph.info.notes)
-    assert bool(graph.info.notes) == case.leaves
+    expected = {"values left PyTorch": case.leaves, "one branch of": case.decides}
+    found = [next((text for text in expected if note.startswith(text)), note) for note in graph.info.notes]
+    assert {*found} == {text for text, is_expected in expected.items() if is_expected}
+    assert bool(graph.decisions) == case.decides
     nodes, edges = to_neutral(graph)
     assert edges == case.edges
     assert nodes == case.nodes

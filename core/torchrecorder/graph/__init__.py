@@ -4,6 +4,7 @@ from torchrecorder.graph.codec import from_json, to_json
 from torchrecorder.graph.model import (
     AutogradNode,
     Call,
+    Decision,
     Failure,
     Graph,
     Info,
@@ -17,6 +18,7 @@ from torchrecorder.graph.model import (
 __all__ = [
     "AutogradNode",
     "Call",
+    "Decision",
     "Failure",
     "Graph",
     "Info",

@@ -18,6 +18,7 @@ from torchrecorder.graph.model import (
     AutogradNode,
     Call,
     CallKind,
+    Decision,
     Executed,
     Failure,
     Graph,
@@ -68,6 +69,7 @@ def to_json(graph: Graph) -> str:
         "metas": [[m.shape, m.dtype, m.device, m.nbytes] for m in metas],
         "inputs": graph.inputs,
         "outputs": graph.outputs,
+        **({"decisions": [[d.source, d.text, d.values] for d in graph.decisions]} if graph.decisions else {}),
     }
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
@@ -127,6 +129,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         outputs={path: tuple(ids) for path, ids in data["outputs"].items()},
         info=Info(*how, tuple(info["notes"]), failure, info.get("recorder", "modern")),
         tied={name: tuple(names) for name, names in data["tied"].items()},
+        decisions=tuple(Decision(source, text, tuple(ids)) for source, text, ids in data.get("decisions", ())),
     )
 
 
@@ -200,6 +203,8 @@ def _values(graph: Graph) -> Iterator[str]:
             yield f"value {value.id} ({value.kind}) claims op {value.producer} made it"
     yield from _unknown(graph, graph.inputs.values(), "the inputs")
     yield from _unknown(graph, [v for values in graph.outputs.values() for v in values], "the outputs")
+    for decision in graph.decisions:
+        yield from _unknown(graph, decision.values, f"the decision at {decision.source}")
     for path, id_ in graph.inputs.items():
         if 0 <= id_ < len(graph.values) and graph.values[id_].kind != "input":
             yield f"input {path!r} is a value of kind {graph.values[id_].kind!r}"

@@ -68,6 +68,9 @@ _QUESTIONS = {
 EXITS = {"numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__int__", "__index__", "__complex__"}
 """Functions that hand values to code which the recording does not see."""
 
+DECISIONS = {"__bool__", "__contains__", "is_nonzero", "equal", "allclose"}
+"""Functions whose answer is no number to compute with, but one by which code takes one way or another."""
+
 _DUNDERS = {
     "truediv": "div",
     "itruediv": "div_",

@@ -15,7 +15,7 @@ from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.recording import flops
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
-from torchrecorder.recording.names import EXITS, OpName, attributes, kernel_name, op_name
+from torchrecorder.recording.names import DECISIONS, EXITS, OpName, attributes, kernel_name, op_name
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values, innermost, storage_address
 from torchrecorder.running import torch_private
@@ -62,6 +62,8 @@ class OpLog:
     ) -> None:
         self.rows: list[Op] = []
         self.notes: dict[str, None] = {}
+        self.decisions: dict[tuple[str, str], dict[int, None]] = {}
+        """By place and text of a line that decides by tensors, their values."""
         self.paused = False
         self._values = values
         self._scopes = scopes
@@ -133,13 +135,27 @@ class OpLog:
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         name = getattr(func, "__name__", "")
         if name in EXITS:
-            source = self._scopes.locate()[1]
-            self.notes[f"values left PyTorch through {name.strip('_')}() at {source or 'a line inside torch'}"] = None
+            self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
+        elif name in DECISIONS:
+            self._decided(args)
         self._running = RunningOp()
         try:
             return func(*args, **kwargs)
         finally:
             self._running = None
+
+    def _decided(self, args: Sequence[object]) -> None:
+        """The code asks whether tensors are so or so, and goes on accordingly."""
+        place = self._scopes.asked()
+        # What an `assert` does otherwise is to end the forward.
+        if place is None or place[1].startswith("assert"):
+            return
+        source, line = place
+        self.notes[f"one branch of `{line}` was taken, {source}"] = None
+        values = self.decisions.setdefault(place, {})
+        for tensor in innermost(tensors_in(args, [])):
+            if self._values.is_known(tensor):
+                values[self._values.read(tensor)[0]] = None
 
     def _log(
         self,

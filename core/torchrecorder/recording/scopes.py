@@ -8,14 +8,18 @@ which tells the function and the frame that applies it.
 
 from __future__ import annotations
 
+import linecache
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import torch._tensor
+import torch.overrides
 import torch.utils.checkpoint
 from torch import nn
 
@@ -23,6 +27,11 @@ from torchrecorder.graph.model import CallKind
 from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfos
 from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.running import torch_private
+
+_SESSION = str(Path(__file__).with_name("session.py"))
+"""The file of what calls the model; frames outside it are not the forward's."""
+_BETWEEN = (str(Path(__file__).parent), torch.overrides.__file__, torch._tensor.__file__)
+"""Files between what asks a tensor and the recorder that sees the question."""
 
 
 @dataclass(slots=True)
@@ -96,6 +105,30 @@ class Scopes:
         self._places = CodeInfos()
         self._counts: dict[str, int] = {}
         self._thread = threading.get_ident()
+
+    def place(self) -> str:
+        """Where something happened that a note tells of: `at file:line` of the user's, as far out as that may be.
+
+        Where there is none, the layer that runs.
+        """
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename != _SESSION:
+            file = self._places.of_code(frame).file
+            if file is not None:
+                return f"at {file}:{frame.f_lineno}"
+            frame = frame.f_back
+        return f"in {self.stack[-1].row.module or 'the forward'}"
+
+    def asked(self) -> tuple[str, str] | None:
+        """`file:line` and text of the user's line that asks something of a tensor; None if torch asks for itself."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+            frame = frame.f_back
+        file = None if frame is None else self._places.of_code(frame).file
+        if frame is None or file is None:
+            return None
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno, frame.f_globals)
+        return f"{file}:{frame.f_lineno}", " ".join(line.split())
 
     def knows(self, module: nn.Module) -> bool:
         return self._names.is_known(module)

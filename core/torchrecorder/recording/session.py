@@ -11,7 +11,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from torchrecorder.errors import ForwardError
-from torchrecorder.graph import Call, Failure, Graph, Info
+from torchrecorder.graph import Call, Decision, Failure, Graph, Info
 from torchrecorder.graph.model import Recorder
 from torchrecorder.recording.autograd import AutogradNodes
 from torchrecorder.recording.calls import Calls
@@ -120,6 +120,7 @@ class Session:
             outputs=self._outputs,
             info=replace(info, notes=notes, failure=self._failure),
             tied=tied(self.model),
+            decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.decisions.items()),
         )
 
 

@@ -39,7 +39,9 @@ def graphs(draw: st.DrawFn) -> Graph:
     info = replace(info, recorder=draw(st.sampled_from(["modern", "classic"])))
     outputs = {draw(NAMES): (draw(st.integers(0, len(values) - 1)),)}
     tied = {name: (name, "other") for name in draw(st.lists(NAMES, max_size=1))}
-    return Graph(modules, tuple(calls), tuple(ops), tuple(values), {"x": 0}, outputs, info, tied)
+    asked = draw(st.lists(st.lists(st.integers(0, len(values) - 1), max_size=2), max_size=2))
+    decisions = tuple(Decision(draw(NAMES), draw(NAMES), tuple(ids)) for ids in asked)
+    return Graph(modules, tuple(calls), tuple(ops), tuple(values), {"x": 0}, outputs, info, tied, decisions)
 
 
 def _add_op(draw: st.DrawFn, id_: int, calls: list[Call], ops: list[Op], values: list[Value]) -> None:

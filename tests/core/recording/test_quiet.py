@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from tests.core.recording.nets import Net, record
@@ -68,3 +69,84 @@ class TestOwnHooks:
         assert [*model.inner._forward_hooks] == [hook]
         assert not model.inner._forward_hooks_always_called
         assert not model.inner._forward_hooks_with_kwargs
+
+
+def branches(self: Any, x: Tensor) -> Tensor:
+    y = self.fc(x)
+    if (y > 0).any():
+        return y + 1
+    return y - 1
+
+
+def halves(self: Any, x: Tensor) -> Tensor:
+    while x.norm() > 0.1:
+        x = x / 2
+    return x
+
+
+def compares(self: Any, x: Tensor) -> Tensor:
+    y = self.fc(x)
+    return y if torch.equal(x, y) and torch.allclose(x, y) else torch.cos(y)
+
+
+class TestDecisions:
+    @pytest.mark.parametrize(
+        ("body", "line"),
+        [(branches, "if (y > 0).any():"), (halves, "while x.norm() > 0.1:")],
+        ids=["if", "while"],
+    )
+    def test_a_branch_that_was_taken_is_noted_once(self, body: Any, line: str) -> None:
+        graph = record(Net(body, fc=nn.Linear(3, 3)), X)
+        (note,) = graph.info.notes
+        source = f"test_quiet.py:{body.__code__.co_firstlineno + (2 if body is branches else 1)}"
+        assert note == f"one branch of `{line}` was taken, recording/{source}" or note.endswith(source)
+        (decision,) = graph.decisions
+        assert (decision.text, decision.source) == (line, note.rpartition(" ")[2])
+        assert len(decision.values) == len([op for op in graph.ops if op.name in ("any", "gt")]) - (body is branches)
+
+    def test_the_view_marks_what_was_asked(self) -> None:
+        view = make_view(record(Net(branches, fc=nn.Linear(3, 3)), X))
+        assert shown(view) == ["input:args.0", "fc", "add", "output:"]
+        assert [node.decides for node in view.nodes] == [False, True, False, False]
+
+    def test_comparisons_are_decisions_too(self) -> None:
+        graph = record(Net(compares, fc=nn.Linear(3, 3)), X)
+        assert len(graph.info.notes) == 1
+        assert [node.decides for node in make_view(graph).nodes] == [True, True, False, False]
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            lambda self, x: torch.distributions.Normal(x, torch.ones(3)).rsample(),
+            lambda self, x: F.gaussian_nll_loss(x, x, x),
+            lambda self, x: _asserted(x) + 1,
+        ],
+        ids=["distribution", "loss", "assert"],
+    )
+    def test_what_torch_asks_for_itself_is_not_noted(self, body: Any) -> None:
+        graph = record(Net(body), X)
+        assert (graph.info.notes, graph.decisions) == ((), ())
+
+
+def _asserted(x: Tensor) -> Tensor:
+    assert (x > 0).all()
+    return x
+
+
+def torch_layer() -> nn.Module:
+    """A layer whose code lies in torch and takes a number out of a tensor."""
+    made: dict[str, Any] = {}
+    exec(compile("def forward(self, x): return x * x.sum().item()", nn.__file__, "exec"), made)
+    return type("Layer", (nn.Module,), {"forward": made["forward"], "__module__": "torch.nn.modules.layer"})()
+
+
+def test_what_leaves_inside_a_layer_of_torch_is_noted_where_the_user_called_it() -> None:
+    body = lambda self, x: self.layer(x) + 1  # noqa: E731 - its line is asked for
+    (note,) = record(Net(body, layer=torch_layer()), X).info.notes
+    assert note.startswith("values left PyTorch through item() at ")
+    assert note.endswith(f"test_quiet.py:{body.__code__.co_firstlineno}")
+
+
+def test_what_leaves_where_no_line_is_the_users_is_noted_by_its_layer() -> None:
+    assert record(nn.Sequential(nn.ReLU(), torch_layer()), X).info.notes == ("values left PyTorch through item() in 1",)
+    assert record(torch_layer(), X).info.notes == ("values left PyTorch through item() in the forward",)
