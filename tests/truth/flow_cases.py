@@ -73,7 +73,7 @@ class CellLoop(nn.Module):
         return h
 
 
-@case("in:x -> m:~Linear -> m:~Linear#2 -> out", numbers(2, 3))
+@case("in:x -> m:layers[0] -> m:layers[1] -> out", numbers(2, 3))
 class PythonList(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -169,3 +169,39 @@ class OnlyAsserts(nn.Module):
     def forward(self, x: Tensor) -> Any:
         assert (x > -1e9).all()
         return x * 2
+
+
+@case(
+    "in:x -> m:blocks[0][1] -> m:heads['cls'] -> /add -> out; in:x -> m:inner.pair[0] -> m:~ReLU -> /add",
+    numbers(2, 3),
+)
+class LayersInContainers(nn.Module):
+    class Inner(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pair = (nn.Linear(3, 3), nn.Linear(3, 3))
+
+        def forward(self, x: Tensor) -> Any:
+            return nn.ReLU()(self.pair[0](x))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = [[nn.ReLU(), nn.Linear(3, 3)]]
+        self.heads = {"cls": nn.Linear(3, 3), "a.b": nn.Linear(3, 3)}
+        self.inner = self.Inner()
+
+    def forward(self, x: Tensor) -> Any:
+        return self.heads["cls"](self.blocks[0][1](x)) + self.inner(x)
+
+
+@case("in:x -> m:fc -> m:late -> m:~Tanh -> out", numbers(2, 3))
+class LayerRegisteredInForward(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        self.late = nn.ReLU()
+        y = self.late(self.fc(x))
+        self.late = nn.Tanh()
+        return self.late(y)

@@ -138,7 +138,7 @@ class Scopes:
         if self.stack:
             parent = self._locate(_caller_of_module(sys._getframe(1)))[0]
             self.stack[-1].children += 1
-        running = RunningCall(self._open(self._names.of(module), "module", parent), module, moment, first_op)
+        running = RunningCall(self._open(self._name(module), "module", parent), module, moment, first_op)
         self.stack.append(running)
         return running
 
@@ -242,8 +242,11 @@ class Scopes:
     def _enter_frame(self, scope: Any, parent: int) -> int:
         if isinstance(scope, nn.Module):
             self.stack[-1].children += 1
-            return self._open(self._names.of(scope), "module", parent).id
+            return self._open(self._name(scope), "module", parent).id
         return self._open(scope.__name__, "function", parent).id
+
+    def _name(self, module: nn.Module) -> str:
+        return self._names.of(module, (running.module for running in reversed(self.stack)))
 
     def _open(self, module: str, kind: CallKind, parent: int | None) -> CallRow:
         key = f"{kind} {module}"
