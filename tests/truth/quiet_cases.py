@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from tests.truth.case import Cases
 from tests.truth.layers import numbers
@@ -205,3 +207,98 @@ class LayerRegisteredInForward(nn.Module):
         y = self.late(self.fc(x))
         self.late = nn.Tanh()
         return self.late(y)
+
+
+def attends(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+    """Without torch's advice to compile."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found: Any = flex_attention(q, k, v, **options)
+    return found
+
+
+@case("in:q -> /mul -> /flex_attention -> m:act -> out; in:q -> /flex_attention", numbers(1, 2, 16, 8))
+class FlexAttention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.act = nn.ReLU()
+
+    def forward(self, q: Tensor) -> Any:
+        return self.act(attends(q, q * 1.5, q))
+
+
+@case("in:q -> /flex_attention -> out", numbers(1, 2, 16, 8))
+class FlexAttentionWithMask(nn.Module):
+    def forward(self, q: Tensor) -> Any:
+        mask = create_block_mask(lambda b, h, i, j: i >= j, None, None, 16, 16, device="cpu")
+        return attends(q, q, q, block_mask=mask)
+
+
+@case("in:x -> /getitem -> /nested_tensor -> /mul -> /nested_get_values -> out; in:x -> /nested_tensor", numbers(2, 3))
+class JaggedTensor(nn.Module):
+    def forward(self, x: Tensor) -> Any:
+        return (torch.nested.nested_tensor([x, x[:1]], layout=torch.jagged) * 2).values()
+
+
+@case("in:x -> m:fc -> m:act -> out", lambda: torch.ones(2, 3, requires_grad=True))
+class HooksForGradients(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.act = nn.Linear(3, 3), nn.ReLU()
+        self.fc.register_full_backward_hook(lambda *args: None)
+        self.act.register_full_backward_pre_hook(lambda *args: None)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.act(self.fc(x))
+
+
+@case("in:x -> m:~Linear -> ~Scaled/mul -> out; p:~Scaled.scale -> ~Scaled/mul", numbers(2, 3))
+class LayersMadeInForward(nn.Module):
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(3) * 2)
+
+        def forward(self, x: Tensor) -> Any:
+            return x * self.scale
+
+    def forward(self, x: Tensor) -> Any:
+        return self.Scaled()(nn.Linear(3, 3)(x))
+
+
+@case("in:x -> /mul -> ~Weighted/matmul -> out; in:x -> ~Weighted/matmul", numbers(3, 3))
+class LayerMadeOfData(nn.Module):
+    """What a layer is made of is a part of the picture, if it is data."""
+
+    class Weighted(nn.Linear):
+        def __init__(self, weight: Tensor) -> None:
+            super().__init__(3, 3)
+            self.given = weight * 2
+
+        def forward(self, x: Tensor) -> Any:
+            return x @ self.given
+
+    def forward(self, x: Tensor) -> Any:
+        return self.Weighted(x)(x)
+
+
+class Cache:
+    def __init__(self, keys: Tensor) -> None:
+        self.keys = keys
+        self._window = keys.new_zeros(())
+
+
+class Hidden:
+    def __init__(self, keys: Tensor) -> None:
+        self._keys = keys
+
+
+@case("in:x -> m:fc -> out:0.keys; m:fc -> out:1._keys; m:fc -> /new_zeros", numbers(2, 3))
+class CacheAmongTheOutputs(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        y = self.fc(x)
+        return Cache(y), Hidden(y)

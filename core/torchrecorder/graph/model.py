@@ -118,8 +118,8 @@ class Module:
     """One `nn.Module` object that was called, or holds one that was."""
 
     fqn: str
-    """Its dotted path from the model, `layer1.0.conv1`; empty for the model. One that is not registered is called by the
-    list or dictionary that holds it, `layers[0]` or `heads['cls']`, or else `~Class`."""
+    """Its dotted path from the model, `layer1.0.conv1`; empty for the model. One that is not registered is called by
+    the list or dictionary that holds it, `layers[0]` or `heads['cls']`, or else `~Class`."""
     cls: str
     """Its class with its module, `torch.nn.modules.conv.Conv2d`."""
     native: bool

@@ -72,6 +72,7 @@ class Calls:
             if threading.get_ident() != self._thread and self._scopes.knows(module):
                 self._ops.notes["layers ran in another thread: what they gave is drawn as constants"] = None
             return
+        self._ops.settle()
         self._end_behind_own_hooks(module)
         # The model's own call began before its hooks, so that what an overridden `__call__` does lies inside it.
         if module is self._root.module and not self._root_began:
@@ -83,6 +84,7 @@ class Calls:
         # torch gives the keyword arguments only if the forward came to its end: (kwargs, output), else (output,).
         if self._is_elsewhere():
             return None
+        self._ops.settle()
         if len(rest) == 2 and self._is_hooked(module) and self._scopes.stack[-1].module is module:
             self._waiting.append((self._scopes.stack[-1], sys.exc_info()[1]))
             return None
@@ -92,6 +94,7 @@ class Calls:
         """The module's own hooks ran, or one of them raised."""
         if self._is_elsewhere() or not self._waiting or self._waiting[-1][0].module is not module:
             return None
+        self._ops.settle()
         handled = self._waiting.pop()[1]
         return self._leave(module, args, *((kwargs, out) if sys.exc_info()[1] is handled else (out,)))
 

@@ -7,6 +7,11 @@ walks over some frames.
 
 from __future__ import annotations
 
+import ast
+import inspect
+import linecache
+import textwrap
+import tokenize
 import traceback
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -16,6 +21,7 @@ from typing import NamedTuple
 import torch
 import torch.utils.checkpoint
 
+from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
 
 _TORCH = str(Path(torch.__file__).parent)
@@ -62,10 +68,43 @@ def import_path(filename: str, namespace: Mapping[str, object]) -> str:
     return PurePath(*path.parts[-depth:]).as_posix()
 
 
+def deciding_statement(frame: FrameType) -> tuple[str, int]:
+    """The statement of which the frame runs a part, as one line, and where it begins.
+
+    Of an `if` or `while` it is the head, `if x.any():`. The text is empty for an `assert`, which has no other branch, and
+    where there is no source.
+    """
+    code = frame.f_code
+    lines = linecache.getlines(code.co_filename, frame.f_globals)
+    line = frame.f_lineno - code.co_firstlineno + 1
+    try:
+        source = textwrap.dedent("".join(inspect.getblock(lines[code.co_firstlineno - 1 :])))
+        tree = ast.parse(source)
+    except (SyntaxError, tokenize.TokenError):  # a lambda in the middle of a call
+        return " ".join(linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).split()), frame.f_lineno
+    around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno <= line <= (n.end_lineno or 0)]
+    found = max(around, key=lambda node: node.lineno, default=None)
+    if found is None or isinstance(found, ast.Assert):
+        return "", frame.f_lineno
+    is_head = isinstance(found, (ast.If, ast.While))
+    text = " ".join((ast.get_source_segment(source, found.test if is_head else found) or "").split())
+    start = found.lineno + code.co_firstlineno - 1
+    return (f"{type(found).__name__.lower()} {text}:" if is_head else text), start
+
+
 CALL: CodeType | None = torch_private.MODULE_CALL.get()
 """What runs a module, with the hooks in the function inside it."""
 HOOKED_CALL: CodeType | None = torch_private.HOOKED_CALL.get()
 APPLY: CodeType | None = torch_private.FUNCTION_CALL.get()
+
+
+_HOMES = {
+    "torch.nn.attention.flex_attention": ("flex_attention", "create_block_mask", "create_nested_block_mask"),
+    "torch.nested": ("nested_tensor", "as_nested_tensor", "nested_tensor_from_jagged", "narrow", "masked_select"),
+}
+_FILES = {"torch.nn.attention.flex_attention": "nn/attention/flex_attention.py", "torch.nested": "nested/__init__.py"}
+_WHOLE = {(str(Path(_TORCH, _FILES[home])), name): home for home, names in _HOMES.items() for name in names}
+"""By file and name the modules of functions of torch's that run several operations and are one for their users."""
 
 
 class CodeInfo(NamedTuple):
@@ -81,8 +120,12 @@ class CodeInfo(NamedTuple):
     is_import: bool
     is_checkpoint: bool
     """Whether it is of torch's checkpoints."""
+    is_init: bool
+    """Whether it may be what makes a module."""
+    whole: OpName | None
+    """What it is called, if it is a function of torch's that runs several operations and is one for its users."""
     is_looked_at: bool
-    """Whether it is any of the last three, which few are."""
+    """Whether it is any of the last five, which few are."""
 
 
 class CodeInfos:
@@ -104,7 +147,10 @@ class CodeInfos:
         is_call = code is CALL or code is HOOKED_CALL
         is_scope = code is APPLY or (code.co_name == "forward" and code.co_argcount > 0)
         is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
-        is_looked_at = is_scope or is_import or is_checkpoint
-        info = CodeInfo(code, file, is_call, is_scope, is_import, is_checkpoint, is_looked_at)
+        is_init = code.co_name == "__init__" and code.co_argcount > 0
+        home = _WHOLE.get((filename, code.co_name))
+        whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
+        is_looked_at = is_scope or is_import or is_checkpoint or is_init or whole is not None
+        info = CodeInfo(code, file, is_call, is_scope, is_import, is_checkpoint, is_init, whole, is_looked_at)
         self.known[id(code)] = info
         return info

@@ -26,7 +26,7 @@ Declare = Callable[[Tensor, ValueKind, str], None]
 class ModuleNames:
     """Paths of modules: those of the model, and those that are met only while it runs.
 
-    One that a registered module keeps in a list or dictionary is called by the way to it, `layers[0]` or `heads['cls']`.
+    One that a registered module keeps in a list or dictionary is called by the way to it, `layers[0]`, `heads['cls']`.
     Any other that is not registered (made in forward) is called `~Class`, a second one of its class `~Class:2`. It may
     be gone when the forward ends, so its facts are taken when it is first met.
     """

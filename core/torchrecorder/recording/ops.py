@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import torch
@@ -50,6 +52,29 @@ class RunningOp:
         """What its kernels gave; usually gone, or among its outputs, when it ends."""
 
 
+Facts = tuple[int, str | None, OpKind, dict[str, str]]
+"""Of an operation its call, its source, its kind and its arguments that are not tensors."""
+
+
+class Whole:
+    """A function of torch's that runs several operations, is one for its users, and has not been seen to end."""
+
+    __slots__ = ("facts", "first", "frame", "given", "name", "parts", "running")
+
+    def __init__(self, frame: FrameType, name: OpName, first: OpName, running: RunningOp, facts: Facts) -> None:
+        self.frame, self.name = frame, name
+        self.first, self.facts = first, facts
+        """Of the first operation in it; if it stays the only one, it is logged as itself."""
+        self.running = running
+        self.parts = 0
+        self.given: dict[int, Tensor] = {}
+        """What it reads that was not made in it."""
+
+
+_MASKS = ("create_block_mask", "create_nested_block_mask")
+"""Functions that are no part of a picture, unless a mask depends on data."""
+
+
 class OpLog:
     """The operations of one recording, in the order in which they ended. Used by one thread."""
 
@@ -71,6 +96,7 @@ class OpLog:
         self._names: dict[Any, OpName | None] = {}
         self._before_write = before_write
         self._nodes = nodes
+        self._whole: Whole | None = None
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the address of their functions; what is not in it is for `facts` to find."""
 
@@ -78,6 +104,8 @@ class OpLog:
         """Call a function of torch's API and log it, if it is an operation."""
         if self.paused or self._running is not None:
             return func(*args, **kwargs)
+        if self._whole is not None and self.settle():
+            return self._part(func, args, kwargs)
         if self._nodes is not None and func in NEED_NO_GRAD and isinstance(args[0], Tensor):
             args = (args[0].detach(), *args[1:])
         try:
@@ -110,6 +138,9 @@ class OpLog:
         if self.paused:
             return
         around = self._running
+        if around is None and self._whole is not None and self.settle():
+            around = self._whole.running
+            self._take_part(self._whole, innermost(tensors_in([*args, *kwargs.values()], [])), ())
         running = RunningOp() if around is None else around
         running.kernels.append(kernel.label)
         if kernel.rule is not None:
@@ -147,8 +178,7 @@ class OpLog:
     def _decided(self, args: Sequence[object]) -> None:
         """The code asks whether tensors are so or so, and goes on accordingly."""
         place = self._scopes.asked()
-        # What an `assert` does otherwise is to end the forward.
-        if place is None or place[1].startswith("assert"):
+        if place is None:
             return
         source, line = place
         self.notes[f"one branch of `{line}` was taken, {source}"] = None
@@ -176,9 +206,31 @@ class OpLog:
         if not fresh and not overwritten:
             return
         call, source = self._scopes.locate(reads=bool(given))
-        if call is None:
+        whole = self._scopes.take_whole()
+        if call is None or (self._scopes.makes_layer and not any(map(self._values.is_met, given))):
             return
+        if self._scopes.hands_on:
+            for tensor, made in zip(given, fresh, strict=False):
+                self._values.alias(made, self._values.read(tensor)[0])
+            return
+        facts = call, source, kind, attributes(args, kwargs)
+        if whole is not None:
+            self._whole = Whole(*whole, name, running, facts)
+            self._take_part(self._whole, given, fresh)
+            return
+        self._add(name, running, given, overwritten, fresh, facts)
+
+    def _add(
+        self,
+        name: OpName,
+        running: RunningOp,
+        given: Sequence[Tensor],
+        overwritten: Sequence[Tensor],
+        fresh: Sequence[Tensor],
+        facts: Facts,
+    ) -> None:
         values = self._values
+        call, source, kind, attrs = facts
         inputs = values.read_all(given)
         op = len(self.rows)
         if self._nodes is not None:
@@ -189,8 +241,50 @@ class OpLog:
         outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
         self._adopt(running.results, outputs[0])
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
-        facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind, made)
-        self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *facts))
+        more = (tuple(running.kernels), running.flops, attrs, source, kind, made)
+        self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *more))
+
+    def _part(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        """Call a function inside one that is a single operation for its users."""
+        whole = self._whole
+        assert whole is not None
+        self._running = whole.running
+        try:
+            out = func(*args, **kwargs)
+        finally:
+            self._running = None
+        self._take_part(whole, innermost(tensors_in([*args, *kwargs.values()], [])), innermost(tensors_in((out,), [])))
+        return out
+
+    def _take_part(self, whole: Whole, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
+        whole.parts += bool(made)
+        whole.given |= {id(tensor): tensor for tensor in given if self._values.is_met(tensor)}
+        whole.running.results += [weakref.ref(tensor) for tensor in made]
+
+    def settle(self) -> bool:
+        """Log the function that is a single operation for its users if it has ended; whether it has not."""
+        whole = self._whole
+        if whole is None:
+            return False
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if frame is whole.frame:
+                return True
+            frame = frame.f_back
+        self._whole = None
+        whole.frame.clear()  # what it still held is no result
+        given = [*whole.given.values()]
+        if not given and whole.name.name in _MASKS:
+            return False
+        written = whole.running.written
+        overwritten = _overwritten(whole.name, given, written) if written else ()
+        fresh = self._fresh(given, [tensor for ref in whole.running.results if (tensor := ref()) is not None])
+        if fresh or overwritten:
+            call, source, kind, attrs = whole.facts
+            is_one = whole.parts == 1
+            facts = (call, source, kind, attrs) if is_one else (call, source, "op", {})
+            self._add(whole.first if is_one else whole.name, whole.running, given, overwritten, fresh, facts)
+        return False
 
     def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:
         """The tensors of a result that are new, each once."""

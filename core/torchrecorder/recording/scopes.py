@@ -8,7 +8,6 @@ which tells the function and the frame that applies it.
 
 from __future__ import annotations
 
-import linecache
 import sys
 import threading
 from collections.abc import Iterator
@@ -24,10 +23,13 @@ import torch.utils.checkpoint
 from torch import nn
 
 from torchrecorder.graph.model import CallKind
-from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfos
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfos, deciding_statement
 from torchrecorder.recording.modules import ModuleNames
+from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
 
+_LONGEST = 120
+"""Signs of a statement in a note."""
 _SESSION = str(Path(__file__).with_name("session.py"))
 """The file of what calls the model; frames outside it are not the forward's."""
 _BETWEEN = (str(Path(__file__).parent), torch.overrides.__file__, torch._tensor.__file__)
@@ -105,6 +107,16 @@ class Scopes:
         self._places = CodeInfos()
         self._counts: dict[str, int] = {}
         self._thread = threading.get_ident()
+        self.makes_layer = False
+        """Whether the operation that was located last runs in what makes a module."""
+        self.hands_on = False
+        """Whether it is a means by which torch sees that a gradient comes by."""
+        self._whole: tuple[FrameType, OpName] | None = None
+
+    def take_whole(self) -> tuple[FrameType, OpName] | None:
+        """The function that is one for its users in which the operation runs that was located last."""
+        found, self._whole = self._whole, None
+        return found
 
     def place(self) -> str:
         """Where something happened that a note tells of: `at file:line` of the user's, as far out as that may be.
@@ -120,15 +132,18 @@ class Scopes:
         return f"in {self.stack[-1].row.module or 'the forward'}"
 
     def asked(self) -> tuple[str, str] | None:
-        """`file:line` and text of the user's line that asks something of a tensor; None if torch asks for itself."""
+        """`file:line` and text of the user's statement that asks a tensor which branch to take.
+
+        None if torch asks for itself.
+        """
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
             frame = frame.f_back
         file = None if frame is None else self._places.of_code(frame).file
         if frame is None or file is None:
             return None
-        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno, frame.f_globals)
-        return f"{file}:{frame.f_lineno}", " ".join(line.split())
+        text, line = deciding_statement(frame)
+        return (f"{file}:{line}", text[:_LONGEST]) if text else None
 
     def knows(self, module: nn.Module) -> bool:
         return self._names.is_known(module)
@@ -200,6 +215,7 @@ class Scopes:
         known, of_code = self._places.known, self._places.of_code
         applied, met = top.applied, []
         above: FrameType | None = None
+        self.makes_layer = self.hands_on = False
         while frame is not None:
             place = known.get(id(frame.f_code)) or of_code(frame)  # asked here, for some frames of every operation
             if place.is_module_call:
@@ -214,12 +230,19 @@ class Scopes:
                     return None, None
                 if CALL is None and self._is_running(frame):
                     break
+                if place.whole is not None and reads is not None:
+                    self._whole = frame, place.whole
+                if place.is_init and isinstance(_first_argument(frame, frame.f_code), nn.Module):
+                    self.makes_layer = True
                 scope = _scope_of(frame, top) if place.may_be_scope else None
                 if scope is not None:
                     inner.append((frame, scope))
             above, frame = frame, frame.f_back
         if applied:
             top.applied = met
+        if inner and inner[0][1] is torch_private.BACKWARD_HOOK.get():
+            self.hands_on = True
+            del inner[0]
         if not inner and not top.frames:
             return top.row.id, source
         return self._innermost(top, inner), source

@@ -74,7 +74,8 @@ class Session:
         except Exception as error:
             self._failure = self._calls.failure(error)
             raise
-        for path, tensor in named_tensors(result, objects=True):
+        self._ops.settle()
+        for path, tensor in named_tensors(result, objects=True, private=False):
             self._outputs[path] = self._values.read(tensor)
         return result
 

@@ -103,6 +103,11 @@ class Values:
         entry = self._entries.get(id(tensor))
         return entry is not None and entry.ref() is tensor
 
+    def is_met(self, tensor: Tensor) -> bool:
+        """Whether it has a value, or would get one with a name."""
+        named = self._names.get(id(tensor))
+        return self.is_known(tensor) or (named is not None and named[0]() is tensor)
+
     def read(self, tensor: Tensor) -> tuple[int, ...]:
         """The values that a read of the tensor depends on: its own, the last write to its memory, or both.
 

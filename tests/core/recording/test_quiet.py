@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from tests.core.recording.nets import Net, record
 from tests.core.view.seeing import shown
@@ -73,7 +74,7 @@ class TestOwnHooks:
 
 def branches(self: Any, x: Tensor) -> Tensor:
     y = self.fc(x)
-    if (y > 0).any():
+    if (y < 9).any():
         return y + 1
     return y - 1
 
@@ -91,18 +92,35 @@ def compares(self: Any, x: Tensor) -> Tensor:
 
 class TestDecisions:
     @pytest.mark.parametrize(
-        ("body", "line"),
-        [(branches, "if (y > 0).any():"), (halves, "while x.norm() > 0.1:")],
+        ("body", "line", "asked"),
+        [(branches, "if (y < 9).any():", "any"), (halves, "while x.norm() > 0.1:", "gt")],
         ids=["if", "while"],
     )
-    def test_a_branch_that_was_taken_is_noted_once(self, body: Any, line: str) -> None:
+    def test_a_branch_that_was_taken_is_noted_once(self, body: Any, line: str, asked: str) -> None:
         graph = record(Net(body, fc=nn.Linear(3, 3)), X)
         (note,) = graph.info.notes
         source = f"test_quiet.py:{body.__code__.co_firstlineno + (2 if body is branches else 1)}"
         assert note == f"one branch of `{line}` was taken, recording/{source}" or note.endswith(source)
         (decision,) = graph.decisions
         assert (decision.text, decision.source) == (line, note.rpartition(" ")[2])
-        assert len(decision.values) == len([op for op in graph.ops if op.name in ("any", "gt")]) - (body is branches)
+        assert len(decision.values) == len([op for op in graph.ops if op.name == asked])
+
+    def test_a_condition_of_several_lines_is_told_whole(self) -> None:
+        def body(self: Any, x: Tensor) -> Tensor:
+            if x is not None:
+                x = x + 1
+            elif (
+                x.any()  # pragma: no cover
+            ):
+                x = x + 3
+            while (
+                x.sum() < 20
+                and x.all()
+            ):  # fmt: skip
+                x = x + 2
+            return x
+
+        assert [decision.text for decision in record(Net(body), X).decisions] == ["while x.sum() < 20 and x.all():"]
 
     def test_the_view_marks_what_was_asked(self) -> None:
         view = make_view(record(Net(branches, fc=nn.Linear(3, 3)), X))
@@ -111,7 +129,9 @@ class TestDecisions:
 
     def test_comparisons_are_decisions_too(self) -> None:
         graph = record(Net(compares, fc=nn.Linear(3, 3)), X)
-        assert len(graph.info.notes) == 1
+        (note,) = graph.info.notes
+        text = "return y if torch.equal(x, y) and torch.allclose(x, y) else torch.cos(y)"
+        assert note.startswith(f"one branch of `{text}` was taken, ")
         assert [node.decides for node in make_view(graph).nodes] == [True, True, False, False]
 
     @pytest.mark.parametrize(
@@ -150,3 +170,23 @@ def test_what_leaves_inside_a_layer_of_torch_is_noted_where_the_user_called_it()
 def test_what_leaves_where_no_line_is_the_users_is_noted_by_its_layer() -> None:
     assert record(nn.Sequential(nn.ReLU(), torch_layer()), X).info.notes == ("values left PyTorch through item() in 1",)
     assert record(torch_layer(), X).info.notes == ("values left PyTorch through item() in the forward",)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_a_mask_that_depends_on_data_is_one_op() -> None:
+    def body(self: Any, q: Tensor, parts: Tensor) -> Any:
+        mask = create_block_mask(lambda b, h, i, j: parts[i] == parts[j], None, None, 16, 16, device="cpu")
+        return flex_attention(q, q, q, block_mask=mask)
+
+    graph = record(Net(body), torch.ones(1, 2, 16, 8), torch.arange(16) // 4)
+    mask, attention = graph.ops
+    assert (mask.name, mask.inputs) == ("create_block_mask", (graph.inputs["args.1"],))
+    assert attention.name == "flex_attention"
+    assert {*mask.outputs} & {*attention.inputs}
+    assert not [value for value in graph.values if value.kind == "const"]
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_function_that_runs_one_op_only_is_recorded_as_that() -> None:
+    (op,) = record(Net(lambda self, x: torch.nested.nested_tensor([[1.0], [2.0, 3.0]])), X).ops
+    assert (op.name, op.inputs) == ("_nested_tensor_from_tensor_list", ())
