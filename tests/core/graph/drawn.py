@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from torchrecorder.graph import AutogradNode, Call, Failure, Graph, Info, Module, Op, ParamCount, TensorMeta, Value
+from torchrecorder.graph import AutogradNode, Call, Decision, Failure, Graph, Info, Module, Op, ParamCount, TensorMeta, Value
 
 NAMES = st.text(max_size=8)
 METAS = st.builds(

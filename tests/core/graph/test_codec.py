@@ -67,7 +67,7 @@ def test_lines_that_decide_are_written_where_there_are_any() -> None:
     assert graph.decisions == (Decision("m.py:3", "if x.any():", (0, 1)),)
     assert json.loads(to_json(graph)) == data
     data["decisions"][0][2] = [2]
-    with pytest.raises(FormatError, match="the decision at m.py:3 names the unknown value 2"):
+    with pytest.raises(FormatError, match=r"the decision at m\.py:3 names the unknown value 2"):
         from_json(json.dumps(data))
 
 
