@@ -15,17 +15,18 @@ from torchrecorder.graph.model import Mode
 from torchrecorder.page import Diagram
 from torchrecorder.recording.inputs import make_inputs
 from torchrecorder.recording.run import capture
-from torchrecorder.recording.target import Arguments, as_arguments
+from torchrecorder.recording.target import Arguments, as_arguments, as_module
 from torchrecorder.request import read_drawing, shapes_from
 
 if TYPE_CHECKING:
     from torch import nn
+    from torch.export import ExportedProgram
 
 Shape = str | Sequence[int] | Sequence[Sequence[int]]
 
 
 def draw(
-    net: nn.Module,
+    net: nn.Module | ExportedProgram,
     *,
     shape: Shape | None = None,
     inputs: Any = None,
@@ -47,7 +48,7 @@ def draw(
     """Record one forward of a model and draw it.
 
     Args:
-        net: The model; it is left as it was.
+        net: The model, or what `torch.export` gives; it is left as it was.
         shape: The shapes of its inputs: `(1, 3)` for one, `[(1, 3), (1, 8)]` for two, or the text of the `shape`
             option, `"ids=int64[1,16]<100"`.
         inputs: The inputs themselves, instead of `shape`: `(args, kwargs)`, a tuple of arguments, a dict of keyword
@@ -79,8 +80,9 @@ def draw(
     written |= {"theme": theme}
     lists = {"expand": " ".join(expand), "collapse": " ".join(collapse), "show": " ".join(show), "hide": " ".join(hide)}
     options = read_drawing({**written, **lists})
-    args, kwargs, guessed = _arguments(net, shape, inputs, seed, mode)
-    graph = capture(net, args, kwargs, mode=mode, run=run, seed=seed, guessed=guessed)
+    model: Any = as_module(net)
+    args, kwargs, guessed = _arguments(model, shape, inputs, seed, mode)
+    graph = capture(model, args, kwargs, mode=mode, run=run, seed=seed, guessed=guessed)
     digest = hashlib.sha256(f"{to_json(graph)}{options}".encode()).hexdigest()
     (result,) = draw_graphs([DrawJob(graph, digest, options, styler)], find_engine(engine))
     if isinstance(result, TorchRecorderError):

@@ -83,8 +83,8 @@ class TensorNode(BaseNode):
         >>> from torch import nn
         >>> from torchrecorder import record
         >>> from torchrecorder.nodes import TensorNode
-        >>> rec = record(nn.Linear(3, 2), "Net", (4, 3))
-        >>> [(node.name, tuple(node.fn.shape)) for node in dict.fromkeys(rec.nodes.values()) if type(node) is TensorNode]
+        >>> nodes = dict.fromkeys(record(nn.Linear(3, 2), "Net", (4, 3)).nodes.values())
+        >>> [(node.name, tuple(node.fn.shape)) for node in nodes if type(node) is TensorNode]
         [('Input', (4, 3)), ('Output', (4, 2))]
     """
 

@@ -62,6 +62,14 @@ def test_one_tensor_is_one_argument() -> None:
     assert set(torchrecorder.draw(Net(), inputs=torch.ones(5, 3)).graph.inputs) == {"x"}
 
 
+@pytest.mark.filterwarnings("ignore")  # of torch's export
+def test_an_exported_program_is_drawn_as_its_model() -> None:
+    program = torch.export.export(Net().eval(), (torch.ones(2, 3),))
+    diagram = torchrecorder.draw(program, depth=2)
+    assert {"fc", "head", "head.1"} <= {call.module for call in diagram.graph.calls}
+    assert diagram.graph.modules[""].cls == f"{__name__}.Net"
+
+
 def test_depth_changes_the_picture_only() -> None:
     net = Net()
     shallow, deep = (torchrecorder.draw(net, shape=(1, 3), depth=depth) for depth in (1, 2))

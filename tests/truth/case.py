@@ -51,6 +51,8 @@ class Case:
     """Whether fake tensors are not enough to run it."""
     leaves: bool = False
     """Whether numbers leave PyTorch, of which a note must tell."""
+    scripted: bool = False
+    """Whether TorchScript runs layers, of which a note must tell."""
     decides: bool = False
     """Whether a tensor decides which branch is taken, of which a note must tell."""
 
@@ -70,6 +72,7 @@ class Cases(list[Case]):
         train: bool = False,
         needs_numbers: bool = False,
         leaves: bool = False,
+        scripted: bool = False,
         decides: bool = False,
         **named: Any,
     ) -> Callable[[type[nn.Module]], type[nn.Module]]:
@@ -79,8 +82,8 @@ class Cases(list[Case]):
             def make() -> Inputs:
                 return tuple(map(_made, inputs)), {name: _made(value) for name, value in named.items()}
 
-            flags = (train, needs_numbers, leaves, decides)
-            found = Case(cls.__name__, cls, make, read_edges(edges), frozenset(lone), *flags)
+            graph = read_edges(edges), frozenset(lone)
+            found = Case(cls.__name__, cls, make, *graph, train, needs_numbers, leaves, scripted, decides)
             self.append(found)
             return cls
 

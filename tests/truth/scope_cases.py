@@ -86,7 +86,7 @@ class DirectForward(nn.Module):
         return self.sub.forward(self.fc(x))
 
 
-@case("in:x -> m:pre -> m:s -> m:post -> out", numbers(2, 3), needs_numbers=True)
+@case("in:x -> m:pre -> m:s.0 -> m:s.1 -> m:post -> out", numbers(2, 3), needs_numbers=True, scripted=True)
 class Scripted(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -380,7 +380,7 @@ class CompiledPartOfModel(nn.Module):
         return compiled._orig_mod(x)
 
 
-@case("in:x -> m:net -> out", numbers(2, 3), needs_numbers=True)
+@case("in:x -> m:net.0 -> m:net.1 -> out", numbers(2, 3), needs_numbers=True, scripted=True)
 class TracedSequence(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -21,6 +21,7 @@ from torchrecorder.graph.model import (
     Decision,
     Executed,
     Failure,
+    Frame,
     Graph,
     Info,
     Mode,
@@ -71,12 +72,37 @@ def to_json(graph: Graph) -> str:
         "outputs": graph.outputs,
         **({"decisions": [[d.source, d.text, d.values] for d in graph.decisions]} if graph.decisions else {}),
     }
+    if graph.frames or any(op.offset is not None for op in graph.ops):
+        data["frames"] = _frames_to_json(graph)
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def _autograd(op: Op) -> list[object]:
     """Left out where there is none, as it was before there could be any."""
     return [[[node.name, node.inputs, node.outputs] for node in op.autograd]] if op.autograd else []
+
+
+def _frames_to_json(graph: Graph) -> dict[str, object]:
+    """What was added later than the rows that say it; a Graph without it is written as it was before."""
+    functions: dict[tuple[str, str], int] = {}
+    places: dict[tuple[str | None, int | None], int] = {}
+    rows = [
+        [
+            functions.setdefault((f.name, f.defined), len(functions)),
+            f.call,
+            f.parent,
+            places.setdefault((f.source, f.offset), len(places)),
+        ]
+        for f in graph.frames
+    ]
+    return {
+        "functions": list(functions),
+        "places": list(places),
+        "rows": rows,
+        "calls": [call.frame for call in graph.calls],
+        "ops": [op.frame for op in graph.ops],
+        "offsets": [op.offset for op in graph.ops],
+    }
 
 
 def from_json(text: str | bytes) -> Graph:
@@ -103,32 +129,45 @@ def from_json(text: str | bytes) -> Graph:
 
 def _graph(data: Mapping[str, Any]) -> Graph:
     metas = [TensorMeta(tuple(shape), *rest) for shape, *rest in data["metas"]]
+    later = data.get("frames") or {}
+    functions, places = later.get("functions", ()), later.get("places", ())
+    frames = (
+        Frame(id_, name, defined, call, parent, source, offset)
+        for id_, (function, call, parent, place) in enumerate(later.get("rows", ()))
+        for (name, defined), (source, offset) in [(functions[function], places[place])]
+    )
     modules = [
         Module(fqn, cls, native, ParamCount(*counts), extra_repr, tuple(aliases))
         for fqn, cls, native, counts, extra_repr, aliases in data["modules"]
     ]
     ops = []
-    for id_, row in enumerate(data["ops"]):
+    columns = _columns(data["ops"], later.get("ops"), later.get("offsets"))
+    for id_, (row, place) in enumerate(zip(data["ops"], columns, strict=True)):
         name, target, call, inputs, outputs, mutates, kernels, flops, attrs, source, kind, *more = row
         ids = (tuple(inputs), tuple(outputs), tuple(mutates))
         nodes = _autograd_nodes(*more)
-        ops.append(Op(id_, name, target, call, *ids, tuple(kernels), flops, attrs, source, kind, nodes))
+        ops.append(Op(id_, name, target, call, *ids, tuple(kernels), flops, attrs, source, kind, nodes, *place))
     values = (
         Value(id_, kind, producer, index, None if meta is None else metas[meta], name, group)
         for id_, (kind, producer, index, meta, name, group) in enumerate(data["values"])
     )
+    in_frames = _columns(data["calls"], later.get("calls"))
+    calls = (Call(id_, *row, *frame) for id_, (row, frame) in enumerate(zip(data["calls"], in_frames, strict=True)))
     info = data["info"]
     how = (info["executed"], info["torch"], info["mode"], info["guessed"])
     failure = None if info["failure"] is None else Failure(*info["failure"])
     return Graph(
         modules={module.fqn: module for module in modules},
-        calls=tuple(Call(id_, *row) for id_, row in enumerate(data["calls"])),
+        calls=tuple(
+            Call(id_, *row, *frame) for id_, (row, frame) in enumerate(zip(data["calls"], in_frames, strict=True))
+        ),
         ops=tuple(ops),
         values=tuple(values),
         inputs=data["inputs"],
         outputs={path: tuple(ids) for path, ids in data["outputs"].items()},
         info=Info(*how, tuple(info["notes"]), failure, info.get("recorder", "modern")),
         tied={name: tuple(names) for name, names in data["tied"].items()},
+        frames=tuple(frames),
         decisions=tuple(Decision(source, text, tuple(ids)) for source, text, ids in data.get("decisions", ())),
     )
 
@@ -137,16 +176,21 @@ def _autograd_nodes(rows: Sequence[Sequence[Any]] = ()) -> tuple[AutogradNode, .
     return tuple(AutogradNode(name, tuple(inputs), tuple(outputs)) for name, inputs, outputs in rows)
 
 
+def _columns(rows: Sequence[Any], *columns: Sequence[Any] | None) -> Iterator[tuple[Any, ...]]:
+    """For each row what further columns hold for it; None where a Graph was written without them."""
+    return zip(*([None] * len(rows) if column is None else column for column in columns), strict=True)
+
+
 def problems(graph: Graph) -> list[str]:
     """What is wrong with the Graph; nothing, if it is as `graph.model` promises."""
-    return [*_rows(graph), *_calls(graph), *_values(graph)]
+    return [*_rows(graph), *_calls(graph), *_frames(graph), *_values(graph)]
 
 
 def _rows(graph: Graph) -> Iterator[str]:
     """Ids that differ from the positions of their rows, and unknown kinds and modes."""
     tables: list[tuple[str, Sequence[Call | Op | Value]]]
     tables = [("call", graph.calls), ("op", graph.ops), ("value", graph.values)]
-    for name, rows in tables:
+    for name, rows in (*tables, ("frame", graph.frames)):
         for position, row in enumerate(rows):
             if row.id != position:
                 yield f"{name} {row.id} stands at position {position}"
@@ -191,6 +235,20 @@ def _nodes(graph: Graph, op: Op, where: str) -> Iterator[str]:
             yield f"{where} has a node of autograd, {node.name!r}, that has no name or is made from what comes later"
         if not set(node.outputs) <= set(op.outputs):
             yield f"{where} has a node of autograd, {node.name!r}, for what it does not give"
+
+
+def _frames(graph: Graph) -> Iterator[str]:
+    """Frames that do not nest, and calls and ops in a frame of another call."""
+    frames = graph.frames
+    for frame in frames:
+        if not 0 <= frame.call < len(graph.calls):
+            yield f"frame {frame.id} ran in the unknown call {frame.call}"
+        if frame.parent is not None and not (0 <= frame.parent < frame.id and frames[frame.parent].call == frame.call):
+            yield f"frame {frame.id} has parent {frame.parent}"
+    held = [(f"call {call.id}", call.frame, call.parent) for call in graph.calls]
+    for where, at, call in held + [(f"op {op.id}", op.frame, op.call) for op in graph.ops]:
+        if at is not None and not (0 <= at < len(frames) and frames[at].call == call):
+            yield f"{where} names the frame {at}, which is unknown or of another call"
 
 
 def _values(graph: Graph) -> Iterator[str]:

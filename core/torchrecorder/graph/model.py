@@ -10,7 +10,7 @@ Invariants, each tested:
   same model with the same input gives the same Graph, byte for byte.
 - A Value has one producer. An op that writes in place makes new Values and lists them in `mutates`.
 - An op's inputs have smaller ids than its outputs, so ops and values are in topological order.
-- A call's parent has a smaller id; calls nest.
+- A call's parent has a smaller id; calls nest. So do frames, each within one call.
 - Edges are derived (`value.producer -> op`), never stored.
 """
 
@@ -100,6 +100,14 @@ class Op:
     """`pass`: a module returns its argument; `kernel`: no API call covers it; `function`: a custom autograd one."""
     autograd: tuple[AutogradNode, ...] = ()
     """Its nodes in autograd's graph, each after those it was made from; none, unless `Info.recorder` is `classic`."""
+    frame: int | None = None
+    """Id of the innermost Frame it happened in; None if that is the forward itself."""
+    offset: int | None = None
+    """The instruction of `source` that called it, as Python's `f_lasti`; None where that is inside torch.
+
+    Equal ops of one line have different ones, an op that a loop repeats has one. It is compared within a Graph only:
+    other versions of Python have other instructions.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +157,31 @@ class Call:
     ok: bool = True
     """False if it raised."""
     kind: CallKind = "module"
+    frame: int | None = None
+    """Id of the innermost Frame it was made in; None if that is the forward of `parent` itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One run of a function between a module's forward and its ops, such as `apply_rotary_pos_emb`.
+
+    Functions of the user and of libraries are kept, if an op or a call happened in them. Not kept are functions of
+    torch, forwards, lambdas, comprehensions, generators, and wrappers of decorators (closures over `*args`).
+    """
+
+    id: int
+    name: str
+    """As its module has it: `resize_boxes`, `Attention.split_heads`."""
+    defined: str
+    """`file:line` of its definition."""
+    call: int
+    """Id of the innermost call it ran in."""
+    parent: int | None = None
+    """Id of the Frame that called it in the same call; None if that is the forward itself."""
+    source: str | None = None
+    """`file:line` of the statement that called it; None where that is inside torch."""
+    offset: int | None = None
+    """The instruction of `source` that called it, as in `Op`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +241,8 @@ class Graph:
     info: Info
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """All the names of a parameter or buffer that has several, by its first."""
+    frames: tuple[Frame, ...] = ()
+    """In the order of their first op or call; none in Graphs of earlier versions."""
     decisions: tuple[Decision, ...] = ()
     """Each line once, in the order in which they were first reached."""
 

@@ -17,10 +17,14 @@ from torchrecorder.graph.model import Failure
 from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import RunningCall, Scopes
+from torchrecorder.recording.scripted import announced, layer, script_note
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
-from torchrecorder.running.facts import is_native
+from torchrecorder.running.facts import class_of, is_native
 from torchrecorder.running.nested import map_tensors, named_tensors
+
+_LISTED = 5
+"""Names in a note."""
 
 
 class Calls:
@@ -47,7 +51,8 @@ class Calls:
         try:
             after = register_module_forward_hook(self._after, with_kwargs=True, always_call=True)
             try:
-                yield
+                with announced(self._begins, self._ends):
+                    yield
             finally:
                 after.remove()
                 # torch forgets to, and then warns when a module is compiled in this process
@@ -73,12 +78,16 @@ class Calls:
                 self._ops.notes["layers ran in another thread: what they gave is drawn as constants"] = None
             return
         self._ops.settle()
+        if type(module).__module__ == "torch.export._unlift":  # compares inputs with those of the export
+            return
         self._end_behind_own_hooks(module)
         # The model's own call began before its hooks, so that what an overridden `__call__` does lies inside it.
         if module is self._root.module and not self._root_began:
             self._root_began = True
-            return
-        self._scopes.enter(module, self._values.moment, len(self._ops.rows))
+        else:
+            self._scopes.enter(module, self._values.moment, len(self._ops.rows))
+        if isinstance(module, torch.jit.ScriptModule) and (note := script_note(module)):
+            self._ops.notes[note] = None
 
     def _after(self, module: nn.Module, args: tuple[object, ...], *rest: Any) -> Any:
         # torch gives the keyword arguments only if the forward came to its end: (kwargs, output), else (output,).
@@ -125,6 +134,20 @@ class Calls:
         with torch_private.without_torch_function():
             return self._end(running, module, args, *rest)
 
+    def _begins(self, path: str, names: Sequence[str], inputs: Sequence[Tensor]) -> None:
+        """A layer begins that TorchScript runs."""
+        if not self._is_elsewhere():
+            module = layer(self._scopes.stack[-1].module, path)
+            running = self._scopes.enter(module, self._values.moment, len(self._ops.rows), is_scripted=True)
+            for name, tensor in zip(names, inputs, strict=True):
+                running.row.inputs[name] = self._values.at(tensor, running.moment)
+
+    def _ends(self, path: str, outputs: Sequence[Tensor]) -> None:
+        if not self._is_elsewhere():
+            row = self._scopes.stack.pop().row
+            for position, tensor in enumerate(outputs):
+                row.outputs[str(position) if position else ""] = self._values.read(tensor)[0]
+
     def _end(self, running: RunningCall, module: nn.Module, args: tuple[object, ...], *rest: Any) -> object:
         row, moment, values = running.row, running.moment, self._values
         kwargs = rest[0] if len(rest) == 2 else {}
@@ -137,6 +160,9 @@ class Calls:
                 self._failed = (error, row.id)
             return None
         self._failed = None
+        if running.generated is not None and (left_out := running.generated.left_out()):
+            text = ", ".join(left_out[:_LISTED]) + (", …" if len(left_out) > _LISTED else "")
+            self._ops.notes[f"layers of the program that ran no operation are left out: {text}"] = None
         result = self._passed_through(running, rest[1], args, kwargs)
         for path, tensor in [("", result)] if isinstance(result, Tensor) else named_tensors(result):
             row.outputs[path] = values.read(tensor)[0]
@@ -157,7 +183,7 @@ class Calls:
         if running.children:
             return out
         given: set[int] | None = None
-        if not is_native(type(running.module)):
+        if not is_native(class_of(running.module)):
             handed = (*args, *kwargs.values())
             is_callers = not isinstance(out, Tensor) and any(out is one for one in handed)
             if running is self._root or is_callers or len(self._ops.rows) != running.first_op:

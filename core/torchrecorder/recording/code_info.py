@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import os
 import textwrap
 import tokenize
 import traceback
@@ -24,9 +25,12 @@ import torch.utils.checkpoint
 from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
 
-_TORCH = str(Path(torch.__file__).parent)
-_OURS = str(Path(__file__).parent.parent)
+# With a separator: the folder of torchvision begins like torch's.
+_TORCH = str(Path(torch.__file__).parent) + os.sep
+_OURS = str(Path(__file__).parent.parent) + os.sep
 _MACHINERY = ("<frozen", "<string>")
+_SESSION = str(Path(__file__).with_name("session.py"))
+_RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def innermost_origin(error: BaseException) -> str:
@@ -65,7 +69,7 @@ def import_path(filename: str, namespace: Mapping[str, object]) -> str:
     if not isinstance(name, str) or name == "__main__":
         return path.name
     depth = name.count(".") + (2 if path.stem == "__init__" else 1)
-    return PurePath(*path.parts[-depth:]).as_posix()
+    return PurePath(*path.relative_to(path.anchor).parts[-depth:]).as_posix()
 
 
 def deciding_statement(frame: FrameType) -> tuple[str, int]:
@@ -114,9 +118,14 @@ class CodeInfo(NamedTuple):
     """Kept alive, so that its id is not reused."""
     file: str | None
     """Its file as `pkg/mod.py`; None if it lies in torch or in the recorder, or was generated."""
-    is_module_call: bool
+    sources: dict[int, str]
+    """What `source` gave, by the offset of the instruction: asking a frame for its line is slow."""
+    is_end: bool
+    """Whether what is further out is not asked: it runs a module, or the recording."""
     may_be_scope: bool
     """Whether it may run a module that no hook announces, or a custom autograd function."""
+    function: tuple[str, str] | None
+    """Its name, and `file:line` of its definition, if a Graph keeps its runs as frames."""
     is_import: bool
     is_checkpoint: bool
     """Whether it is of torch's checkpoints."""
@@ -125,7 +134,12 @@ class CodeInfo(NamedTuple):
     whole: OpName | None
     """What it is called, if it is a function of torch's that runs several operations and is one for its users."""
     is_looked_at: bool
-    """Whether it is any of the last five, which few are."""
+    """Whether it is any of the last six, which few are."""
+
+    def source(self, frame: FrameType) -> str:
+        """`file:line` where one of its frames is."""
+        found = self.sources[frame.f_lasti] = f"{self.file}:{frame.f_lineno}"
+        return found
 
 
 class CodeInfos:
@@ -144,13 +158,38 @@ class CodeInfos:
         filename = code.co_filename
         is_seen = is_user_file(filename) and not filename.startswith("<")
         file = import_path(filename, frame.f_globals) if is_seen else None
-        is_call = code is CALL or code is HOOKED_CALL
+        is_end = code is CALL or code is HOOKED_CALL or (code.co_name == "run" and filename == _SESSION)
         is_scope = code is APPLY or (code.co_name == "forward" and code.co_argcount > 0)
+        named = file is not None and _is_named_function(code)
+        function = (code.co_qualname.rpartition("<locals>.")[2], f"{file}:{code.co_firstlineno}") if named else None
         is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
         is_init = code.co_name == "__init__" and code.co_argcount > 0
         home = _WHOLE.get((filename, code.co_name))
         whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
-        is_looked_at = is_scope or is_import or is_checkpoint or is_init or whole is not None
-        info = CodeInfo(code, file, is_call, is_scope, is_import, is_checkpoint, is_init, whole, is_looked_at)
+        is_looked_at = is_scope or named or is_import or is_checkpoint or is_init or whole is not None
+        facts = (is_end, is_scope, function, is_import, is_checkpoint, is_init, whole, is_looked_at)
+        info = CodeInfo(code, file, {}, *facts)
         self.known[id(code)] = info
         return info
+
+    def place(self, frame: FrameType | None) -> tuple[str | None, int | None]:
+        """`file:line` and the offset of the instruction where the innermost frame of the user's is."""
+        while frame is not None:
+            info = self.known.get(id(frame.f_code)) or self.of_code(frame)
+            if info.is_end:
+                break
+            if info.file is not None:
+                return info.sources.get(frame.f_lasti) or info.source(frame), frame.f_lasti
+            frame = frame.f_back
+        return None, None
+
+
+def _is_named_function(code: CodeType) -> bool:
+    """Whether it is a function whose name says what it does, and that is one frame from beginning to end.
+
+    A forward is a call. What a decorator puts around a function is a closure over `*args`; the name is its own.
+    """
+    name, flags = code.co_name, code.co_flags
+    is_wrapper = bool(code.co_freevars) and bool(flags & inspect.CO_VARARGS)
+    is_plain = bool(flags & inspect.CO_OPTIMIZED) and not flags & _RESUMED  # not the body of a class
+    return is_plain and not is_wrapper and not name.startswith("<") and name not in ("forward", "__call__")

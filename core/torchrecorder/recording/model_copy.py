@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.recording.copies import COPIERS, SHARED, Copier, container_copier
+from torchrecorder.recording.scripted import marked_copy
 from torchrecorder.recording.substitutes import Substitute
 from torchrecorder.running import torch_private
 from torchrecorder.running.objects import dictionary, is_open, members
@@ -103,7 +104,8 @@ class ModelCopy:
     def _module(self, module: nn.Module) -> nn.Module:
         if isinstance(module, torch.jit.ScriptModule):
             try:
-                scripted = copy.deepcopy(module)  # it lives in C++ and can only be copied whole, tensors and all
+                # it lives in C++ and can only be copied whole, tensors and all
+                scripted = marked_copy(module) or copy.deepcopy(module)
             except Exception:  # a class in C++ without a copy
                 return module
             self.modules += zip(module.modules(), scripted.modules(), strict=True)

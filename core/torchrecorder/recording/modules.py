@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from torch import Tensor, nn
 
@@ -14,6 +15,7 @@ from torchrecorder.running.facts import (
     describe_module,
     describe_modules,
     forward_parameters,
+    is_native,
     named_modules,
     named_state,
     with_holders,
@@ -82,6 +84,21 @@ class ModuleNames:
                 path = f"{start}{name}{way}"
                 if all(path != other for _, other in self._paths.values()):  # another one had its place before
                     yield path
+
+    def generated(self, holder: nn.Module, at: str, cls: str, path: str = "") -> str:
+        """Take facts of a module that is no longer called, but was when the forward of `holder` was generated.
+
+        Its parameters may still lie below the holder, in modules without a forward.
+        """
+        full = ".".join(filter(None, (at, path)))
+        if cls and full not in self.met:
+            try:
+                left = holder.get_submodule(path)
+            except AttributeError:
+                left = nn.Module()
+            facts = describe_module(left, full, Parameters())
+            self.met[full] = replace(facts, cls=cls, native=is_native(cls))
+        return full
 
     def is_known(self, module: nn.Module) -> bool:
         known = self._paths.get(id(module))

@@ -18,7 +18,7 @@ from torchrecorder.graph.model import OpKind
 from torchrecorder.recording import flops
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.names import DECISIONS, EXITS, OpName, attributes, kernel_name, op_name
-from torchrecorder.recording.scopes import Scopes
+from torchrecorder.recording.scopes import Place, Scopes
 from torchrecorder.recording.values import Values, innermost, storage_address
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
@@ -52,8 +52,8 @@ class RunningOp:
         """What its kernels gave; usually gone, or among its outputs, when it ends."""
 
 
-Facts = tuple[int, str | None, OpKind, dict[str, str]]
-"""Of an operation its call, its source, its kind and its arguments that are not tensors."""
+Facts = tuple[Place, OpKind, dict[str, str]]
+"""Of an operation where it was called, its kind and its arguments that are not tensors."""
 
 
 class Whole:
@@ -205,15 +205,15 @@ class OpLog:
         fresh = self._fresh(given, out)
         if not fresh and not overwritten:
             return
-        call, source = self._scopes.locate(reads=bool(given))
+        place = self._scopes.locate(reads=bool(given))
         whole = self._scopes.take_whole()
-        if call is None or (self._scopes.makes_layer and not any(map(self._values.is_met, given))):
+        if place[0] is None or (self._scopes.makes_layer and not any(map(self._values.is_met, given))):
             return
         if self._scopes.hands_on:
             for tensor, made in zip(given, fresh, strict=False):
                 self._values.alias(made, self._values.read(tensor)[0])
             return
-        facts = call, source, kind, attributes(args, kwargs)
+        facts = place, kind, attributes(args, kwargs)
         if whole is not None:
             self._whole = Whole(*whole, name, running, facts)
             self._take_part(self._whole, given, fresh)
@@ -230,7 +230,8 @@ class OpLog:
         facts: Facts,
     ) -> None:
         values = self._values
-        call, source, kind, attrs = facts
+        (call, frame, source, offset), kind, attrs = facts
+        assert call is not None
         inputs = values.read_all(given)
         op = len(self.rows)
         if self._nodes is not None:
@@ -241,7 +242,7 @@ class OpLog:
         outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
         self._adopt(running.results, outputs[0])
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
-        more = (tuple(running.kernels), running.flops, attrs, source, kind, made)
+        more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)
         self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *more))
 
     def _part(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
@@ -280,10 +281,10 @@ class OpLog:
         overwritten = _overwritten(whole.name, given, written) if written else ()
         fresh = self._fresh(given, [tensor for ref in whole.running.results if (tensor := ref()) is not None])
         if fresh or overwritten:
-            call, source, kind, attrs = whole.facts
-            is_one = whole.parts == 1
-            facts = (call, source, kind, attrs) if is_one else (call, source, "op", {})
-            self._add(whole.first if is_one else whole.name, whole.running, given, overwritten, fresh, facts)
+            name, facts = whole.first, whole.facts
+            if whole.parts > 1:
+                name, facts = whole.name, (facts[0], "op", {})
+            self._add(name, whole.running, given, overwritten, fresh, facts)
         return False
 
     def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:

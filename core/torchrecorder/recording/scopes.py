@@ -1,9 +1,9 @@
-"""Which call is running, and which line called the operation.
+"""Which call is running, in which functions of the user's, and which line called the operation.
 
 Module calls are announced by hooks. Two kinds of scope are found by walking the Python frames between an operation and
 the machinery of the innermost module call, a few frames as a rule: a module whose `.forward()` is called directly, and
 a custom autograd function. Where torch applies that from C, no frame is its own; but each time it makes a `ctx` first,
-which tells the function and the frame that applies it.
+which tells the function and the frame that applies it. The same walk meets the user's functions.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from typing import Any
 import torch._tensor
 import torch.overrides
 import torch.utils.checkpoint
-from torch import nn
+from torch import fx, nn
 
-from torchrecorder.graph.model import CallKind
-from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfos, deciding_statement
+from torchrecorder.graph.model import CallKind, Frame
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos, deciding_statement
+from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
@@ -45,6 +46,7 @@ class CallRow:
     module: str
     index: int
     kind: CallKind
+    frame: int | None
     ok: bool = True
     inputs: dict[str, int] = field(default_factory=dict)
     outputs: dict[str, int] = field(default_factory=dict)
@@ -79,6 +81,10 @@ class Applied:
         )
 
 
+Standing = FrameType | Applied | Generated
+"""What is the same object as long as a scope or a function runs."""
+
+
 @dataclass(slots=True)
 class RunningCall:
     """A module call that has begun and not ended."""
@@ -90,11 +96,18 @@ class RunningCall:
     first_op: int
     """Id of the next op when it began."""
     children: int = 0
-    frames: list[tuple[FrameType | Applied, int]] = field(default_factory=list)
-    """Frames inside it that are scopes of their own, outermost first, with the ids of their calls. A frame is let go
-    when the next walk no longer meets it: kept longer, it would keep the tensors among its local variables."""
+    frames: list[tuple[Standing, int, int | None]] = field(default_factory=list)
+    """Frames inside it that are scopes or functions, outermost first, with the ids of their calls and Frames. A frame
+    is let go when the next walk no longer meets it: kept longer, it would keep the tensors among its local variables.
+    """
     applied: list[Applied] = field(default_factory=list)
     """Functions that are applied from C, outermost first; let go like the frames."""
+    generated: GeneratedCalls | None = None
+    """The calls that the module's forward stands for, if it was generated."""
+
+
+Place = tuple[int | None, int | None, str | None, int | None]
+"""Ids of the innermost call and Frame, `file:line` of the statement outside torch, and its instruction's offset."""
 
 
 class Scopes:
@@ -102,9 +115,10 @@ class Scopes:
 
     def __init__(self, names: ModuleNames) -> None:
         self.rows: list[CallRow] = []
+        self.frames: list[Frame] = []
         self.stack: list[RunningCall] = []
         self._names = names
-        self._places = CodeInfos()
+        self._codes = CodeInfos()
         self._counts: dict[str, int] = {}
         self._thread = threading.get_ident()
         self.makes_layer = False
@@ -125,7 +139,7 @@ class Scopes:
         """
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != _SESSION:
-            file = self._places.of_code(frame).file
+            file = self._codes.of_code(frame).file
             if file is not None:
                 return f"at {file}:{frame.f_lineno}"
             frame = frame.f_back
@@ -139,7 +153,7 @@ class Scopes:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
             frame = frame.f_back
-        file = None if frame is None else self._places.of_code(frame).file
+        file = None if frame is None else self._codes.of_code(frame).file
         if frame is None or file is None:
             return None
         text, line = deciding_statement(frame)
@@ -148,12 +162,19 @@ class Scopes:
     def knows(self, module: nn.Module) -> bool:
         return self._names.is_known(module)
 
-    def enter(self, module: nn.Module, moment: int, first_op: int) -> RunningCall:
-        parent = None
+    def enter(self, module: nn.Module, moment: int, first_op: int, *, is_scripted: bool = False) -> RunningCall:
+        parent = frame = None
         if self.stack:
-            parent = self._locate(_caller_of_module(sys._getframe(1)))[0]
+            if is_scripted:  # nothing of Python runs between it and what calls it
+                parent = self.stack[-1].row.id
+            else:
+                parent, frame, *_ = self._locate(_caller_of_module(sys._getframe(1)))
             self.stack[-1].children += 1
-        running = RunningCall(self._open(self._name(module), "module", parent), module, moment, first_op)
+        row = self._open(self._name(module), "module", parent, frame)
+        running = RunningCall(row, module, moment, first_op)
+        if isinstance(module, fx.GraphModule):
+            running.generated = GeneratedCalls(module)
+            self._names.generated(module, row.module, running.generated.cls)
         self.stack.append(running)
         return running
 
@@ -198,8 +219,8 @@ class Scopes:
             others = [one for one in top.applied if one.frame is not frame]
             top.applied = [*others, Applied(function, frame, frame.f_lasti)]
 
-    def locate(self, reads: bool = True) -> tuple[int | None, str | None]:
-        """Id of the innermost call, and `file:line` of the statement outside torch that runs in it.
+    def locate(self, reads: bool = True) -> Place:
+        """Where the operation that ran last was called.
 
         There is no call where torch works for itself: it imports a part of itself, or does a checkpoint's bookkeeping.
 
@@ -208,34 +229,44 @@ class Scopes:
         """
         return self._locate(sys._getframe(2), reads)
 
-    def _locate(self, frame: FrameType | None, reads: bool | None = None) -> tuple[int | None, str | None]:
+    def _locate(self, frame: FrameType | None, reads: bool | None = None) -> Place:
         top = self.stack[-1]
         source: str | None = None
-        inner: list[tuple[FrameType | Applied, Any]] = []
-        known, of_code = self._places.known, self._places.of_code
-        applied, met = top.applied, []
+        offset: int | None = None
+        inner: list[tuple[Standing, Any]] = []
+        known, of_code = self._codes.known, self._codes.of_code
+        applied, met, frames = top.applied, [], top.frames
         above: FrameType | None = None
         self.makes_layer = self.hands_on = False
         while frame is not None:
-            place = known.get(id(frame.f_code)) or of_code(frame)  # asked here, for some frames of every operation
-            if place.is_module_call:
+            info = known.get(id(frame.f_code)) or of_code(frame)  # asked here, for some frames of every operation
+            if info.is_end:
                 break
-            if source is None and place.file is not None:
-                source = f"{place.file}:{frame.f_lineno}"
+            if source is None and info.file is not None:
+                offset = frame.f_lasti
+                source = info.sources.get(offset) or info.source(frame)
             if applied:
                 met += [one for one in applied if one.is_at(frame)]
                 inner += [(one, one.function) for one in applied if one.is_at(frame) and one.runs(above)]
-            if place.is_looked_at:
-                if reads is not None and source is None and (place.is_import or (place.is_checkpoint and not reads)):
-                    return None, None
-                if CALL is None and self._is_running(frame):
+            if info.is_looked_at:
+                if reads is not None and source is None and (info.is_import or (info.is_checkpoint and not reads)):
+                    return None, None, None, None
+                if CALL is None and info.may_be_scope and self._is_running(frame):
                     break
-                if place.whole is not None and reads is not None:
-                    self._whole = frame, place.whole
-                if place.is_init and isinstance(_first_argument(frame, frame.f_code), nn.Module):
+                if info.whole is not None and reads is not None:
+                    self._whole = frame, info.whole
+                if info.is_init and isinstance(_first_argument(frame, frame.f_code), nn.Module):
                     self.makes_layer = True
-                scope = _scope_of(frame, top) if place.may_be_scope else None
-                if scope is not None:
+                if info.function is not None:
+                    kept = 0 if applied else len(frames)
+                    while kept and frames[kept - 1][0] is not frame:
+                        kept -= 1
+                    if kept:  # what is around it is as it was
+                        return *self._innermost(top, inner, kept), source, offset
+                    inner.append((frame, info))
+                elif top.generated is not None and frame.f_code is top.generated.code:
+                    inner += [(one, one) for one in top.generated.around(frame)]
+                elif info.may_be_scope and (scope := _scope_of(frame, top)) is not None:
                     inner.append((frame, scope))
             above, frame = frame, frame.f_back
         if applied:
@@ -243,38 +274,51 @@ class Scopes:
         if inner and inner[0][1] is torch_private.BACKWARD_HOOK.get():
             self.hands_on = True
             del inner[0]
-        if not inner and not top.frames:
-            return top.row.id, source
-        return self._innermost(top, inner), source
+        if not inner and not frames:
+            return top.row.id, None, source, offset
+        return *self._innermost(top, inner), source, offset
 
     def _is_running(self, frame: FrameType) -> bool:
         """Whether it is the forward of a module that a hook has announced."""
         owner = _first_argument(frame, frame.f_code)
         return any(running.module is owner for running in self.stack)
 
-    def _innermost(self, top: RunningCall, inner: list[tuple[FrameType | Applied, Any]]) -> int:
+    def _innermost(self, top: RunningCall, inner: list[tuple[Standing, Any]], kept: int = 0) -> tuple[int, int | None]:
+        """Ids of the call and the Frame of what is in `inner`, and that in the frames that are kept."""
         frames = top.frames
-        for depth, (frame, scope) in enumerate(reversed(inner)):
-            if depth < len(frames) and frames[depth][0] is frame:
-                continue
-            parent = frames[depth - 1][1] if depth else top.row.id
-            frames[depth:] = [(frame, self._enter_frame(scope, parent))]
-        del frames[len(inner) :]
-        return frames[-1][1] if frames else top.row.id
+        call, within = frames[kept - 1][1:] if kept else (top.row.id, None)
+        for depth, (frame, scope) in enumerate(reversed(inner), kept):
+            if depth == len(frames) or frames[depth][0] is not frame:
+                frames[depth:] = [(frame, *self._enter_frame(frame, scope, call, within))]
+            _, call, within = frames[depth]
+        del frames[kept + len(inner) :]
+        return call, within
 
-    def _enter_frame(self, scope: Any, parent: int) -> int:
+    def _enter_frame(self, frame: Standing, scope: Any, call: int, within: int | None) -> tuple[int, int | None]:
+        """The call and the Frame of what happens in a frame that is met for the first time."""
+        if isinstance(scope, CodeInfo) and scope.function is not None and isinstance(frame, FrameType):
+            place = self._codes.place(frame.f_back)
+            self.frames.append(Frame(len(self.frames), *scope.function, call, within, *place))
+            return call, len(self.frames) - 1
+        if isinstance(scope, Generated):
+            if scope.call is None:
+                top = self.stack[-1]
+                top.children += 1
+                path = self._names.generated(top.module, top.row.module, scope.cls, scope.path)
+                scope.call = self._open(path, "module", call, within).id
+            return scope.call, None
         if isinstance(scope, nn.Module):
             self.stack[-1].children += 1
-            return self._open(self._name(scope), "module", parent).id
-        return self._open(scope.__name__, "function", parent).id
+            return self._open(self._name(scope), "module", call, within).id, None
+        return self._open(scope.__name__, "function", call, within).id, None
 
     def _name(self, module: nn.Module) -> str:
         return self._names.of(module, (running.module for running in reversed(self.stack)))
 
-    def _open(self, module: str, kind: CallKind, parent: int | None) -> CallRow:
+    def _open(self, module: str, kind: CallKind, parent: int | None, frame: int | None) -> CallRow:
         key = f"{kind} {module}"
         self._counts[key] = self._counts.get(key, 0) + 1
-        row = CallRow(len(self.rows), parent, module, self._counts[key], kind)
+        row = CallRow(len(self.rows), parent, module, self._counts[key], kind, frame)
         self.rows.append(row)
         return row
 

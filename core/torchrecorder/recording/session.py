@@ -103,7 +103,7 @@ class Session:
         if self._nodes is not None:  # 1.0.3 draws every layer
             called += [path for path, _ in named_modules(self.model)]
         calls = [
-            Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind)
+            Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
             for row in self._scopes.rows
         ]
         notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._notes)
@@ -121,6 +121,7 @@ class Session:
             outputs=self._outputs,
             info=replace(info, notes=notes, failure=self._failure),
             tied=tied(self.model),
+            frames=tuple(self._scopes.frames),
             decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.decisions.items()),
         )
 

@@ -35,12 +35,13 @@ def load_model(text: str, seed: int) -> nn.Module:
         torch.manual_seed(seed)  # the import may build models too
         found = load_object(text, target)
         torch.manual_seed(seed)  # but whether it did must not change those that are built now
+        found = as_module(found)
         if isinstance(found, nn.Module) and not target.called:
             return found
         if not callable(found):
             raise TargetBuildFailed(text, f"it is {_kind(found)}, not a module or something that builds one")
         try:
-            built = found(*target.args, **target.kwargs)
+            built = as_module(found(*target.args, **target.kwargs))
         except Exception as error:
             wants = isinstance(error, TypeError) and "required" in str(error) and "argument" in str(error)
             advice = f"give the arguments in the target, as in {target.dotted}(width=64)" if wants else ""
@@ -49,6 +50,16 @@ def load_model(text: str, seed: int) -> nn.Module:
         if not isinstance(built, nn.Module):
             raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
         return built
+
+
+def as_module(found: object) -> object:
+    """A program of `torch.export` as a module that knows the inputs it was exported with; all else as it is."""
+    if not isinstance(found, torch.export.ExportedProgram):
+        return found
+    module = found.module()
+    if found.example_inputs is not None:
+        module.example_input_array = found.example_inputs
+    return module
 
 
 def load_object(text: str, target: Target) -> object:

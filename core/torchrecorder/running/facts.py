@@ -5,24 +5,29 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 from torch.nn.parameter import is_lazy
 
 from torchrecorder.graph import Module, ParamCount, TensorMeta
 from torchrecorder.graph.model import ValueKind
+from torchrecorder.running import torch_private
 
+_MANGLED = re.compile(r"^__torch__\.|___torch_mangle_\d+\.")
+"""What TorchScript adds to the names of classes."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
 
 
 def describe_module(module: nn.Module, path: str, inside: Parameters, aliases: tuple[str, ...] = ()) -> Module:
-    cls = type(module)
+    cls = class_of(module)
     own = sum(map(_size, {id(p): p for p in _own(module)}.values()))
     everything = inside.of(module).values()
     trainable = sum(_size(p) for p in everything if p.requires_grad)
     count = ParamCount(own, sum(map(_size, everything)), trainable)
-    return Module(path, class_name(cls), is_native(cls), count, _extra_repr(module), aliases)
+    is_leaf = is_native(cls) and not hides_layers(module)
+    return Module(path, cls, is_leaf, count, _extra_repr(module), aliases)
 
 
 def describe_modules(model: nn.Module, wanted: Collection[str]) -> dict[str, Module]:
@@ -107,11 +112,34 @@ def tied(model: nn.Module) -> dict[str, tuple[str, ...]]:
 
 
 def forward_parameters(module: nn.Module) -> tuple[inspect.Parameter, ...]:
-    """The parameters of a module's forward; none, if it cannot be asked (it is written in C, or scripted)."""
+    """The parameters of a module's forward; none, if it cannot be asked (it is written in C)."""
     try:
+        if isinstance(module, torch.jit.ScriptModule):
+            method: Any = module.forward
+            arguments = method.schema.arguments[1:]
+            return tuple(inspect.Parameter(one.name, _KIND[one.kwarg_only]) for one in arguments)
         return tuple(inspect.signature(module.forward).parameters.values())
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         return ()
+
+
+_KIND = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
+"""Of an argument in TorchScript, by whether it has to be named."""
+
+
+def class_of(module: nn.Module) -> str:
+    """The class of a module with its own module; of one that torch made of another one, the class of that."""
+    cls = type(module)
+    known: str | None = None
+    if isinstance(module, torch.jit.ScriptModule):
+        script_class = torch_private.SCRIPT_CLASS.get()
+        known = None if script_class is None else _MANGLED.sub("", script_class(module))
+    elif isinstance(module, fx.GraphModule):  # has a class of its own, with the name of the model or function
+        name = cls.__name__ if cls.__name__.isidentifier() else fx.GraphModule.__name__
+        known = f"{fx.GraphModule.__module__}.{name}"
+    elif cls.__module__ == "torch.export.unflatten":
+        known = getattr(module, "type_name", lambda: None)()
+    return known or class_name(cls)
 
 
 def class_name(cls: type) -> str:
@@ -119,8 +147,25 @@ def class_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
-def is_native(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == "torch"
+MARKED = "_torchrecorder_marked"
+"""The attribute of script modules that let a recording know which layers they call."""
+
+
+def hides_layers(module: nn.Module) -> bool:
+    """Whether it is a script module that runs layers without anything seeing it; a frozen one has none any more."""
+    if not isinstance(module, torch.jit.ScriptModule):
+        return False
+    has_layers = any(True for _ in module.children())
+    return MARKED not in vars(module) if has_layers else class_of(module).startswith("torch.nn.modules.container.")
+
+
+_GENERATED = ("torch.fx.graph_module.", "torch.jit._", "torch.export.unflatten.")
+"""Where torch's classes are that hold code which it made of a model."""
+
+
+def is_native(cls: str) -> bool:
+    """Whether a class, given with its module, is a layer of torch's own."""
+    return cls.startswith("torch.") and not cls.startswith(_GENERATED)
 
 
 def describe_tensor(tensor: Tensor) -> TensorMeta:

@@ -153,6 +153,18 @@ UNFUSED = Part(
     "torch.jit:optimized_execution",
     "script modules may run fused",
 )
+SCRIPT_CLASS = Part(
+    "torch._C:ScriptModule._type",
+    "script modules are called by the classes that torch wraps them in",
+    find=lambda: _script_class(torch._C.ScriptModule._type),
+)
+"""A function that gives the qualified name of the class of a script module."""
+SCRIPT_TENSORS = Part(
+    "torch._C:ListType",
+    "the layers of script modules are not seen, only the kernels that they run",
+    find=lambda: torch._C.ListType(torch._C.TensorType.get()),
+)
+"""The type of a list of tensors, for code that is put into script modules."""
 FUNCTORCH = Part(
     "torch._C:_functorch.peek_interpreter_stack",
     "operations inside transforms of torch.func are not connected",
@@ -206,6 +218,10 @@ AT_END_OF_PASS = Part(
 def _functorch() -> tuple[Callable[..., object], ...]:
     found: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
     return found.peek_interpreter_stack, found.is_functorch_wrapped_tensor, found.get_unwrapped
+
+
+def _script_class(type_of: Callable[[Any], Any]) -> Callable[[Any], str]:
+    return lambda module: str(type_of(module._c).qualified_name())
 
 
 def _skipper() -> Callable[[CodeType], None]:

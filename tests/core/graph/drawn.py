@@ -6,7 +6,20 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from torchrecorder.graph import AutogradNode, Call, Decision, Failure, Graph, Info, Module, Op, ParamCount, TensorMeta, Value
+from torchrecorder.graph import (
+    AutogradNode,
+    Call,
+    Decision,
+    Failure,
+    Frame,
+    Graph,
+    Info,
+    Module,
+    Op,
+    ParamCount,
+    TensorMeta,
+    Value,
+)
 
 NAMES = st.text(max_size=8)
 METAS = st.builds(
@@ -41,7 +54,19 @@ def graphs(draw: st.DrawFn) -> Graph:
     tied = {name: (name, "other") for name in draw(st.lists(NAMES, max_size=1))}
     asked = draw(st.lists(st.lists(st.integers(0, len(values) - 1), max_size=2), max_size=2))
     decisions = tuple(Decision(draw(NAMES), draw(NAMES), tuple(ids)) for ids in asked)
-    return Graph(modules, tuple(calls), tuple(ops), tuple(values), {"x": 0}, outputs, info, tied, decisions)
+    frames: list[Frame] = []
+    for id_ in range(draw(st.integers(0, 3))):
+        call = draw(st.integers(0, len(calls) - 1))
+        place = draw(st.none() | NAMES), draw(st.none() | st.integers(0, 99))
+        frames.append(Frame(id_, draw(NAMES), draw(NAMES), call, draw(_frame_of(call, frames)), *place))
+    ops = [replace(op, frame=draw(_frame_of(op.call, frames)), offset=draw(st.none() | st.just(4))) for op in ops]
+    calls = [replace(call, frame=draw(_frame_of(call.parent, frames))) for call in calls]
+    made = tuple(calls), tuple(ops), tuple(values)
+    return Graph(modules, *made, {"x": 0}, outputs, info, tied, tuple(frames), decisions)
+
+
+def _frame_of(call: int | None, frames: list[Frame]) -> st.SearchStrategy[int | None]:
+    return st.sampled_from([None, *(frame.id for frame in frames if frame.call == call)])
 
 
 def _add_op(draw: st.DrawFn, id_: int, calls: list[Call], ops: list[Op], values: list[Value]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.core.graph.drawn import graphs
 from torchrecorder.errors import FormatError
-from torchrecorder.graph import Decision, Graph, from_json, to_json
+from torchrecorder.graph import Decision, Frame, Graph, from_json, to_json
 from torchrecorder.graph.codec import VERSION, problems
 
 
@@ -69,6 +69,49 @@ def test_lines_that_decide_are_written_where_there_are_any() -> None:
     data["decisions"][0][2] = [2]
     with pytest.raises(FormatError, match=r"the decision at m\.py:3 names the unknown value 2"):
         from_json(json.dumps(data))
+
+
+def with_frames() -> Any:
+    data = parsed()
+    data["frames"] = {
+        "functions": [["scaled", "m.py:1"], ["half", "m.py:4"]],
+        "places": [["m.py:9", 20], ["m.py:2", 8]],
+        "rows": [[0, 0, None, 0], [1, 0, 0, 1]],
+        "calls": [None],
+        "ops": [1],
+        "offsets": [6],
+    }
+    return data
+
+
+def test_frames_name_each_function_and_place_once() -> None:
+    graph = from_json(json.dumps(with_frames()))
+    outer, inner = Frame(0, "scaled", "m.py:1", 0, None, "m.py:9", 20), Frame(1, "half", "m.py:4", 0, 0, "m.py:2", 8)
+    assert graph.frames == (outer, inner)
+    assert (graph.ops[0].frame, graph.ops[0].offset, graph.calls[0].frame) == (1, 6, None)
+    assert json.loads(to_json(graph)) == with_frames()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        (["rows", 1, 2], 1, "frame 1 has parent 1"),
+        (["rows", 0, 1], 3, "frame 0 ran in the unknown call 3"),
+        (["rows", 0, 0], 2, "IndexError"),
+        (["ops", 0], 2, "op 0 names the frame 2, which is unknown or of another call"),
+        (["calls", 0], 0, "call 0 names the frame 0, which is unknown or of another call"),
+        (["offsets"], [], "ValueError"),
+    ],
+)
+def test_frames_that_break_an_invariant_are_refused(path: list[Any], value: Any, reason: str) -> None:
+    data = with_frames()
+    place = data["frames"]
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(FormatError) as caught:
+        from_json(json.dumps(data))
+    assert reason in str(caught.value)
 
 
 @pytest.mark.parametrize(

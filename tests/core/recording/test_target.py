@@ -12,6 +12,8 @@ import torch
 from torch import nn
 
 from torchrecorder.errors import TargetBuildFailed, TargetImportFailed, TargetNotFound
+from torchrecorder.recording import capture
+from torchrecorder.recording.inputs import make_inputs
 from torchrecorder.recording.target import load_model
 
 NETS = """
@@ -163,3 +165,14 @@ def test_what_gives_no_module_is_told(target: str, cause: str) -> None:
 def test_missing_arguments_come_with_the_way_to_give_them() -> None:
     with pytest.raises(TargetBuildFailed, match=r"as in tgt_pkg\.nets\.Needs\(width=64\)"):
         load_model("tgt_pkg.nets.Needs", seed=0)
+
+
+@pytest.mark.filterwarnings("ignore")  # of torch's export
+def test_a_saved_program_is_a_model_that_knows_its_inputs(tmp_path: Path) -> None:
+    program = torch.export.export(nn.Sequential(nn.Linear(3, 4), nn.ReLU()), (torch.ones(5, 3),))
+    torch.export.save(program, tmp_path / "net.pt2")
+    model = load_model(f"torch.export.load('{tmp_path}/net.pt2')", seed=0)
+    inputs = make_inputs(model, None, seed=0)
+    graph = capture(model, inputs.args, inputs.kwargs)
+    assert [call.module for call in graph.calls if call.module.isdigit()] == ["0", "1"]
+    assert [graph.values[value].meta.shape for value in graph.inputs.values()] == [(5, 3)]  # type: ignore[union-attr]
