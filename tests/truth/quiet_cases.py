@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any
 
@@ -302,3 +303,9 @@ class CacheAmongTheOutputs(nn.Module):
     def forward(self, x: Tensor) -> Any:
         y = self.fc(x)
         return Cache(y), Hidden(y)
+
+
+@case("in:x -> /add -> /detach -> /deepcopy -> /mul -> out", numbers(2, 3))
+class DeepCopyOfTensor(nn.Module):
+    def forward(self, x: Tensor) -> Any:
+        return copy.deepcopy((x + 1).detach()) * 2

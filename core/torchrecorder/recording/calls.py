@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +29,9 @@ _LISTED = 5
 """Names in a note."""
 
 
+_IN_THREAD = "layers ran in another thread: what they gave is drawn as constants"
+
+
 class Calls:
     """The module calls of one recording. Calls of other threads are not seen."""
 
@@ -39,6 +44,8 @@ class Calls:
         self._failed: tuple[BaseException, int] | None = None
         self._root = scopes.enter(model, values.moment, 0)
         self._root_began = False
+        self._threads: dict[str, int] = {}
+        """By the place that started one, the number of values there were."""
         self._own_hooks: dict[int, RemovableHandle] = {}
         """By module that has hooks of its own, the one that ends its call behind them."""
         self._waiting: list[tuple[RunningCall, BaseException | None]] = []
@@ -62,6 +69,38 @@ class Calls:
             for handle in self._own_hooks.values():
                 handle.remove()
 
+    @contextmanager
+    def threads_noticed(self) -> Iterator[None]:
+        """Notice each thread that the forward starts, and each task that it gives to a pool of them."""
+
+        def noticed(function: Callable[..., Any]) -> Any:
+            @functools.wraps(function)
+            def wrapped(*args: Any, **kwargs: Any) -> Any:
+                if not self._is_elsewhere():
+                    self._threads.setdefault(self._scopes.place(), len(self._values.rows))
+                return function(*args, **kwargs)
+
+            return wrapped
+
+        owners: tuple[tuple[Any, str], ...] = ((threading.Thread, "start"), (ThreadPoolExecutor, "submit"))
+        before = [getattr(owner, name) for owner, name in owners]
+        try:
+            for (owner, name), function in zip(owners, before, strict=True):
+                setattr(owner, name, noticed(function))
+            yield
+        finally:
+            for (owner, name), function in zip(owners, before, strict=True):
+                setattr(owner, name, function)
+
+    def notes(self) -> Iterator[str]:
+        """What is lost in threads: tensors from nowhere, first read after the thread was started."""
+        constants = [value.id for value in self._values.rows if value.kind == "const"]
+        if not constants or _IN_THREAD in self._ops.notes:
+            return
+        for place, first in self._threads.items():
+            if constants[-1] >= first:
+                yield f"a thread was started {place}: what operations in it gave is drawn as constants"
+
     def failure(self, error: BaseException) -> Failure:
         """Where the exception that ended the forward came from."""
         call = self._root.row.id
@@ -75,7 +114,7 @@ class Calls:
     def _before(self, module: nn.Module, args: object) -> None:
         if self._is_elsewhere():
             if threading.get_ident() != self._thread and self._scopes.knows(module):
-                self._ops.notes["layers ran in another thread: what they gave is drawn as constants"] = None
+                self._ops.notes[_IN_THREAD] = None
             return
         self._ops.settle()
         if type(module).__module__ == "torch.export._unlift":  # compares inputs with those of the export

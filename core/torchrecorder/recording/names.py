@@ -62,6 +62,7 @@ _QUESTIONS = {
     "result_type",
     "can_cast",
     "is_nonzero",
+    "__reduce_ex__",
 }
 """Functions that give no tensor (or, `requires_grad_`, their argument): they are not operations."""
 

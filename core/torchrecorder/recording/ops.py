@@ -165,7 +165,9 @@ class OpLog:
 
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         name = getattr(func, "__name__", "")
-        if name in EXITS:
+        if name in ("untyped_storage", "__reduce_ex__") and self._scopes.is_pickling():
+            self.notes[f"values left PyTorch through pickling, as torch.save does, {self._scopes.place()}"] = None
+        elif name in EXITS:
             self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
         elif name in DECISIONS:
             self._decided(args)
@@ -196,13 +198,16 @@ class OpLog:
         kwargs: Mapping[str, object],
         out: object,
     ) -> None:
-        given = tensors_in(args, [])
+        # A deep copy is given the table of what has been copied, with the copies in it.
+        given = tensors_in(args[:1] if name.name == "deepcopy" else args, [])
         if kwargs:
             tensors_in(kwargs.values(), given)
         if given:
             given = innermost(given)
         overwritten = _overwritten(name, given, running.written) if running.written or name.name == "set_data" else ()
         fresh = self._fresh(given, out)
+        if name.name == "set_" and len(given) == 1 and self._values.moved(given[0]):  # to the memory of another one
+            return
         if not fresh and not overwritten:
             return
         place = self._scopes.locate(reads=bool(given))
@@ -232,6 +237,9 @@ class OpLog:
         values = self._values
         (call, frame, source, offset), kind, attrs = facts
         assert call is not None
+        if name.name == "make_dual":
+            where = self._scopes.place()
+            self.notes[f"forward-mode derivatives (jvp) {where} are drawn with what they are derivatives of"] = None
         inputs = values.read_all(given)
         op = len(self.rows)
         if self._nodes is not None:

@@ -8,7 +8,10 @@ which tells the function and the frame that applies it. The same walk meets the 
 
 from __future__ import annotations
 
+import copy
+import os
 import sys
+import sysconfig
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +32,9 @@ from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
 
+_STDLIB = sysconfig.get_path("stdlib") + os.sep
+_INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(Path(_STDLIB, "site-packages")))
+"""Folders of packages, which may lie in that of the standard library."""
 _LONGEST = 120
 """Signs of a statement in a note."""
 _SESSION = str(Path(__file__).with_name("session.py"))
@@ -140,10 +146,22 @@ class Scopes:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != _SESSION:
             file = self._codes.of_code(frame).file
-            if file is not None:
+            if file is not None and not _is_stdlib(frame.f_code.co_filename):
                 return f"at {file}:{frame.f_lineno}"
             frame = frame.f_back
         return f"in {self.stack[-1].row.module or 'the forward'}"
+
+    def is_pickling(self) -> bool:
+        """Whether a tensor is asked for its memory in order to be pickled.
+
+        The module `copy` uses the same methods, but its copy shares the memory.
+        """
+        frame: FrameType | None = sys._getframe(1)
+        reduces = False
+        while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+            reduces = reduces or "reduce_ex" in frame.f_code.co_name
+            frame = frame.f_back
+        return reduces and frame is not None and frame.f_code.co_filename != copy.__file__
 
     def asked(self) -> tuple[str, str] | None:
         """`file:line` and text of the user's statement that asks a tensor which branch to take.
@@ -321,6 +339,10 @@ class Scopes:
         row = CallRow(len(self.rows), parent, module, self._counts[key], kind, frame)
         self.rows.append(row)
         return row
+
+
+def _is_stdlib(filename: str) -> bool:
+    return filename.startswith(_STDLIB) and not filename.startswith(_INSTALLED)
 
 
 def _caller_of_module(frame: FrameType | None) -> FrameType | None:

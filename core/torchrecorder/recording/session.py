@@ -65,7 +65,13 @@ class Session:
         for path, arg in Signatures().named(self.model, args, kwargs):
             self._take(path, arg)
         try:
-            with self._calls.hooked(), self._scopes.functions_announced(), KernelMode(self._ops), ApiMode(self._ops):
+            with (
+                self._calls.hooked(),
+                self._calls.threads_noticed(),
+                self._scopes.functions_announced(),
+                KernelMode(self._ops),
+                ApiMode(self._ops),
+            ):
                 result = self.model(*args, **kwargs)
                 if isinstance(result, ITERATORS):
                     result = list(islice(result, _MAX_ITEMS))
@@ -106,7 +112,7 @@ class Session:
             Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
             for row in self._scopes.rows
         ]
-        notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._notes)
+        notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._calls.notes(), *self._notes)
         if self._unseen and any(value.kind == "const" for value in self._values.rows):
             names = ", ".join(self._unseen)
             notes = (*notes, f"not looked into: arguments of class {names}; tensors in them are drawn as constants")

@@ -234,6 +234,14 @@ class Values:
         found = None if holder is None else self._names[holder][0]()
         return found if found is not None and storage_address(found) == address else None
 
+    def moved(self, tensor: Tensor) -> bool:
+        """Let a tensor that got other memory stand for what is there; whether that is known."""
+        storage = self._known_memory(tensor)
+        if storage is None:
+            return False
+        self.alias(tensor, storage.writes[-1][1] if storage.writes else storage.owner)
+        return True
+
     def _storage(self, tensor: Tensor) -> tuple[Storage | None, bool]:
         """The memory of a tensor (None for sparse, nested, …), and whether it was known before."""
         if not _HAS_ADDRESSES:

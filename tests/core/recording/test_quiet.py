@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,7 +14,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from tests.core.recording.nets import Net, record
+from tests.core.recording.nets import Net, edges, record
 from tests.core.view.seeing import shown
 from torchrecorder.view import make_view
 
@@ -190,3 +194,70 @@ def test_a_mask_that_depends_on_data_is_one_op() -> None:
 def test_a_function_that_runs_one_op_only_is_recorded_as_that() -> None:
     (op,) = record(Net(lambda self, x: torch.nested.nested_tensor([[1.0], [2.0, 3.0]])), X).ops
     assert (op.name, op.inputs) == ("_nested_tensor_from_tensor_list", ())
+
+
+def in_a_thread(self: Any, x: Tensor) -> Tensor:
+    found: list[Tensor] = []
+    thread = threading.Thread(target=lambda: found.append(torch.relu(x)))
+    thread.start()
+    thread.join()
+    return found[0] * 2
+
+
+def in_a_pool(self: Any, x: Tensor) -> Tensor:
+    with ThreadPoolExecutor(1) as pool:
+        return next(iter(pool.map(torch.relu, [x]))) * 2
+
+
+def saves(self: Any, x: Tensor) -> Tensor:
+    memory = io.BytesIO()
+    torch.save(x + 1, memory)
+    memory.seek(0)
+    found: Tensor = torch.load(memory)
+    return found * 2
+
+
+class TestLineage:
+    @pytest.mark.parametrize(("body", "line"), [(in_a_thread, 3), (in_a_pool, 2)], ids=["thread", "pool"])
+    def test_operations_in_a_thread_are_noted(self, body: Any, line: int) -> None:
+        was = threading.Thread.start, ThreadPoolExecutor.submit
+        (note,) = record(Net(body), X).info.notes
+        assert note.startswith("a thread was started at ")
+        assert f"test_quiet.py:{body.__code__.co_firstlineno + line}: " in note
+        assert (threading.Thread.start, ThreadPoolExecutor.submit) == was
+
+    def test_a_thread_that_gives_nothing_is_not_noted(self) -> None:
+        def body(self: Any, x: Tensor) -> Tensor:
+            thread = threading.Thread(target=lambda: None)
+            thread.start()
+            thread.join()
+            return x + 1
+
+        assert record(Net(body), X).info.notes == ()
+
+    def test_a_pickled_tensor_is_noted(self) -> None:
+        (note,) = record(Net(saves), X).info.notes
+        assert note.startswith("values left PyTorch through pickling, as torch.save does, at ")
+        assert note.endswith(f"test_quiet.py:{saves.__code__.co_firstlineno + 2}")
+
+    def test_a_copied_tensor_keeps_what_it_is_of(self) -> None:
+        graph = record(Net(lambda self, x: copy.copy(x + 1) * 2), X)
+        assert ("/add", "/mul") in edges(graph)
+        assert graph.info.notes == ()
+
+    def test_memory_that_is_copied_keeps_what_it_is_of(self) -> None:
+        def body(self: Any, x: Tensor) -> Tensor:
+            y = torch.empty_like(x)
+            y.untyped_storage().copy_((x + 1).untyped_storage())
+            return y * 2
+
+        graph = record(Net(body), X)
+        assert {("/add", "/copy_"), ("/copy_", "/mul")} <= edges(graph)
+
+    @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
+    def test_a_derivative_forward_is_noted(self) -> None:
+        body = lambda self, x: torch.func.jvp(torch.sin, (x,), (x * 2,))[1]  # noqa: E731 - its line is asked for
+        graph = record(Net(body), X)
+        (note,) = graph.info.notes
+        assert f"test_quiet.py:{body.__code__.co_firstlineno} " in note
+        assert ("/mul", "/make_dual") in edges(graph)
