@@ -274,7 +274,7 @@ class ModulesFromAttributes(nn.Module):
         return x
 
 
-@case("in:x -> m:~Sequential.0 -> m:~Sequential.1 -> out", numbers(2, 3))
+@case("in:x -> m:hidden[0].0 -> m:hidden[0].1 -> out", numbers(2, 3))
 class HiddenSequence(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -235,7 +235,11 @@ class FlexAttentionWithMask(nn.Module):
         return attends(q, q, q, block_mask=mask)
 
 
-@case("in:x -> /getitem -> /nested_tensor -> /mul -> /nested_get_values -> out; in:x -> /nested_tensor", numbers(2, 3))
+@case(
+    "in:x -> /getitem -> /nested_tensor -> /mul -> /nested_get_values -> out; in:x -> /nested_tensor",
+    numbers(2, 3),
+    needs_numbers=True,
+)
 class JaggedTensor(nn.Module):
     def forward(self, x: Tensor) -> Any:
         return (torch.nested.nested_tensor([x, x[:1]], layout=torch.jagged) * 2).values()

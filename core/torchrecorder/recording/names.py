@@ -70,7 +70,7 @@ EXITS = {"numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__i
 """Functions that hand values to code which the recording does not see."""
 
 DECISIONS = {"__bool__", "__contains__", "is_nonzero", "equal", "allclose"}
-"""Functions whose answer is no number to compute with, but one by which code takes one way or another."""
+"""Functions whose answer is not computed with, but decides which branch is taken."""
 
 _DUNDERS = {
     "truediv": "div",

@@ -72,7 +72,7 @@ class Whole:
 
 
 _MASKS = ("create_block_mask", "create_nested_block_mask")
-"""Functions that are no part of a picture, unless a mask depends on data."""
+"""Functions that are left out of pictures, unless a mask depends on data."""
 
 
 class OpLog:
@@ -281,7 +281,7 @@ class OpLog:
                 return True
             frame = frame.f_back
         self._whole = None
-        whole.frame.clear()  # what it still held is no result
+        whole.frame.clear()  # what only it still held was not given out
         given = [*whole.given.values()]
         if not given and whole.name.name in _MASKS:
             return False
