@@ -99,6 +99,50 @@ def corpus(session: nox.Session) -> None:
 
     `-- bench` measures them instead.
     """
+    install_libraries(session)
+    if "bench" in session.posargs:
+        session.run("python", "bench/record.py", "corpus")
+    else:
+        session.run("pytest", "tests/corpus", *session.posargs, env={"TORCHRECORDER_CORPUS": "1"})
+
+
+@nox.session
+def zoo(session: nox.Session) -> None:
+    """Record two thousand models of other people with no input given; `-- timm resnet` chooses a library and names.
+
+    `-- every=8` takes one model in eight, `-- to=new.json against=old.json` compares with an earlier run, `-- sample`
+    records 60 small ones, which all have to succeed.
+    """
+    if "sample" in session.posargs:
+        install(session, *group("test"), "transformers")
+        session.install("pillow", "psutil", "requests", "xxhash")
+        session.install("--no-deps", *(line for line in requirements() if line.startswith(SAMPLED)))
+    else:
+        install_libraries(session)
+    session.run("python", "zoo/run.py", *session.posargs)
+
+
+SAMPLED = (
+    "einops",
+    "einx",
+    "frozendict",
+    "loguru",
+    "timm",
+    "torch-einops",
+    "torch-geometric",
+    "torchvision",
+    "x-transformers",
+)
+"""What of the libraries a sample of the zoo needs."""
+
+
+def requirements() -> list[str]:
+    """The libraries that real models come from, each with the version that is pinned."""
+    return (ROOT / "tests" / "corpus" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+
+
+def install_libraries(session: nox.Session) -> None:
+    """The libraries that real models come from, beside the pinned torch."""
     install(session, *group("test"), "transformers")
     session.install(
         "aiohttp", "joblib", "pandas", "pillow", "psutil", "requests", "scipy", "sentencepiece", "soundfile", "xxhash"
@@ -106,10 +150,6 @@ def corpus(session: nox.Session) -> None:
     session.install("--no-deps", "-r", "tests/corpus/requirements.txt")
     for library in Path(session.virtualenv.location).glob("lib/python*/site-packages/torchaudio/lib/*.so"):
         library.unlink()  # made for CUDA; without them torchaudio does all it can in Python
-    if "bench" in session.posargs:
-        session.run("python", "bench/record.py", "corpus")
-    else:
-        session.run("pytest", "tests/corpus", *session.posargs, env={"TORCHRECORDER_CORPUS": "1"})
 
 
 @nox.session

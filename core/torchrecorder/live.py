@@ -10,12 +10,12 @@ from torchrecorder.drawing.draw import DrawJob
 from torchrecorder.drawing.draw import draw as draw_graphs
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.graph import to_json
+from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
 from torchrecorder.page import Diagram
-from torchrecorder.recording.inputs import make_inputs
-from torchrecorder.recording.run import capture
-from torchrecorder.recording.target import Arguments, as_arguments, as_module
+from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
+from torchrecorder.recording.run import Run, capture
+from torchrecorder.recording.target import as_arguments, as_module
 from torchrecorder.request import read_drawing, shapes_from
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def draw(
     shape: Shape | None = None,
     inputs: Any = None,
     mode: Mode = "eval",
-    run: Literal["auto", "real", "fake", "meta"] = "auto",
+    run: Run = "auto",
     seed: int = 0,
     depth: int | Literal["auto", "all"] = "auto",
     fold: bool = True,
@@ -81,8 +81,12 @@ def draw(
     lists = {"expand": " ".join(expand), "collapse": " ".join(collapse), "show": " ".join(show), "hide": " ".join(hide)}
     options = read_drawing({**written, **lists})
     model: Any = as_module(net)
-    args, kwargs, guessed = _arguments(model, shape, inputs, seed, mode)
-    graph = capture(model, args, kwargs, mode=mode, run=run, seed=seed, guessed=guessed)
+
+    def record(chosen: Inputs, run: Run) -> Graph:
+        return capture(model, chosen.args, chosen.kwargs, mode=mode, run=run, seed=seed, guessed=chosen.guessed)
+
+    given = _given(shape, inputs, seed)
+    graph = record_guessed(model, record, run=run, seed=seed, mode=mode) if given is None else record(given, run)
     digest = hashlib.sha256(f"{to_json(graph)}{options}".encode()).hexdigest()
     (result,) = draw_graphs([DrawJob(graph, digest, options, styler)], find_engine(engine))
     if isinstance(result, TorchRecorderError):
@@ -90,14 +94,15 @@ def draw(
     return Diagram(result, load_graph=lambda: graph)
 
 
-def _arguments(net: nn.Module, shape: Shape | None, inputs: Any, seed: int, mode: Mode) -> tuple[*Arguments, str]:
+def _given(shape: Shape | None, inputs: Any, seed: int) -> Inputs | None:
     if shape is not None and inputs is not None:
         raise OptionError(("shape and inputs both say what the model is called with; give one of them",))
     if inputs is not None:
-        return *as_arguments(inputs), ""
+        return Inputs(*as_arguments(inputs))
+    if shape is None:
+        return None
     try:
-        specs = None if shape is None else shapes_from(shape)
+        specs = shapes_from(shape)
     except ValueError as error:
         raise OptionError((f"shape: {error}",)) from error
-    made = make_inputs(net, specs, seed=seed, mode=mode)
-    return made.args, made.kwargs, made.guessed
+    return make_inputs(specs, seed)

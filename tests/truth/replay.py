@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.graph import Graph, Info
+from torchrecorder.recording.modes import KernelMode
 from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import Kernel, OpLog
 from torchrecorder.recording.run import Forward, prepared
@@ -139,8 +140,9 @@ def replay(model: nn.Module, args: Any, kwargs: Any, other: tuple[Any, Any] | No
         *_, expected = _run(model, *other, seed)
         with prepared("real", Forward(model, *other, seed=seed)) as (session, given, named):
             known = _known(graph, tape, session.model, given, named)
-            _execute(graph, tape, known)
-        found = {path: known[value] for path, value in results.items()}
+            with KernelMode(session._ops):  # it sees what is written to the model, so that it is undone
+                _execute(graph, tape, known)
+            found = {path: known[value].clone() for path, value in results.items()}
     torch.testing.assert_close(found, expected, equal_nan=True)
     return graph
 

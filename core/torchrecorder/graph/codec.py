@@ -158,9 +158,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
     failure = None if info["failure"] is None else Failure(*info["failure"])
     return Graph(
         modules={module.fqn: module for module in modules},
-        calls=tuple(
-            Call(id_, *row, *frame) for id_, (row, frame) in enumerate(zip(data["calls"], in_frames, strict=True))
-        ),
+        calls=tuple(calls),
         ops=tuple(ops),
         values=tuple(values),
         inputs=data["inputs"],

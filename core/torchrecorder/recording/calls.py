@@ -16,6 +16,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.graph.model import Failure
+from torchrecorder.recording.journal import Journal
 from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import RunningCall, Scopes
@@ -35,7 +36,8 @@ _IN_THREAD = "layers ran in another thread: what they gave is drawn as constants
 class Calls:
     """The module calls of one recording. Calls of other threads are not seen."""
 
-    def __init__(self, model: nn.Module, values: Values, scopes: Scopes, ops: OpLog) -> None:
+    def __init__(self, model: nn.Module, values: Values, scopes: Scopes, ops: OpLog, journal: Journal) -> None:
+        self._journal = journal
         self._values = values
         self._scopes = scopes
         self._ops = ops
@@ -113,7 +115,10 @@ class Calls:
 
     def _before(self, module: nn.Module, args: object) -> None:
         if self._is_elsewhere():
-            if threading.get_ident() != self._thread and self._scopes.knows(module):
+            if threading.get_ident() == self._thread:
+                return
+            self._journal.meet_elsewhere(module)
+            if self._scopes.knows(module):
                 self._ops.notes[_IN_THREAD] = None
             return
         self._ops.settle()

@@ -90,10 +90,10 @@ def deciding_statement(frame: FrameType) -> tuple[str, int]:
     found = max(around, key=lambda node: node.lineno, default=None)
     if found is None or isinstance(found, ast.Assert):
         return "", frame.f_lineno
-    is_head = isinstance(found, (ast.If, ast.While))
-    text = " ".join((ast.get_source_segment(source, found.test if is_head else found) or "").split())
+    head = found.test if isinstance(found, (ast.If, ast.While)) else None
+    text = " ".join((ast.get_source_segment(source, head or found) or "").split())
     start = found.lineno + code.co_firstlineno - 1
-    return (f"{type(found).__name__.lower()} {text}:" if is_head else text), start
+    return (f"{type(found).__name__.lower()} {text}:" if head else text), start
 
 
 CALL: CodeType | None = torch_private.MODULE_CALL.get()

@@ -48,9 +48,12 @@ def container_copier(kind: type) -> Copier | None:
     for base, copier in _DERIVED:
         if issubclass(kind, base):
             return copier
-    # By name, since numpy is not imported for it.
-    holds_state = kind.__name__ in ("ndarray", "Generator", "RandomState")
-    return _cloned if holds_state and kind.__module__.partition(".")[0] == "numpy" else None
+    return _cloned if is_stateful_of_numpy(kind) else None
+
+
+def is_stateful_of_numpy(kind: type) -> bool:
+    """Whether it is an array, or draws random numbers; by name, since numpy is not imported for it."""
+    return kind.__name__ in ("ndarray", "Generator", "RandomState") and kind.__module__.partition(".")[0] == "numpy"
 
 
 def _dict(copies: Copies, obj: dict[object, object]) -> dict[object, object]:
@@ -85,9 +88,13 @@ def _function(copies: Copies, obj: FunctionType) -> FunctionType:
     return new
 
 
+LEADS_TO_MODEL = (nn.Module, Tensor, MethodType, FunctionType, functools.partial)
+"""What is followed of what a function closes over."""
+
+
 def _leads_to_model(cell: CellType) -> bool:
     try:
-        return isinstance(cell.cell_contents, (nn.Module, Tensor, MethodType, FunctionType, functools.partial))
+        return isinstance(cell.cell_contents, LEADS_TO_MODEL)
     except ValueError:  # empty
         return False
 

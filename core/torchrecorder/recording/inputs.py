@@ -1,20 +1,30 @@
-"""What a model is called with: the tensors that its user described, or the first guess that its forward accepts."""
+"""What a model is called with: the tensors that its user described, or the first guess that can be recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.errors import InputError
-from torchrecorder.graph.model import Executed, Mode
-from torchrecorder.recording.guess import guesses
-from torchrecorder.recording.run import Forward, is_small, prepared
+from torchrecorder.errors import ForwardError, InputError
+from torchrecorder.graph import Graph
+from torchrecorder.graph.model import Mode
+from torchrecorder.recording.guess import Guesses, advice
+from torchrecorder.recording.guess.guess import Guess
+from torchrecorder.recording.run import Run, is_small
 from torchrecorder.request import InputSpec
 
+_LARGEST = 1 << 24
+"""Numbers in a guessed input; no model wants more to be drawn, and a wrong guess must not take the machine's memory."""
+_BY_SHAPE = ("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException")
+"""What is raised where shapes alone do not say enough; without a mask, say, they may."""
+_NOT_THE_INPUTS = ("ImportError", "ModuleNotFoundError", "Expected inputs of BF16 type", *_BY_SHAPE)
+"""What forwards raise that no other inputs would change: a package is missing, or the execution mode cannot run it."""
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
@@ -28,40 +38,86 @@ class Inputs:
     """How they were chosen, if the user gave none."""
 
 
-def make_inputs(model: nn.Module, specs: Sequence[InputSpec] | None, *, seed: int, mode: Mode = "eval") -> Inputs:
+def make_inputs(specs: Sequence[InputSpec], seed: int) -> Inputs:
     """Random tensors as described: the named ones as keyword arguments, the others by position.
 
-    If nothing is described, inputs are guessed from what the model says of itself, and the first guess that its forward
-    accepts is taken. They are drawn from a generator of their own, so torch's random numbers do not move.
+    They are drawn from a generator of their own, so torch's random numbers do not move.
 
     Raises:
-        InputError: A tensor cannot be made, or no guess was accepted.
+        InputError: A tensor cannot be made.
     """
-    if specs is not None:
-        return _made(specs, seed)
-    tried: list[str] = []
-    for guess in guesses(model, batch=2 if mode == "train" else 1):
-        if guess.arguments is not None:
-            inputs = Inputs(*guess.arguments, str(guess))
-        else:
-            made = _made(guess.specs, seed, str(guess))
-            inputs = replace(made, kwargs={**made.kwargs, **guess.fixed})
-        # On fake tensors first; if that fails and the model is small enough, on real ones, which some models need.
-        forward = Forward(model, inputs.args, inputs.kwargs, mode, seed)
-        reason = _failure("fake", forward)
-        if reason and is_small(model):
-            reason = _failure("real", forward)
-        if not reason:
-            return inputs
-        tried.append(f"{inputs.guessed}: {reason}")
-    raise InputError(
-        f"{type(model).__name__} is called with inputs of unknown shape",
-        "say it: `shape: 1,3,224,224`, or name a function that makes them with `inputs`",
-        tuple(tried[:_LISTED]),
+    generator = torch.Generator().manual_seed(seed)
+    made = [(spec.name, _tensor(spec, generator)) for spec in specs]
+    return Inputs(
+        tuple(tensor for name, tensor in made if name is None),
+        {name: tensor for name, tensor in made if name is not None},
     )
 
 
-def make_tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:
+def record_guessed(
+    model: nn.Module, record: Callable[[Inputs, Run], Graph], *, run: Run, seed: int, mode: Mode = "eval"
+) -> Graph:
+    """What `record` makes of the first guess with which it succeeds: the recording itself is what proves a guess.
+
+    Guesses come from what the model says of itself. One that cannot be made, or that the forward refuses, is followed
+    by the next.
+
+    Args:
+        model: Any module.
+        record: Records the model with some inputs in an execution mode.
+        run: The execution mode that is asked for. A guess for a large model is first recorded on fake tensors alone:
+            each wrong one would else be tried in all modes.
+        seed: For the numbers that are drawn.
+        mode: Whether layers such as batch norm need two examples, as in training.
+
+    Raises:
+        InputError: No guess was accepted.
+        ForwardError: The forward failed for a reason that no other inputs would change.
+    """
+    if type(model).forward is nn.Module.forward and "forward" not in vars(model):
+        raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
+    first: Run = "fake" if run == "auto" and not is_small(model) else run
+    tried: list[str] = []
+    accepted: Inputs | None = None
+    guesses = Guesses(model, batch=2 if mode == "train" else 1)
+    for guess in guesses:
+        try:
+            inputs = _guessed(guess, seed)
+            return record(inputs, first)
+        except ForwardError as error:
+            reason = error.cause.partition("\n")[0]
+            if not any(text in reason for text in _NOT_THE_INPUTS):
+                guesses.refused(guess, error)
+            elif first == run:
+                raise
+            else:
+                accepted = accepted or inputs
+                if not reason.startswith(_BY_SHAPE):
+                    break
+        except InputError as error:
+            reason = error.reason
+        tried.append(f"{guess}: {reason if len(reason) <= _REASON_CHARS else f'{reason[:_REASON_CHARS]}…'}")
+    if accepted is not None:
+        return record(accepted, run)
+    if first != run and guesses.furthest is not None:
+        with suppress(ForwardError):
+            return record(_guessed(guesses.furthest, seed), run)
+    raise InputError(
+        f"{type(model).__name__} is called with inputs of unknown shape", advice(model), tuple(tried[:_LISTED])
+    )
+
+
+def _guessed(guess: Guess, seed: int) -> Inputs:
+    if guess.arguments is not None:
+        return Inputs(*guess.arguments, str(guess))
+    large = next((spec for spec in guess.specs if math.prod(spec.shape) > _LARGEST), None)
+    if large is not None:
+        raise InputError(f"{large} is too large for a guess")
+    made = make_inputs(guess.specs, seed)
+    return Inputs(made.args, {**made.kwargs, **guess.fixed}, str(guess))
+
+
+def _tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:
     """One tensor as described: normal random values, coin flips, integers below the bound or, without one, ones."""
     dtype: torch.dtype = getattr(torch, spec.dtype)
     try:
@@ -74,23 +130,3 @@ def make_tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:
         return torch.randint(spec.high, spec.shape, generator=generator, dtype=dtype)
     except (RuntimeError, ValueError, TypeError) as error:
         raise InputError(f"the input {spec} cannot be made: {error}") from error
-
-
-def _made(specs: Sequence[InputSpec], seed: int, guessed: str = "") -> Inputs:
-    generator = torch.Generator().manual_seed(seed)
-    made = [(spec.name, make_tensor(spec, generator)) for spec in specs]
-    return Inputs(
-        tuple(tensor for name, tensor in made if name is None),
-        {name: tensor for name, tensor in made if name is not None},
-        guessed,
-    )
-
-
-def _failure(executed: Executed, forward: Forward) -> str:
-    try:
-        with torch.no_grad(), prepared(executed, forward) as (session, args, kwargs):
-            session.model(*args, **kwargs)
-    except Exception as error:  # it is the user's forward, given a guess
-        text = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
-        return text if len(text) <= _REASON_CHARS else f"{text[:_REASON_CHARS]}…"
-    return ""

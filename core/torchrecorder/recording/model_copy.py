@@ -1,4 +1,4 @@
-"""A copy of the model and of its arguments: new module objects that share the parameters' memory.
+"""A copy of the model, which runs on tensors without data, and copies of the arguments, which every forward gets.
 
 What a forward does to its module (counters, caches, running statistics, lazy parameters) happens to the copy and is
 forgotten with it. Recording on the model itself once left fake tensors in a cache of a real model. Tensors among the
@@ -7,7 +7,6 @@ arguments are copied wherever they are: in containers, in caches and in other ob
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Callable, Iterator
 from types import GeneratorType
@@ -17,9 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from torchrecorder.recording.copies import COPIERS, SHARED, Copier, container_copier
-from torchrecorder.recording.scripted import marked_copy
+from torchrecorder.recording.scripted import script_copy
 from torchrecorder.recording.substitutes import Substitute
-from torchrecorder.running import torch_private
 from torchrecorder.running.objects import dictionary, is_open, members
 
 _DEEPEST = 60
@@ -40,6 +38,8 @@ class ModelCopy:
         self._done: dict[int, tuple[Any, Any]] = {}
         """The copy by the id of the original, which is kept alive so that its id is not reused."""
         self._depth = 0
+        self._waiting: list[tuple[nn.Module, nn.Module]] = []
+        """Modules whose attributes are to be copied; grows while it is walked through."""
         self.modules: list[tuple[nn.Module, nn.Module]] = []
         """Each module with its copy."""
 
@@ -86,10 +86,11 @@ class ModelCopy:
         copier = container_copier(kind)
         if copier is not None:
             return copier(self, obj)
-        if not is_open(kind) or self._depth >= _DEEPEST:
-            return self._shared(obj)
+        return self._shared(obj) if not is_open(kind) or self._depth >= _DEEPEST else self._object(kind, obj)
+
+    def _object(self, kind: type, obj: object) -> object:
         try:
-            new = object.__new__(kind)  # not its own `__new__`, which may give the one instance there is
+            new: object = object.__new__(kind)  # not its own `__new__`, which may give the one instance there is
         except TypeError:  # a base in C
             return self._shared(obj)
         self.keep(obj, new)
@@ -103,42 +104,33 @@ class ModelCopy:
 
     def _module(self, module: nn.Module) -> nn.Module:
         if isinstance(module, torch.jit.ScriptModule):
-            try:
-                # it lives in C++ and can only be copied whole, tensors and all
-                scripted = marked_copy(module) or copy.deepcopy(module)
-            except Exception:  # a class in C++ without a copy
+            scripted = script_copy(module)
+            if scripted is module:
                 return module
             self.modules += zip(module.modules(), scripted.modules(), strict=True)
             return scripted
         try:
-            new: nn.Module = object.__new__(_eager_class(type(module)))
+            new: nn.Module = object.__new__(type(module))
         except TypeError:  # a class with a base in C: it has to serve as it is
             return module
         self.keep(module, new)
         self.modules.append((module, new))
+        self._waiting.append((module, new))
+        if len(self._waiting) == 1:  # not within another module: models are nested deeper than Python's stack
+            for pair in self._waiting:
+                self._fill(*pair)
+            self._waiting.clear()
+        return new
+
+    def _fill(self, module: nn.Module, new: nn.Module) -> None:
         attributes = new.__dict__
         for name, value in module.__dict__.items():
             # The containers that every module has and few use are never shared: following them is most of the work.
             attributes[name] = type(value)() if name in _OWN and not value else self.of(value)
         self._slots(module, new)
-        if "_compiled_call_impl" in attributes:
-            attributes["_compiled_call_impl"] = None
-        compiled = torch_private.optimized_module()
-        if compiled is not None and isinstance(new, compiled):
-            # It calls the copy of the module that it compiles: its own `forward` holds the original.
-            attributes["forward"] = new.get_submodule("_orig_mod").__call__
-        return new
 
 
 _OWN = {name for name, value in vars(nn.Module()).items() if isinstance(value, (dict, set))}
-
-
-def _eager_class(cls: type[nn.Module]) -> type[nn.Module]:
-    """The class itself; for a compiled module one that looks the same and does not warn about hooks."""
-    if cls is not torch_private.optimized_module():
-        return cls
-    facts = {"__call__": nn.Module.__call__, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    return type(cls.__name__, (cls,), facts)
 
 
 OnItem = Callable[[str, object], None]
@@ -177,15 +169,41 @@ class RecordedIterator:
 class CopiedArguments(ModelCopy):
     """Copies arguments. A tensor that is passed twice becomes two that share memory, since it is two inputs."""
 
-    def __init__(self, model: ModelCopy, substitute: Substitute) -> None:
+    def __init__(
+        self,
+        substitute: Substitute,
+        modules: Callable[[nn.Module], nn.Module],
+        shared: Callable[[object], object],
+    ) -> None:
+        """Copy nothing yet.
+
+        Args:
+            substitute: Gives what stands for a tensor.
+            modules: Gives what runs in place of a module.
+            shared: Is given the user's objects that serve as they are, and gives them back.
+        """
         super().__init__(substitute)
-        self._model = model
+        self._modules = modules
+        self._serve = shared
+        self._changed = 0
+        """Counts objects that something else takes the place of."""
         self.unseen: dict[str, None] = {}
         """Classes of objects that were not looked into."""
+
+    def of(self, obj: _T) -> _T:
+        new = super().of(obj)
+        self._changed += new is not obj
+        return new
 
     def keep(self, obj: object, new: object) -> None:
         if not isinstance(new, Tensor):
             super().keep(obj, new)
+
+    def _object(self, kind: type, obj: object) -> object:
+        """A copy, unless nothing in it has changed: the forward may ask which object it is."""
+        changed = self._changed
+        new = super()._object(kind, obj)
+        return new if changed < self._changed else self._serve(obj)
 
     def _copy(self, kind: type, obj: object) -> object:
         if hasattr(kind, "__array_interface__"):  # a numpy array: torch takes it without a trace
@@ -193,7 +211,7 @@ class CopiedArguments(ModelCopy):
         return super()._copy(kind, obj)
 
     def _module(self, module: nn.Module) -> nn.Module:
-        return self._model.of(module)
+        return self._modules(module)
 
     def _shared(self, obj: Any) -> object:
         if isinstance(obj, ITERATORS):

@@ -63,7 +63,7 @@ class KernelMode(_DispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         log = self._log
         kernel = log.kernels.get(id(func)) or log.facts(func)
-        if kernel.writes:
+        if kernel.writes or kernel.updates:
             log.before_write(kernel, args, kwargs)
         out = func(*args, **kwargs)
         log.kernel(kernel, args, kwargs, out)

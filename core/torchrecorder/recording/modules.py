@@ -33,8 +33,15 @@ class ModuleNames:
     be gone when the forward ends, so its facts are taken when it is first met.
     """
 
-    def __init__(self, declare: Declare) -> None:
+    def __init__(self, declare: Declare, meet: Callable[[nn.Module], None]) -> None:
+        """Know no module yet.
+
+        Args:
+            declare: Is given the parameters and buffers of modules, with their names.
+            meet: Is given each module that is not registered, before it runs.
+        """
         self._declare = declare
+        self._meet = meet
         self._paths: dict[int, tuple[weakref.ref[nn.Module], str]] = {}
         self._unregistered: dict[str, int] = {}
         self.met: dict[str, Module] = {}
@@ -47,8 +54,11 @@ class ModuleNames:
         for kind, name, tensor in named_state(model):
             self._declare(tensor, kind, f"{prefix}.{name}" if prefix else name)
 
-    def stands_for(self, module: nn.Module, path: str) -> None:
-        """Give a module the path of another one, also the tensors it holds itself."""
+    def stands_for(self, module: nn.Module, copied: nn.Module) -> None:
+        """Give a module the path of its copy, also the tensors it holds itself: a function may hold the original."""
+        if not self.is_known(copied):
+            return
+        path = self._paths[id(copied)][1]
         self._paths.setdefault(id(module), (weakref.ref(module), path))
         for kind, name, tensor in named_state(module, recurse=False):
             self._declare(tensor, kind, f"{path}.{name}" if path else name)
@@ -58,6 +68,7 @@ class ModuleNames:
         known = self._paths.get(id(module))
         if known is not None and known[0]() is module:
             return known[1]
+        self._meet(module)
         path = next(self._held(module, running), "")
         if not path:
             name = f"~{type(module).__name__}"

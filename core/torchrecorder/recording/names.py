@@ -72,6 +72,12 @@ EXITS = {"numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__i
 DECISIONS = {"__bool__", "__contains__", "is_nonzero", "equal", "allclose"}
 """Functions whose answer is not computed with, but decides which branch is taken."""
 
+LAYS_OPEN = {"numpy", "__array__", "__dlpack__", "data_ptr", "untyped_storage", "storage", "share_memory_"}
+"""Functions after which memory may be written to without a kernel."""
+
+CHANGES_STATE = {"requires_grad_", "__set__", "register_hook", "register_post_accumulate_grad_hook", "detach_"}
+"""Functions that change what autograd knows of a tensor."""
+
 _DUNDERS = {
     "truediv": "div",
     "itruediv": "div_",

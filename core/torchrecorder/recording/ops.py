@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -17,8 +17,19 @@ from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.recording import flops
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
-from torchrecorder.recording.names import DECISIONS, EXITS, OpName, attributes, kernel_name, op_name
-from torchrecorder.recording.scopes import Place, Scopes
+from torchrecorder.recording.journal import Journal
+from torchrecorder.recording.names import (
+    CHANGES_STATE,
+    DECISIONS,
+    EXITS,
+    LAYS_OPEN,
+    OpName,
+    attributes,
+    kernel_name,
+    op_name,
+)
+from torchrecorder.recording.running_op import MASKS, Facts, RunningOp, Whole
+from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values, innermost, storage_address
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
@@ -35,56 +46,19 @@ class Kernel:
     label: str
     writes: tuple[tuple[int, str], ...]
     """Position and name of the arguments that its schema says it overwrites."""
+    updates: tuple[tuple[int, str], ...]
+    """Of those that it overwrites in training, the statistics of batch norm, which its schema does not say."""
+    training: tuple[tuple[int, str], ...]
+    """Position and name of the argument that says whether it is training; empty, if it always is."""
+    makes: bool
+    """Whether what it gives is on memory of its own, as far as its schema says."""
     rule: flops.Rule | None
-
-
-class RunningOp:
-    """What has been seen of an operation that is running."""
-
-    __slots__ = ("flops", "kernels", "results", "written")
-
-    def __init__(self) -> None:
-        self.kernels: list[str] = []
-        self.flops: int | None = None
-        self.written: list[tuple[int, int | None]] = []
-        """Identity and storage address of the tensors that its kernels overwrote."""
-        self.results: list[weakref.ref[Tensor]] = []
-        """What its kernels gave; usually gone, or among its outputs, when it ends."""
-
-
-Facts = tuple[Place, OpKind, dict[str, str]]
-"""Of an operation where it was called, its kind and its arguments that are not tensors."""
-
-
-class Whole:
-    """A function of torch's that runs several operations, is one for its users, and has not been seen to end."""
-
-    __slots__ = ("facts", "first", "frame", "given", "name", "parts", "running")
-
-    def __init__(self, frame: FrameType, name: OpName, first: OpName, running: RunningOp, facts: Facts) -> None:
-        self.frame, self.name = frame, name
-        self.first, self.facts = first, facts
-        """Of the first operation in it; if it stays the only one, it is logged as itself."""
-        self.running = running
-        self.parts = 0
-        self.given: dict[int, Tensor] = {}
-        """What it reads that was not made in it."""
-
-
-_MASKS = ("create_block_mask", "create_nested_block_mask")
-"""Functions that are left out of pictures, unless a mask depends on data."""
 
 
 class OpLog:
     """The operations of one recording, in the order in which they ended. Used by one thread."""
 
-    def __init__(
-        self,
-        values: Values,
-        scopes: Scopes,
-        before_write: Callable[[Tensor], None],
-        nodes: AutogradNodes | None = None,
-    ) -> None:
+    def __init__(self, values: Values, scopes: Scopes, journal: Journal, nodes: AutogradNodes | None = None) -> None:
         self.rows: list[Op] = []
         self.notes: dict[str, None] = {}
         self.decisions: dict[tuple[str, str], dict[int, None]] = {}
@@ -94,7 +68,7 @@ class OpLog:
         self._scopes = scopes
         self._running: RunningOp | None = None
         self._names: dict[Any, OpName | None] = {}
-        self._before_write = before_write
+        self._journal = journal
         self._nodes = nodes
         self._whole: Whole | None = None
         self.kernels: dict[int, Kernel] = {}
@@ -114,6 +88,8 @@ class OpLog:
             name = self._name(func)
         if name is None:
             return self._question(func, args, kwargs)
+        if name.name == "set_data":
+            self._protect(tensors_in(args[:1], []))
         running = self._running = RunningOp()
         try:
             out = func(*args, **kwargs)
@@ -130,8 +106,30 @@ class OpLog:
 
     def before_write(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
         """A kernel that overwrites some of its arguments is about to run."""
-        for tensor in _targets(kernel, args, kwargs):
-            self._before_write(tensor)
+        if kernel.writes:
+            self._protect(tensors_in(_at(kernel.writes, args, kwargs), []))
+        if kernel.updates and all(_at(kernel.training, args, kwargs)):
+            self._protect(tensors_in(_at(kernel.updates, args, kwargs), []))
+
+    def _protect(self, tensors: Iterable[Tensor]) -> None:
+        """Let the data be kept of those of the tensors that are older than the recording."""
+        for tensor in tensors:
+            base = torch_private.base_of(tensor)
+            owner = tensor if base is None else base  # of a fake view it may be a tensor of the user's
+            if not self._values.is_made(owner) and not self._is_made_within(owner):
+                was, self.paused = self.paused, True
+                try:
+                    self._journal.before_write(tensor)
+                finally:
+                    self.paused = was
+
+    def _is_made_within(self, tensor: Tensor) -> bool:
+        """Whether an earlier kernel of the operation that is running made its memory."""
+        if self._running is None:
+            return False
+        address = storage_address(tensor)
+        others = [other for ref in self._running.made if (other := ref()) is not None]
+        return any(other is tensor or (address and storage_address(other) == address) for other in others)
 
     def kernel(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object], out: object) -> None:
         """A kernel ran. If no operation is running, it came from code without Python, and is an op by itself."""
@@ -146,11 +144,14 @@ class OpLog:
         if kernel.rule is not None:
             _count(running, kernel.rule, args, kwargs, out)
         if kernel.writes:
-            running.written += [(id(t), storage_address(t)) for t in _targets(kernel, args, kwargs)]
+            running.written += [(id(t), storage_address(t)) for t in tensors_in(_at(kernel.writes, args, kwargs), [])]
         if type(out) is Tensor or isinstance(out, Tensor):
-            running.results.append(weakref.ref(out))
-        elif out is not None:
-            running.results += [weakref.ref(t) for t in tensors_in((out,), [])]
+            results = [weakref.ref(out)]
+        else:
+            results = [] if out is None else [weakref.ref(t) for t in tensors_in((out,), [])]
+        running.results += results
+        if kernel.makes:
+            running.made += results
         if around is None and kernel.func is not _SAVING:
             self._log(kernel.name, "kernel", running, args, kwargs, out)
 
@@ -171,6 +172,11 @@ class OpLog:
             self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
         elif name in DECISIONS:
             self._decided(args)
+        if name in LAYS_OPEN:
+            self._protect(tensors_in(args, []))
+        elif name in CHANGES_STATE:
+            for tensor in tensors_in(args[:1], []):
+                self._journal.touch(tensor)
         self._running = RunningOp()
         try:
             return func(*args, **kwargs)
@@ -283,7 +289,7 @@ class OpLog:
         self._whole = None
         whole.frame.clear()  # what only it still held was not given out
         given = [*whole.given.values()]
-        if not given and whole.name.name in _MASKS:
+        if not given and whole.name.name in MASKS:
             return False
         written = whole.running.written
         overwritten = _overwritten(whole.name, given, written) if written else ()
@@ -325,18 +331,29 @@ class OpLog:
         return name
 
 
+_UPDATING = {
+    *("batch_norm", "native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "_batch_norm_impl_index"),
+    *("batch_norm_update_stats", "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts", "instance_norm"),
+}
+"""Kernels that overwrite statistics which they are given, and whose schemas do not say so."""
+
+
 def _describe(func: Callable[..., object]) -> Kernel:
     schema = None if torch_private.SCHEMA.get() is None else getattr(func, "_schema", None)
-    arguments = enumerate(schema.arguments) if schema is not None and schema.is_mutable else ()
-    writes = tuple((i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write)
-    return Kernel(func, kernel_name(func), str(func), writes, flops.rule_for(func))
-
-
-def _targets(kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object]) -> list[Tensor]:
-    """The tensors that the kernel overwrites."""
-    return tensors_in(
-        [args[position] if position < len(args) else kwargs.get(name) for position, name in kernel.writes], []
+    name = kernel_name(func)
+    arguments = [] if schema is None else [(i, a.name, a.alias_info) for i, a in enumerate(schema.arguments)]
+    writes = tuple((i, argument) for i, argument, alias in arguments if alias is not None and alias.is_write)
+    updates, training = (
+        tuple((i, argument) for i, argument, _ in arguments if argument in names and name.name in _UPDATING)
+        for names in (("running_mean", "running_var"), ("training", "use_input_stats"))
     )
+    makes = schema is not None and all(given.alias_info is None for given in schema.returns)
+    return Kernel(func, name, str(func), writes, updates, training, makes, flops.rule_for(func))
+
+
+def _at(places: Sequence[tuple[int, str]], args: Sequence[object], kwargs: Mapping[str, object]) -> list[object]:
+    """The arguments at these positions, or under these names."""
+    return [args[position] if position < len(args) else kwargs.get(name) for position, name in places]
 
 
 def _count(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -17,10 +18,13 @@ from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
 from torchrecorder.recording.autograd import followed
+from torchrecorder.recording.journal import Journal
+from torchrecorder.recording.kept_tensors import outside_of_modes
 from torchrecorder.recording.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.session import Session, forward_error, unseen_error
-from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, SharedTensors, Substitutes
+from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, copies_of_arguments
 from torchrecorder.running import torch_private
+from torchrecorder.running.facts import named_modules
 from torchrecorder.running.nested import named_tensors
 from torchrecorder.running.restore import preserved_process_state
 
@@ -43,7 +47,8 @@ def capture(
 ) -> Graph:
     """The Graph of one forward of `model`. The model, the arguments and the random numbers stay as they are.
 
-    It runs in the grad mode of the caller. Recordings of other threads wait for one another.
+    It runs in the grad mode of the caller. On real tensors the model itself runs, so no other thread may use it then;
+    what the forward changes is undone, also after an exception. Recordings of other threads wait for one another.
 
     Args:
         model: Any `nn.Module`.
@@ -159,27 +164,53 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = ()) ->
 def prepared(
     executed: Executed, forward: Forward, session: type[Session] = Session
 ) -> Iterator[tuple[Session, tuple[Any, ...], dict[str, Any]]]:
-    """A session on a copy of the model, and the arguments for it."""
+    """A session, and the arguments for it. What is done to the model and the process in this is undone at the end.
+
+    On numbers the model itself runs. Without them a copy does: what a forward leaves where no walk finds it would have
+    no data.
+    """
+    journal = Journal(computes=executed == "real")
     with ExitStack() as stack:
-        with _looking_at(forward.model):
-            tensors = _TENSORS[executed](forward.model)
-            with torch.inference_mode(False):
+        stack.enter_context(journal.undone())
+        with _looking_at(forward.model), torch.inference_mode(False):
+            originals: Sequence[tuple[nn.Module, nn.Module]] = ()
+            with outside_of_modes():
+                model = journal.keep(forward.model)
+            if executed == "real":
+                substitute = copies_of_arguments(forward.args, forward.kwargs)
+                in_place_of: Callable[[nn.Module], nn.Module] = journal.keep
+            else:
+                tensors = FakeTensors() if executed == "fake" else MetaTensors()
                 copies = ModelCopy(tensors.of)
-                model: nn.Module = copies.of(forward.model)
-                substitute = tensors.of_arguments(forward.args, forward.kwargs)
-                given = CopiedArguments(copies, followed(substitute) if forward.recorder == "classic" else substitute)
-                args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
-            try:
-                model.train(forward.mode == "train")
-            except Exception:  # `train` of an exported program, of a frozen class, of modules that hold one another
-                for module in model.modules():
-                    vars(module)["training"] = forward.mode == "train"
-            paths = {id(module): path for path, module in model.named_modules()}
-            originals = [(old, paths[id(new)]) for old, new in copies.modules if id(new) in paths and old is not new]
-            ready = session(model, originals, tensors.before_write, given.unseen, forward.recorder)
+                model, originals = copies.of(forward.model), copies.modules
+                substitute, in_place_of = tensors.of_arguments(forward.args, forward.kwargs), copies.of
+            substitute = followed(substitute) if forward.recorder == "classic" else substitute
+            given = CopiedArguments(substitute, in_place_of, journal.keep)
+            args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
+            _switch(model, training=forward.mode == "train")
+            ready = session(model, journal, originals, given.unseen, forward.recorder)
+        # A module with hooks takes a frame more than one without, and models are nested deeper than half the limit.
+        limit = sys.getrecursionlimit()
+        stack.callback(sys.setrecursionlimit, limit)
+        sys.setrecursionlimit(limit * 3 // 2)
         stack.enter_context(preserved_process_state(forward.seed))
-        stack.enter_context(tensors.running())
+        if executed != "real":
+            stack.enter_context(tensors.running())
         yield ready, args, kwargs
+
+
+def _switch(model: nn.Module, *, training: bool) -> None:
+    modules = [module for _, module in named_modules(model)]
+    try:
+        if any(type(module).train is not nn.Module.train or "train" in vars(module) for module in modules):
+            model.train(training)
+        else:  # what that does, without asking each module for its parts and setting what is set
+            for module in modules:
+                if module.training is not training:
+                    module.training = training
+    except Exception:  # `train` of an exported program, of a frozen class, of modules that hold one another
+        for module in model.modules():
+            vars(module)["training"] = training
 
 
 @contextmanager
@@ -189,13 +220,6 @@ def _looking_at(model: nn.Module) -> Iterator[None]:
         yield
     except Exception as error:
         raise unseen_error(type(model).__name__, error) from error
-
-
-_TENSORS: dict[Executed, Callable[[nn.Module], Substitutes]] = {
-    "real": SharedTensors,
-    "fake": lambda model: (MetaTensors if torch_private.FAKE_MODE.get() is None else FakeTensors)(model),
-    "meta": MetaTensors,
-}
 
 
 def is_small(model: nn.Module) -> bool:

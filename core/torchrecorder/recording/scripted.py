@@ -6,6 +6,7 @@ each call of a layer two operators are put that do nothing but tell the recordin
 
 from __future__ import annotations
 
+import copy
 import functools
 import io
 import re
@@ -65,8 +66,18 @@ def layer(module: nn.Module, path: str) -> nn.Module:
     return found
 
 
-def marked_copy(program: torch.jit.ScriptModule) -> torch.jit.ScriptModule | None:
-    """A copy of a program that announces its layers; None if it cannot be made."""
+def script_copy(program: torch.jit.ScriptModule) -> torch.jit.ScriptModule:
+    """A copy of a program, which lives in C++ and can only be copied whole, tensors and all.
+
+    It announces its layers, as far as it can be saved. What cannot be copied either serves as it is.
+    """
+    try:
+        return _marked_copy(program) or copy.deepcopy(program)
+    except Exception:  # a class in C++ without a copy
+        return program
+
+
+def _marked_copy(program: torch.jit.ScriptModule) -> torch.jit.ScriptModule | None:
     if torch_private.SCRIPT_TENSORS.get() is None:
         return None
     try:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import nn
 
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Call, Decision, Failure, Graph, Info
@@ -16,6 +16,7 @@ from torchrecorder.graph.model import Recorder
 from torchrecorder.recording.autograd import AutogradNodes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
+from torchrecorder.recording.journal import Journal
 from torchrecorder.recording.model_copy import ITERATORS, RecordedIterator
 from torchrecorder.recording.modes import ApiMode, KernelMode
 from torchrecorder.recording.modules import ModuleNames, Signatures, describe
@@ -31,7 +32,7 @@ _MAX_ITEMS = 256
 
 
 class Session:
-    """Runs a model once and keeps what it did. `model` may be changed by it; see `model_copy`."""
+    """Runs a model once and keeps what it did. What it changes is for the journal to undo."""
 
     log_type: ClassVar[type[OpLog]] = OpLog
     """Tests that execute a recording again put one here that keeps what it was given."""
@@ -39,21 +40,22 @@ class Session:
     def __init__(
         self,
         model: nn.Module,
-        originals: Sequence[tuple[nn.Module, str]] = (),
-        before_write: Callable[[Tensor], None] = lambda tensor: None,
+        journal: Journal,
+        originals: Iterable[tuple[nn.Module, nn.Module]] = (),
         unseen: Iterable[str] = (),
         recorder: Recorder = "modern",
     ) -> None:
         self.model = model
+        self._journal = journal
         self._values = Values()
-        self._names = ModuleNames(self._values.declare)
+        self._names = ModuleNames(self._values.declare, self._meet)
         self._names.register(model)
-        for original, path in originals:
-            self._names.stands_for(original, path)
+        for original, copied in originals:
+            self._names.stands_for(original, copied)
         self._scopes = Scopes(self._names)
         self._nodes = AutogradNodes(self._values) if recorder == "classic" else None
-        self._ops = self.log_type(self._values, self._scopes, before_write, self._nodes)
-        self._calls = Calls(model, self._values, self._scopes, self._ops)
+        self._ops = self.log_type(self._values, self._scopes, journal, self._nodes)
+        self._calls = Calls(model, self._values, self._scopes, self._ops, journal)
         self._inputs: dict[str, int] = {}
         self._outputs: dict[str, tuple[int, ...]] = {}
         self._failure: Failure | None = None
@@ -94,6 +96,9 @@ class Session:
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):
             iterator.next_item = self._aside
             iterator.path, iterator.on_item = inner, self._take
+
+    def _meet(self, module: nn.Module) -> None:
+        self._aside(lambda: self._journal.meet(module))
 
     def _aside(self, take: Callable[[], object]) -> object:
         """Run code that is not part of the model."""

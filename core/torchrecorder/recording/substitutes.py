@@ -1,12 +1,12 @@
-"""Substitutes for the tensors of a model and of its arguments in a recording: the user's own stay as they are."""
+"""What takes the place of tensors: copies of the arguments and, where the model is copied, tensors without data."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any, Protocol
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,87 +17,25 @@ from torchrecorder.running import torch_private
 from torchrecorder.running.nested import named_tensors
 
 Substitute = Callable[[Tensor], Tensor]
+"""Gives what takes the place of a tensor."""
 
 
-class Substitutes(Protocol):
-    """One way to substitute tensors, for each execution mode."""
+def copies_of_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
+    """Makes copies, since a forward may write to its arguments; on one memory, if those that were given share one."""
+    found = named_tensors((args, kwargs), objects=True)
+    addresses = Counter(storage_address(tensor) for _, tensor in found if is_plain(tensor))
+    memories: dict[int, torch.UntypedStorage] = {}
 
-    def of(self, tensor: Tensor) -> Tensor:
-        """The substitute for a tensor of the model."""
-        ...
-
-    def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
-        """What makes substitutes for the tensors among the arguments: a new one each time, since each is an input."""
-        ...
-
-    def before_write(self, tensor: Tensor) -> None:
-        """A kernel is about to overwrite the tensor."""
-        ...
-
-    def running(self) -> AbstractContextManager[None]:
-        """In this the forward runs."""
-        ...
-
-
-class SharedTensors:
-    """Real tensors. Parameters become others on the same memory, so that a recording needs no second copy of the model.
-
-    What the forward does to the tensor (`requires_grad_`, `.grad`, `.data = …`) is lost with it. What it writes into
-    the memory is undone: just before a kernel writes, the memory is copied, and afterwards copied back. Buffers and
-    other tensors are copied from the start, keeping who shares memory with whom, since some kernels (batch norm in
-    training) write to them without saying so.
-    """
-
-    def __init__(self, model: nn.Module) -> None:
-        self._shared: dict[int, torch.UntypedStorage] = {}
-        for parameter in model.parameters():
-            if not is_lazy(parameter) and (address := storage_address(parameter)) is not None:
-                self._shared[address] = parameter.untyped_storage()
-        self._memories = dict(self._shared) if torch_private.sees_writes() else {}
-        self._saved: dict[int, torch.UntypedStorage] = {}
-
-    def of(self, tensor: Tensor) -> Tensor:
-        """A tensor on the same memory, if that is a parameter's; else on a copy of it."""
-        if is_lazy(tensor):
-            return _lazy(tensor)
+    def copied(tensor: Tensor) -> Tensor:
         address = storage_address(tensor)
-        if address is None or not _is_plain(tensor):
-            is_kept = isinstance(tensor, nn.Parameter) and torch_private.sees_writes()
-            return tensor if is_kept else _like(tensor, _copied(tensor))
-        if address not in self._memories:
-            self._memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
-        return _like(tensor, _placed(tensor, self._memories[address]))
+        if address is None or addresses[address] < 2 or not is_plain(tensor):
+            return _copied(tensor)
+        if address not in memories:
+            memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
+        new: Tensor = tensor.detach().new_empty(0).set_(memories[address], *_place(tensor))
+        return new.requires_grad_(tensor.requires_grad)
 
-    def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
-        """Copies, since a forward may write to its arguments; on one memory, if those that were given share one."""
-        found = named_tensors((args, kwargs), objects=True)
-        addresses = Counter(storage_address(tensor) for _, tensor in found if _is_plain(tensor))
-        memories: dict[int, torch.UntypedStorage] = {}
-
-        def copied(tensor: Tensor) -> Tensor:
-            address = storage_address(tensor)
-            if address is None or addresses[address] < 2 or not _is_plain(tensor):
-                return _copied(tensor)
-            if address not in memories:
-                memories[address] = tensor.untyped_storage().clone()  # type: ignore[no-untyped-call]
-            return _placed(tensor, memories[address]).requires_grad_(tensor.requires_grad)
-
-        return copied
-
-    def before_write(self, tensor: Tensor) -> None:
-        """Keep what a parameter held."""
-        address = storage_address(tensor)
-        if address in self._shared and address not in self._saved:
-            self._saved[address] = self._shared[address].clone()  # type: ignore[no-untyped-call]
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Give the parameters their old values back at the end."""
-        try:
-            yield
-        finally:
-            for address, saved in self._saved.items():
-                self._shared[address].copy_(saved)
+    return copied
 
 
 class FakeTensors:
@@ -106,13 +44,13 @@ class FakeTensors:
     What lies on meta is taken to be on the CPU, where the tensors lie that a forward makes.
     """
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self) -> None:
         self._mode: Any = torch_private.FAKE_MODE.get()(allow_non_fake_inputs=True)
         self._given_out: dict[int, Tensor] = {}
 
     def of(self, tensor: Tensor) -> Tensor:
         if is_lazy(tensor):
-            return _lazy(tensor)
+            return lazy_like(tensor)
         if tensor.is_meta:
             with self._mode:
                 return _empty_like(tensor, "cpu")
@@ -134,9 +72,6 @@ class FakeTensors:
 
         return fake
 
-    def before_write(self, tensor: Tensor) -> None:
-        """Nothing can be lost."""
-
     @contextmanager
     def running(self) -> Iterator[None]:
         """Make every tensor a fake one. What fails is reported as an exception; torch logs it as well."""
@@ -157,27 +92,24 @@ class FakeTensors:
 class MetaTensors:
     """Tensors on torch's device without memory."""
 
-    def __init__(self, model: nn.Module) -> None:
+    def __init__(self) -> None:
         self._memories: dict[int, torch.UntypedStorage] = {}
 
     def of(self, tensor: Tensor) -> Tensor:
         """One of the same shape on meta, on one memory with those that share it."""
         if is_lazy(tensor):
-            return _lazy(tensor)
+            return lazy_like(tensor)
         address = storage_address(tensor)
-        if address is None or not _is_plain(tensor):
+        if address is None or not is_plain(tensor):
             return _empty_like(tensor, "meta")
         if address not in self._memories:
             nbytes = tensor.untyped_storage().nbytes()
             self._memories[address] = torch.UntypedStorage(nbytes, device="meta")  # type: ignore[no-untyped-call]
         new = torch.empty(0, dtype=tensor.dtype, device="meta")
-        return _like(tensor, new.set_(self._memories[address], *_place(tensor)))
+        return like(tensor, new.set_(self._memories[address], *_place(tensor)))
 
     def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
         return self.of
-
-    def before_write(self, tensor: Tensor) -> None:
-        """Nothing can be lost."""
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -189,33 +121,27 @@ class MetaTensors:
 def _empty_like(tensor: Tensor, device: str) -> Tensor:
     if tensor.layout is not torch.strided or tensor.is_nested:
         return tensor.detach().to(device)
-    return _like(tensor, torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=device))
+    return like(tensor, torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device=device))
 
 
-def _like(tensor: Tensor, new: Tensor) -> Tensor:
+def like(tensor: Tensor, new: Tensor) -> Tensor:
     """A parameter for a parameter, and a tensor that wants gradients for one that does."""
     if isinstance(tensor, nn.Parameter):
         return nn.Parameter(new, tensor.requires_grad)
     return new.requires_grad_(tensor.requires_grad)
 
 
-def _lazy(tensor: Tensor) -> Tensor:
+def lazy_like(tensor: Tensor) -> Tensor:
     """Another parameter or buffer that has no size yet; torch copies parameters only."""
     kind: Any = UninitializedParameter if isinstance(tensor, UninitializedParameter) else UninitializedBuffer
     new: Tensor = kind(tensor.requires_grad, tensor.device, tensor.dtype)
     return new
 
 
-def _is_plain(tensor: Tensor) -> bool:
+def is_plain(tensor: Tensor) -> bool:
     """Whether its memory, and its place in it, are all that it is."""
     is_bare = type(tensor) in (Tensor, nn.Parameter, nn.Buffer) and tensor.layout is torch.strided
     return is_bare and not (tensor.is_conj() or tensor.is_neg() or tensor.is_quantized or tensor.is_nested)
-
-
-def _placed(tensor: Tensor, memory: torch.UntypedStorage) -> Tensor:
-    """A tensor like it, elsewhere."""
-    new: Tensor = tensor.detach().new_empty(0).set_(memory, *_place(tensor))
-    return new
 
 
 def _place(tensor: Tensor) -> tuple[int | torch.SymInt, torch.Size, tuple[int, ...]]:

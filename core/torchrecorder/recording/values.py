@@ -148,6 +148,15 @@ class Values:
         last = bisect_right(writes, moment, key=_when) - 1
         return writes[last][1] if last >= 0 and writes[last][0] > since else value
 
+    def is_made(self, tensor: Tensor) -> bool:
+        """Whether its memory is new in this recording, made by an op or copied for an input."""
+        address = storage_address(tensor)
+        storage = None if address is None else self._storages.get(address)
+        if storage is not None:
+            return storage.owner >= 0 and self.rows[storage.owner].kind in ("op", "input")
+        entry = self._entries.get(id(tensor))
+        return entry is not None and entry.ref() is tensor and self.rows[entry.value].kind in ("op", "input")
+
     def start(self, tensor: Tensor, kind: ValueKind, name: str | None = None) -> int:
         """A new value that no op made."""
         return self._add(tensor, kind, name=name)

@@ -19,7 +19,7 @@ _OPEN_OF_STDLIB = {
 }
 """Classes of the standard library that hold whatever their user likes."""
 
-_OPEN_OF_TORCH = ("torch.distributions.", "torch.nn.")
+_OPEN_OF_TORCH = ("torch.distributions.", "torch.nn.", "torch.optim.", "torch.distributed.fsdp.")
 """Parts of torch whose objects hold tensors; others hold the graph of a compiler, a profiler, a process group."""
 
 _HEAP = 1 << 9

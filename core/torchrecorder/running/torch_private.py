@@ -194,6 +194,11 @@ VERSION = Part(
     "torch:Tensor._version",
     "the classic recorder and the hook recorders do not see that a tensor is overwritten",
 )
+SET_VERSIONS = Part(
+    "torch:_C._autograd._unsafe_set_version_counter",
+    "an older loss cannot be differentiated if a recorded forward wrote to a tensor that it needs",
+)
+"""Puts the counter of writes back, with what was written."""
 DEFAULT_DEVICE = Part(
     "torch:_GLOBAL_DEVICE_CONTEXT",
     "a default device that a forward sets is put back as one that was set",

@@ -12,13 +12,14 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed, WorkerTimeout
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.line_process import tail
-from torchrecorder.recording.inputs import make_inputs
-from torchrecorder.recording.run import capture
+from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
+from torchrecorder.recording.run import Run, capture
 from torchrecorder.recording.target import load_arguments, load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
 from torchrecorder.trace.trace import Trace
@@ -85,33 +86,44 @@ def answer_in_child(job: Job, lifeline: int, *, not_theirs: Sequence[int], trace
 
 def record(request: RecordingRequest) -> Graph:
     model = load_model(request.target, request.seed)
-    guessed = ""
+    recorded = partial(_recorded, request, model)
     if request.inputs:
-        args, kwargs = load_arguments(request.inputs)
-    else:
-        specs = parse_shapes(request.shape) if request.shape else None
-        made = make_inputs(model, specs, seed=request.seed, mode=request.mode)
-        args, kwargs, guessed = made.args, made.kwargs, made.guessed
-    recorded = partial(
+        return recorded(Inputs(*load_arguments(request.inputs)), request.run)
+    if request.shape:
+        return recorded(make_inputs(parse_shapes(request.shape), request.seed), request.run)
+    return record_guessed(model, recorded, run=request.run, seed=request.seed, mode=request.mode)
+
+
+def _recorded(request: RecordingRequest, model: nn.Module, inputs: Inputs, run: Run) -> Graph:
+    captured = partial(
         capture,
         model,
-        args,
-        kwargs,
+        inputs.args,
+        inputs.kwargs,
         mode=request.mode,
-        run=request.run,
+        run=run,
         seed=request.seed,
-        guessed=guessed,
+        guessed=inputs.guessed,
         recorder=request.recorder,
     )
     # With gradients on, autograd keeps every activation; only a classic picture needs its graph.
     is_on = request.recorder == "classic"
     try:
         with torch.set_grad_enabled(is_on):
-            return recorded()
-    except ForwardError:  # some forwards need the other; if not even that helps, the first error counts
-        with contextlib.suppress(ForwardError), torch.set_grad_enabled(not is_on):
-            return recorded()
+            return captured()
+    except ForwardError as first:
+        # Some forwards need the other; if not even that helps, the first error counts. A guess may be wrong otherwise.
+        if not inputs.guessed or "grad" in first.cause:
+            with contextlib.suppress(ForwardError), torch.set_grad_enabled(not is_on):
+                graph = captured()
+                return _with_ordinary_names(graph, first) if is_on else graph
         raise
+
+
+def _with_ordinary_names(graph: Graph, error: ForwardError) -> Graph:
+    cause = error.cause.partition("\n")[0]
+    note = f"operations have their ordinary names, since with autograd the forward failed: {cause}"
+    return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, note)))
 
 
 def _graph_or_error(request: RecordingRequest) -> Answer:

@@ -15,7 +15,8 @@ from tests.core.recording.nets import Net, op_names, record
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph
 from torchrecorder.recording import capture
-from torchrecorder.recording.inputs import make_inputs
+from torchrecorder.recording.inputs import Inputs, record_guessed
+from torchrecorder.recording.run import Run
 
 X = torch.ones(2, 3)
 
@@ -194,7 +195,13 @@ def test_models_with_traps(cls: type[nn.Module], mode: Any, way: Any) -> None:
 
 @pytest.mark.parametrize("cls", [AnswersToAll, Refuses, BrokenProperties, FrozenAttributes, NoTrain, NoTruth])
 def test_the_inputs_of_models_with_traps_are_found(cls: type[nn.Module]) -> None:
-    assert make_inputs(cls(), None, seed=0).guessed == "1,3, from fc (Linear)"
+    model = cls()
+
+    def record(inputs: Inputs, run: Run) -> Graph:
+        return capture(model, inputs.args, run=run, guessed=inputs.guessed)
+
+    graph = record_guessed(model, record, run="auto", seed=0)
+    assert graph.info.guessed == "1,3, from fc (Linear)"
 
 
 def test_a_model_with_slots() -> None:

@@ -157,6 +157,8 @@ def test_the_worker_turns_gradients_on_for_it(target: str, names: list[str]) -> 
     request = RecordingRequest(f"{__name__}.{target}", shape="2,3", recorder="classic")
     graph = record(request)
     assert [node.name for op in graph.ops for node in op.autograd] == names
+    said = [note for note in graph.info.notes if note.startswith("operations have their ordinary names, since ")]
+    assert len(said) == (not names)
     assert not any(op.autograd for op in record(replace(request, recorder="modern")).ops)
 
 

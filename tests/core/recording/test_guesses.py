@@ -9,17 +9,28 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.core.recording.nets import Net, record
+from tests.core.recording.nets import Net
 from torchrecorder.errors import InputError
+from torchrecorder.graph import Graph
 from torchrecorder.graph.codec import problems
 from torchrecorder.recording import capture
-from torchrecorder.recording.inputs import Inputs, make_inputs
+from torchrecorder.recording.inputs import Inputs, record_guessed
+from torchrecorder.recording.run import Run
 
 
 def guess(model: nn.Module, **options: Any) -> Inputs:
-    found = make_inputs(model, None, seed=0, **options)
-    assert record(model, *found.args, **options).outputs
-    return found
+    """The inputs that were found, with which the model has been recorded."""
+    chosen: list[Inputs] = []
+
+    def record(inputs: Inputs, run: Run) -> Graph:
+        chosen.append(inputs)
+        return capture(model, inputs.args, inputs.kwargs, run=run, guessed=inputs.guessed, **options)
+
+    graph = record_guessed(model, record, run="auto", seed=0, **options)
+    assert graph.outputs
+    assert graph.info.guessed == chosen[-1].guessed
+    assert problems(graph) == []
+    return chosen[-1]
 
 
 @pytest.mark.parametrize(
@@ -141,11 +152,7 @@ class Patches(nn.Module):
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_the_names_of_parameters_tell(model: nn.Module, said: str) -> None:
-    found = make_inputs(model, None, seed=0)
-    assert found.guessed == said
-    graph = capture(model, found.args, found.kwargs)
-    assert graph.outputs
-    assert problems(graph) == []
+    assert guess(model).guessed == said
 
 
 class FromDiffusers(nn.Module):
@@ -168,9 +175,9 @@ FromDiffusers.__module__ = "diffusers.models.some"
 def test_a_diffusers_model_needs_no_shape() -> None:
     model = FromDiffusers(in_channels=4, sample_size=8, cross_attention_dim=6)
     said = "sample=1,4,8,8; timestep=int64[1]; encoder_hidden_states=1,8,6, from the config of FromDiffusers"
-    assert make_inputs(model, None, seed=0).guessed == said
+    assert guess(model).guessed == said
     film = FromDiffusers(in_channels=4, sample_size=8, cross_attention_dim=6, axes=5)
-    assert make_inputs(film, None, seed=0).guessed.startswith("sample=1,4,5,8,8; timestep")
+    assert guess(film).guessed.startswith("sample=1,4,5,8,8; timestep")
 
 
 def test_a_class_is_one_that_a_diffusers_model_knows() -> None:
@@ -179,7 +186,7 @@ def test_a_class_is_one_that_a_diffusers_model_knows() -> None:
             return sample.mean() + self.text.weight[class_labels]
 
     Conditioned.__module__ = "diffusers.models.some"
-    found = make_inputs(Conditioned(in_channels=4, sample_size=8, num_embeds_ada_norm=3), None, seed=0)
+    found = guess(Conditioned(in_channels=4, sample_size=8, num_embeds_ada_norm=3))
     assert found.guessed == "sample=1,4,8,8; class_labels=int64[1]<3, from the config of Conditioned"
 
 
@@ -203,17 +210,15 @@ def test_an_error_lists_what_was_tried(caplog: pytest.LogCaptureFixture) -> None
         raise ValueError("never")
 
     with caplog.at_level(logging.DEBUG), pytest.raises(InputError) as caught:
-        make_inputs(Net(body, fc=nn.Linear(7, 2)), None, seed=0)
+        guess(Net(body, fc=nn.Linear(7, 2)))
     assert caught.value.reason == "Net is called with inputs of unknown shape"
     assert caught.value.tried[0] == "1,7, from fc (Linear): ValueError: never"
-    assert "shape: 1,3,224,224" in caught.value.hint()
+    assert "`shape: 1,7`, or name a function" in caught.value.hint()
     assert caplog.records == []
 
 
-def test_a_model_without_layers_is_asked_about() -> None:
-    with pytest.raises(InputError) as caught:
-        make_inputs(nn.ReLU(), None, seed=0)
-    assert caught.value.tried == ()
+def test_a_model_without_layers_is_called_with_something() -> None:
+    assert guess(nn.ReLU()).guessed == "input=1,3,64,64, from nothing but the names of its parameters"
 
 
 def test_a_forward_without_parameters_is_called_with_nothing() -> None:
@@ -267,7 +272,7 @@ def test_annotations_tell_shapes_and_types() -> None:
         "x": Annotation("*rest batch 3 width=8", "float16", "float32"),
         "ids": Annotation("batch 3 time", "int32", "int64"),
     }
-    found = make_inputs(Annotated(), None, seed=0)
+    found = guess(Annotated())
     assert {name: (t.shape, t.dtype) for name, t in found.kwargs.items()} == {
         "x": ((1, 3, 8), torch.float32),
         "ids": ((1, 3, 16), torch.int64),
@@ -300,7 +305,7 @@ SMALL = {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 1, "num_atten
 def test_a_transformers_model_needs_no_shape(name: str, config: dict[str, Any], said: str) -> None:
     transformers = pytest.importorskip("transformers")
     model = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**config))
-    assert make_inputs(model, None, seed=0).guessed == f"{said}, from the config of {name}Model"
+    assert guess(model).guessed == f"{said}, from the config of {name}Model"
 
 
 def test_guessing_leaves_the_random_numbers_and_the_model_alone() -> None:

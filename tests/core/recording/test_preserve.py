@@ -127,7 +127,7 @@ def test_recurrent_weights_are_those_of_the_model() -> None:
     assert {v.name for v in graph.values if v.kind != "op"} == {"input", *dict(model.named_parameters())}
 
 
-def test_a_bound_forward_is_bound_to_the_copy() -> None:
+def test_a_bound_forward_changes_nothing() -> None:
     model = Net(lambda self, x: x)
     model.count = 0
 
@@ -140,7 +140,7 @@ def test_a_bound_forward_is_bound_to_the_copy() -> None:
     assert model.count == 0
 
 
-def test_a_weak_reference_to_the_parent_leads_to_its_copy() -> None:
+def test_a_weak_reference_to_the_parent_changes_nothing() -> None:
     def body(self: Any, x: Any) -> Any:
         self.parent().count += 1
         return torch.cos(x)
@@ -159,7 +159,7 @@ def test_a_closure_over_the_model_still_names_its_layers() -> None:
 
 
 @pytest.mark.parametrize("way", ["real", "fake", "meta"])
-def test_a_forward_that_closes_over_the_model_changes_the_copy(way: Any) -> None:
+def test_a_forward_that_closes_over_the_model_changes_nothing(way: Any) -> None:
     norm = nn.BatchNorm1d(3)
     model = nn.Sequential(norm, nn.ReLU())
     real: Any = model.forward

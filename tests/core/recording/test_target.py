@@ -13,7 +13,7 @@ from torch import nn
 
 from torchrecorder.errors import TargetBuildFailed, TargetImportFailed, TargetNotFound
 from torchrecorder.recording import capture
-from torchrecorder.recording.inputs import make_inputs
+from torchrecorder.recording.inputs import record_guessed
 from torchrecorder.recording.target import load_model
 
 NETS = """
@@ -172,7 +172,6 @@ def test_a_saved_program_is_a_model_that_knows_its_inputs(tmp_path: Path) -> Non
     program = torch.export.export(nn.Sequential(nn.Linear(3, 4), nn.ReLU()), (torch.ones(5, 3),))
     torch.export.save(program, tmp_path / "net.pt2")
     model = load_model(f"torch.export.load('{tmp_path}/net.pt2')", seed=0)
-    inputs = make_inputs(model, None, seed=0)
-    graph = capture(model, inputs.args, inputs.kwargs)
+    graph = record_guessed(model, lambda chosen, run: capture(model, chosen.args, chosen.kwargs), run="auto", seed=0)
     assert [call.module for call in graph.calls if call.module.isdigit()] == ["0", "1"]
     assert [graph.values[value].meta.shape for value in graph.inputs.values()] == [(5, 3)]  # type: ignore[union-attr]

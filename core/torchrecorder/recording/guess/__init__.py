@@ -1,29 +1,107 @@
-"""Guesses of the inputs of a model for which none are given; each is tried before it is used."""
+"""Guesses of the inputs of a model for which none are given; the recording with them proves one."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from torch import nn
 
+from torchrecorder.errors import ForwardError
 from torchrecorder.recording.guess.guess import Guess, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import diffusers, timm, transformers
+from torchrecorder.recording.guess.repair import Refusal, repairs
+from torchrecorder.recording.guess.roles import advice as advice
+from torchrecorder.recording.guess.roles import from_roles
 from torchrecorder.recording.guess.signature import from_annotations, from_names
 from torchrecorder.recording.target import as_arguments
 
+_REPAIRED = 16
+"""Guesses that are made from refused ones, for each source."""
+_WORK = 20_000
+"""Operations of refused guesses after which none is repaired: an answer must come while a build waits for it."""
 
-def guesses(model: nn.Module, batch: int = 1) -> Iterator[Guess]:
-    """The guesses for a model, most trusted source first, equal inputs once."""
-    seen: set[str] = set()
-    for source in _SOURCES:
-        with suppress(Exception):  # attributes of a model may be properties, whose code may raise
-            for guess in source(model, batch):
-                key = guess.inputs()
-                if key not in seen or not key:
-                    seen.add(key)
-                    yield guess
+
+@dataclass(eq=False)
+class _Refused:
+    """A guess that the forward did not accept, and others that are made from it."""
+
+    done: int
+    """How far the forward came."""
+    repairs: Iterator[Guess]
+    before: int
+    """How often it has been repaired itself, and how many were refused with the same words."""
+    used: int = 0
+
+    def promise(self) -> float:
+        """Further ones promise more, but none for ever: each repair that was refused too makes the next less likely."""
+        return (self.done + 1) / ((1 + self.used) * (1 + self.before))
+
+
+class Guesses:
+    """The guesses for a model: first those of each source, the most trusted first, then the refused ones repaired.
+
+    A refused guess whose forward came further is repaired before others. Equal inputs come once.
+    """
+
+    def __init__(self, model: nn.Module, batch: int = 1) -> None:
+        self._model = model
+        self._batch = batch
+        self._seen: set[str] = set()
+        self._refused: list[_Refused] = []
+        self._work = 0
+        self._depth = 0
+        self._causes: Counter[str] = Counter()
+        self._most = -1
+        self.furthest: Guess | None = None
+        """The refused guess with which the forward came furthest."""
+
+    def __iter__(self) -> Iterator[Guess]:
+        for source in _SOURCES:
+            self._depth = 0
+            with suppress(Exception):  # attributes of a model may be properties, whose code may raise
+                yield from filter(self._is_new, source(self._model, self._batch))
+            yield from islice(self._repaired(), _REPAIRED)
+
+    def refused(self, guess: Guess, error: ForwardError) -> None:
+        """Keep a guess that the forward did not accept, to be repaired."""
+        graph = error.graph
+        done = 0 if graph is None else len(graph.ops) + len(graph.calls)
+        self._work += done
+        if done > self._most:
+            self._most, self.furthest = done, guess
+        # Not the error itself, which keeps the frames of the forward alive, and all their tensors.
+        refusal = Refusal(error.cause.partition("\n")[0], error.traceback, graph)
+        found = filter(self._is_new, repairs(self._model, guess, refusal, self._batch))
+        words = re.sub(r"\d+", "", error.cause)
+        self._refused.append(_Refused(done, found, self._depth + self._causes[words]))
+        self._causes[words] += 1
+
+    def _repaired(self) -> Iterator[Guess]:
+        while self._refused and self._work < _WORK:
+            refused = max(self._refused, key=_Refused.promise)
+            guess = None
+            with suppress(Exception):
+                guess = next(refused.repairs, None)
+            if guess is None:
+                self._refused.remove(refused)
+            else:
+                refused.used += 1
+                self._depth = refused.before + 1
+                yield guess
+
+    def _is_new(self, guess: Guess) -> bool:
+        names = iter([p.name for p in parameters(self._model)])
+        specs = tuple(spec if spec.name else replace(spec, name=next(names, None)) for spec in guess.specs)
+        key = replace(guess, specs=specs).inputs()
+        is_new = key not in self._seen or not key
+        self._seen.add(key)
+        return is_new
 
 
 def _of_itself(model: nn.Module, _batch: int) -> Iterator[Guess]:
@@ -42,4 +120,5 @@ _SOURCES: tuple[Callable[[nn.Module, int], Iterator[Guess]], ...] = (
     from_annotations,
     from_names,
     from_layers,
+    from_roles,
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -24,6 +25,14 @@ class Guess:
     """Inputs that exist already."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Inputs that must not be random, such as lengths; passed by name, besides those made from `specs`."""
+
+    @classmethod
+    def named(cls, why: str, values: Mapping[str, Any]) -> Guess:
+        """Inputs by the names of parameters: each an `InputSpec`, or what is passed as it is."""
+        specs = tuple(replace(value, name=name) for name, value in values.items() if isinstance(value, InputSpec))
+        return cls(
+            why, specs, fixed={name: value for name, value in values.items() if not isinstance(value, InputSpec)}
+        )
 
     def inputs(self) -> str:
         """The inputs as the option `shape` writes them, with those that it cannot make."""
@@ -51,6 +60,15 @@ def is_from(model: nn.Module, library: str) -> bool:
 def required(model: nn.Module) -> list[inspect.Parameter]:
     """The parameters of the forward that have no default."""
     return [p for p in parameters(model) if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def is_flag(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter of a forward is an option rather than an input: it has a value, or is not for tensors."""
+    is_many = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    is_set = parameter.default is not parameter.empty and parameter.default is not None
+    return (
+        is_many or is_set or re.search(r"bool|Callable|Generator|Cache|\bint\b", str(parameter.annotation)) is not None
+    )
 
 
 def parameters(model: nn.Module) -> list[inspect.Parameter]:

@@ -14,7 +14,7 @@ from torchrecorder.request import InputSpec
 _LAYERS = 3
 """Layers that are looked at: the one registered first need not be the one called first."""
 
-_SIDES = {1: (128, 16, 1000, 16000), 2: (224, 32, 28, 64, 299, 256, 384, 512), 3: (32, 16, 112)}
+_SIDES = {1: (128, 16, 1000, 16000), 2: (224, 32, 28, 64, 299, 256, 384, 512), 3: (32, 16, 112, 64, 96)}
 """Sizes of the axes that a convolution slides over, by how many they are."""
 
 _WITH_PARTS = (nn.MultiheadAttention, nn.RNNBase, nn.Conv1d, nn.Conv2d, nn.Conv3d)

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from torchrecorder.recording.guess.guess import Guess, is_from, parameters, required
+from torchrecorder.recording.guess.roles import input_for
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
 
@@ -40,19 +41,23 @@ def transformers(model: nn.Module, batch: int) -> Iterator[Guess]:
     """The inputs that `main_input_name` and the signature ask for, with the sizes of the configuration."""
     if not (is_from(model, "transformers") and isinstance(getattr(model, "main_input_name", None), str)):
         return
-    names = [p.name for p in parameters(model)]
+    named = {p.name: p for p in parameters(model)}
     config = _TransformersConfig(model.config)
     main = str(model.main_input_name)
     needed = dict.fromkeys([main, *(p.name for p in required(model))])
     decoder = ["decoder_input_ids"] if getattr(model.config, "is_encoder_decoder", False) else []
-    both = [name for name in ("input_ids", "pixel_values") if name in names]
+    both = [name for name in ("input_ids", "pixel_values") if name in named]
+    state = InputSpec((batch, _TOKENS, config.get("d_model", "hidden_size", default=32)))
     why = f"from the config of {type(model).__name__}"
     for wanted in ([main, *decoder], [*needed], [*needed, *decoder], [*both, *decoder], [main]):
         for size in (0, 1):
-            made = [_transformers_input(n, config, batch, size) for n in dict.fromkeys(wanted) if n in names]
-            specs = tuple(spec for spec in made if spec)
-            if specs and len(specs) == len(made):
-                yield Guess(why, specs)
+            found = {
+                name: _transformers_input(name, config, batch, size) or input_for(named[name], model, state, batch)
+                for name in dict.fromkeys(wanted)
+                if name in named
+            }
+            if found:
+                yield Guess.named(why, found)
     dummy = getattr(model, "dummy_inputs", None)
     if dummy:
         yield Guess(f"the dummy_inputs of {type(model).__name__}", arguments=as_arguments(dict(dummy)))
@@ -89,7 +94,7 @@ def _transformers_input(name: str, config: _TransformersConfig, batch: int, size
             longest = config.get("max_position_embeddings", "n_positions", default=_TOKENS)
             length = min(_TOKENS, longest) if isinstance(longest, int) and longest > 0 else _TOKENS
             return InputSpec((batch, length), "int64", name, int(config.get("vocab_size", default=100)))
-        case "inputs" | "inputs_embeds":
+        case "inputs" | "inputs_embeds" | "hidden_states":
             shape = (batch, _TOKENS, config.get("d_model", "hidden_size", default=32))
         case "pixel_values" | "pixel_values_videos":
             channels = config.get("num_channels", "in_channels", "in_chans", default=3)
@@ -126,15 +131,14 @@ def diffusers(model: nn.Module, batch: int) -> Iterator[Guess]:
         return
     names = [p.name for p in parameters(model)]
     needed = [p.name for p in required(model)]
+    unknown = [p for p in required(model) if p.kind is p.POSITIONAL_OR_KEYWORD]
     for main in _sample_shapes(config, batch, "img_ids" in names):
-        known = _diffusers_inputs(config, batch, main)
+        known = {p.name: input_for(p, model, InputSpec(main), batch) for p in unknown}
+        known |= _diffusers_inputs(config, batch, main)
         for wanted in (names, needed):
             chosen = [name for name in wanted if name in known]
-            specs = [spec for name in chosen if isinstance(spec := known[name], InputSpec)]
-            fixed = {name: known[name] for name in chosen if not isinstance(known[name], InputSpec)}
-            if set(needed) <= set(chosen):
-                why = f"from the config of {type(model).__name__}"
-                yield Guess(why, tuple(specs), fixed=fixed)
+            if set(needed) <= set(chosen) and chosen:
+                yield Guess.named(f"from the config of {type(model).__name__}", {name: known[name] for name in chosen})
 
 
 def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> Iterator[tuple[int, ...]]:
@@ -143,11 +147,15 @@ def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> It
     if is_packed:
         yield (batch, 16, channels)
         return
-    for side in dict.fromkeys((config.get("sample_size") or _LATENT_SIDE, _LATENT_SIDE, 64)):
+    own = (config.get("sample_height"), config.get("sample_width"))
+    frames = _FRAMES
+    if length := config.get("sample_frames"):
+        frames = (length - 1) // (config.get("temporal_compression_ratio") or 1) + 1
+    for side in dict.fromkeys((own if all(own) else config.get("sample_size") or _LATENT_SIDE, 64)):
         height, width = side if isinstance(side, (tuple, list)) else (side, side)
         yield (batch, channels, height, width)
-        yield (batch, channels, _FRAMES, height, width)
-        yield (batch, _FRAMES, channels, height, width)
+        yield (batch, channels, frames, height, width)
+        yield (batch, frames, channels, height, width)
         yield (batch, channels, width)
 
 

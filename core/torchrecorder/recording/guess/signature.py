@@ -11,6 +11,7 @@ from torch import nn
 
 from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, required
+from torchrecorder.recording.guess.roles import EDGES, GRAPH, ROLES, TABLE, edge_widths, input_for, nodes, role_of
 from torchrecorder.request import InputSpec
 from torchrecorder.request.shapes import DTYPES
 
@@ -21,26 +22,6 @@ _AXIS_SIZES = {
 }
 _BATCH_AXES = ("b", "n", "bs", "batch", "batch_size")
 
-_NODES, _EDGES = 4, 8
-
-_ROLES = {
-    "time": r"t|times?|timesteps?|steps?|time_?steps?|sigmas?|noise_(level|labels?)|log_snr",
-    "length": r"(.*_)?(lengths?|lens?)",
-    "mask": r"(.*_)?masks?",
-    "edges": r"edge_index|edges",
-    "weight": r"edge_weights?",
-    "attributes": r"edge_(attrs?|attributes|features?)",
-    "group": r"batch(_index|_idx)?",
-    "adjacency": r"adj|adjacency(_matrix)?",
-    "place": r"pos|coords|coordinates",
-    "element": r"z|atomic_numbers",
-    "categories": r"x_cat(eg|egorical)?|cat(egorical|_features)?|categ",
-    "numbers": r"x_(cont|num|continuous|numerical)|cont(inuous)?|num(erical)?(_features)?",
-}
-"""What a parameter of some name usually holds."""
-
-_TABLE = {"categories", "numbers"}
-_GRAPH = {"edges", "weight", "attributes", "group", "adjacency", "place", "element"}
 _VARIANTS = 3
 """Ways to fill a role: a time step is one number for each example, or one for all of them."""
 
@@ -78,15 +59,13 @@ def _annotated_input(annotation: object, name: str, batch: int, other: int) -> I
 def from_names(model: nn.Module, batch: int) -> Iterator[Guess]:
     """Inputs for parameters whose name says what they hold; the others are what the first layers take."""
     needed = required(model)
-    roles = {
-        p.name: next((role for role, name in _ROLES.items() if re.fullmatch(name, p.name.lower())), "") for p in needed
-    }
+    roles = {p.name: role_of(p.name, (ROLES,)) for p in needed}
     found = {role for role in roles.values() if role}
     if not found or any(p.kind is p.POSITIONAL_ONLY for p in needed):
         return
-    if found & _GRAPH:
-        yield from _graphs(model, roles)
-    elif found & _TABLE:
+    if found & GRAPH:
+        yield from _graphs(model, roles, batch)
+    elif found & TABLE:
         yield from _tables(model, roles, batch)
     else:
         yield from _sequences(model, roles, batch)
@@ -115,30 +94,15 @@ def _sequences(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[
             yield Guess(f"from the names of its parameters and {where}", tuple(made), fixed=fixed)
 
 
-def _graphs(model: nn.Module, roles: dict[str, str]) -> Iterator[Guess]:
-    """A small graph; its nodes have as many features as the first layers take, or are of some kind."""
-    embedding = next((m for m in model.modules() if isinstance(m, nn.Embedding)), None)
-    nodes = [InputSpec((_NODES, width)) for width in dict.fromkeys(islice(layers.widths(model), 6))]
-    if embedding is not None:
-        nodes += [InputSpec(shape, "int64", high=embedding.num_embeddings) for shape in ((_NODES,), (_NODES, 1))]
-    edge_widths = [width for m in model.modules() if type(width := getattr(m, "edge_dim", None)) is int]
-    for node in nodes:
-        for edge_width in dict.fromkeys((*edge_widths, node.shape[-1])):
-            specs = [_of_graph(name, role, node, edge_width) for name, role in roles.items()]
-            yield Guess("a small graph, from the names of its parameters and its first layers", tuple(specs))
-
-
-def _of_graph(name: str, role: str, node: InputSpec, edge_width: int) -> InputSpec:
-    made = {
-        "edges": InputSpec((2, _EDGES), "int64", name, _NODES),
-        "weight": InputSpec((_EDGES,), name=name),
-        "attributes": InputSpec((_EDGES, edge_width), name=name),
-        "group": InputSpec((_NODES,), "int64", name, 1),
-        "adjacency": InputSpec((_NODES, _NODES), name=name),
-        "place": InputSpec((_NODES, 3), name=name),
-        "element": InputSpec((_NODES,), "int64", name),
-    }
-    return made.get(role, InputSpec(node.shape, node.dtype, name, node.high))
+def _graphs(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
+    needed = required(model)
+    for node in nodes(model):
+        for edge_width in dict.fromkeys((*edge_widths(model), node.shape[-1])):
+            found = {p.name: input_for(p, model, node, batch) for p in needed}
+            for name, role in roles.items():
+                if role == "attributes":
+                    found[name] = InputSpec((EDGES, edge_width))
+            yield Guess.named("a small graph, from the names of its parameters and its first layers", found)
 
 
 def _tables(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:

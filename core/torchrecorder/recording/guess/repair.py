@@ -1,0 +1,242 @@
+"""Other inputs than those that a forward refused, from what it said and how far it came.
+
+The message of an exception, the line that raised it and the layer that was called say what was wrong: the size of an
+axis, the number of axes, integers where numbers were wanted, an argument that was left out.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torch import nn
+
+from torchrecorder.graph import Graph
+from torchrecorder.recording.guess import layers
+from torchrecorder.recording.guess.guess import Guess, is_flag, parameters
+from torchrecorder.recording.guess.roles import input_for
+from torchrecorder.request import InputSpec
+
+Values = Mapping[str, Any]
+"""Inputs by the names of parameters, each an `InputSpec` or what is passed as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a forward said of inputs that it did not accept."""
+
+    cause: str
+    """The exception as `Type: message`, its first line."""
+    traceback: str
+    graph: Graph | None
+    """What had been recorded by then."""
+
+
+def repairs(model: nn.Module, guess: Guess, refusal: Refusal, batch: int) -> Iterator[Guess]:
+    """Guesses that differ from a refused one in what the error is about, the likeliest first."""
+    names = [p.name for p in parameters(model) if p.kind is p.POSITIONAL_OR_KEYWORD]
+    positional = [spec for spec in guess.specs if spec.name is None]
+    if guess.arguments is not None or len(positional) > len(names):
+        return
+    values: dict[str, Any] = {spec.name: spec for spec in guess.specs if spec.name}
+    values = {**dict(zip(names, positional, strict=False)), **values, **guess.fixed}
+    for changed in _changes(model, values, refusal, batch):
+        yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, {**values, **changed})
+
+
+_TOLD = ", and from what its forward raised"
+_LEFT_OUT = r"None|must|requir|missing|specif|provid|Assert|KeyError|both|expected at least"
+
+
+def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> Iterator[Values]:
+    cause = refusal.cause
+    said = f"{cause}\n{refusal.traceback[-_LINES:]}"
+    sizes = f"{cause} {' '.join(map(str, _sizes_named(model, cause)))}"
+    specs = {name: value for name, value in values.items() if isinstance(value, InputSpec)}
+    suspects = sorted(specs, key=lambda name: (not _mentions(cause, name), not _mentions(said, name)))
+    if re.search(_LEFT_OUT, cause):
+        yield from _added(model, values, said, batch)
+    if re.search(_CERTAIN, cause):
+        yield from ({name: spec} for name in suspects for spec in _with_sizes(specs[name], cause, False))
+    yield from _of_layer(model, specs, refusal.graph, batch)
+    for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
+        for name in suspects:
+            yield from ({name: spec} for spec in rule(specs[name], sizes, _mentions(cause, name)))
+    yield from _added(model, values, said, batch)
+
+
+def _sizes_named(model: nn.Module, cause: str) -> Iterator[int]:
+    """The sizes that an error calls by the names of the model's attributes."""
+    for word in dict.fromkeys(re.findall(r"[a-z]\w*_\w+|\bdim\b|\bchannels\b", cause)):
+        for holder in (model, getattr(model, "config", None)):
+            if type(size := getattr(holder, word, None)) is int:
+                yield size
+
+
+_LINES = 400
+"""Characters at the end of a traceback: the line that raised, and the one that called it."""
+
+
+def _mentions(text: str, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
+
+
+def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[Values]:
+    """Arguments that have a default: those that the error names, each and all, then those that hold tensors."""
+    taken = parameters(model)
+    if (key := re.search(r"^KeyError: '([^\W\d]\w*)'", said)) and any(p.kind is p.VAR_KEYWORD for p in taken):
+        taken = [*taken, inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY, default=None)]
+    free = [p for p in taken if p.name not in values and not is_flag(p)]
+    main = next((value for value in values.values() if isinstance(value, InputSpec)), InputSpec((batch, 16)))
+    named = [p for p in free if _mentions(said, p.name)]
+    like = [p for p in free if "Tensor" in str(p.annotation) and p not in named]
+    for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
+        if chosen:
+            yield {p.name: input_for(p, model, main, batch) for p in chosen}
+
+
+def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], graph: Graph | None, batch: int) -> Iterator[Values]:
+    """What the layer takes that raised, for the inputs that went into it as they are."""
+    if graph is None or graph.info.failure is None or graph.info.failure.call is None:
+        return
+    call = graph.calls[graph.info.failure.call]
+    by_value = {value: path for path, value in graph.inputs.items()}
+    layer = dict(model.named_modules()).get(call.module)
+    if layer is None or layer is model:
+        return
+    for value in call.inputs.values():
+        seen = value
+        while (producer := graph.values[seen].producer) is not None and len(graph.ops[producer].inputs) == 1:
+            seen = graph.ops[producer].inputs[0]
+        name = by_value.get(seen, "")
+        if name in specs:
+            for _, spec in layers.accepted(layer, batch):
+                if seen == value or spec.dtype != specs[name].dtype:
+                    yield {name: spec}
+
+
+_INTEGERS = (
+    r"indices' to have|integer type|must be (long|int)|to be Long|IntTensor|dtype int64|int or byte|tensors used as ind"
+)
+_NUMBERS = (
+    r"for 'Long'|Long and|found Long|mean\(\): could not|type \(long|but got Long|for 'Int'|LongTensor|long int"
+    r"|Long.* != |Half != Long|dtype: Long|floating"
+)
+_BEYOND = r"out of range|out of bounds|larger than|Invalid"
+
+
+def _with_integers(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
+    """Integers for numbers, numbers for integers, or smaller integers."""
+    if spec.dtype.startswith("float") and (re.search(_INTEGERS, cause) or (is_named and "integer" in cause)):
+        yield replace(spec, dtype="int64", high=2)
+    if spec.dtype == "int64" and re.search(_NUMBERS, cause):
+        yield replace(spec, dtype="float32", high=None)
+    if spec.dtype == "int64" and spec.high != 1 and re.search(_BEYOND, cause):
+        yield replace(spec, high=1)
+    if spec.dtype == "bool" and re.search(r"[Bb]ool", cause):
+        yield replace(spec, dtype="float32")
+        yield replace(spec, dtype="int64", high=2)
+
+
+def _with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
+    """More or fewer axes."""
+    axes = len(spec.shape)
+    wanted: list[int] = []
+    if "to unpack" in cause and (found := re.search(r"expected (\d+)", cause)):
+        got = re.search(r"got (\d+)", cause)
+        if got is None or int(got[1]) == axes or is_named:
+            wanted = [int(found[1])]
+    elif found := re.search(r"[Ee]xpected (?:\dD? \(unbatched\) or )?(\d)-?D", cause) or re.search(
+        r"len\(dims\) = (\d)|must be (?:a |an )?(\d)-?[dD]|(\d)-dimension|expected (\d) dim", cause
+    ):
+        wanted = [int(next(group for group in found.groups() if group))]
+        if "(unbatched)" in cause and (batched := re.search(r"(\d)D \(batched\)", cause)):
+            wanted = [int(batched[1])]
+    elif re.search(r"[Dd]imension out of range|too many indices|tuple index out of range|IndexError: Dimension", cause):
+        wanted = [axes + 1, axes + 2]
+    elif "0-d tensor" in cause and axes == 0:
+        wanted = [1]
+    for count in wanted:
+        if count != axes:
+            yield from (replace(spec, shape=shape) for shape in _reshaped(spec.shape, count))
+
+
+def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
+    if axes < len(shape):
+        if len(shape) == 4 and axes == 3:
+            yield (shape[0], 16, shape[1])
+        yield (*shape[: axes - 1], shape[-1]) if axes > 1 else shape[:1]
+        yield shape[:axes]
+        if axes > 1:
+            yield shape[-axes:]
+        return
+    more = axes - len(shape)
+    if len(shape) == 3 and axes >= 4:  # tokens or a signal where a picture or a film was wanted
+        yield (shape[0], shape[2], *(5,) * (axes == 5), *(32,) * 2)
+    if len(shape) >= 2:
+        yield (*shape[:2], *(5,) * more, *shape[2:])
+        yield (shape[0], *(5,) * more, *shape[1:])
+    yield (*shape, *(16,) * more)
+    yield (*(1,) * more, *shape)
+
+
+_CERTAIN = (
+    r"\(\d+x(?P<is>\d+) and (?P<wants>\d+)x\d+\)"
+    r"|got \[(?:\d+, )*(?P<is_fake>\d+)\] X \[(?P<wants_fake>\d+), \d+\]"
+    r"|to have (?P<wants_conv>\d+) channels, but got (?P<is_conv>\d+)"
+    r"|(?<!\()expected (?P<wants_said>\d+),? (?:but )?got (?P<is_said>\d+)\b"
+    r"|normalized_shape=\[(?P<wants_norm>\d+)\].*size ?\[(?:\d+, )*(?P<is_norm>\d+)\]"
+)
+"""Messages that say which size was wrong."""
+
+
+def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
+    """An axis of another size, of those that the error speaks of."""
+    if product := re.search(_CERTAIN, cause):
+        known = {name.partition("_")[0]: int(size) for name, size in product.groupdict().items() if size}
+        pairs = [(known["is"], known["wants"])]
+    else:
+        numbers = list(dict.fromkeys(map(int, re.findall(r"(?<![\w.])\d+(?![\w.]*[A-Za-z])", cause))))[:8]
+        pairs = [(old, new) for old in numbers for new in reversed(numbers) if old != new and new]
+    seen = set()
+    for old, new in pairs:
+        if spec.shape.count(old) > 1:  # the sides of a picture
+            yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
+        for axis in reversed(range(len(spec.shape))):
+            size = spec.shape[axis]
+            # Directly, or as a part of what the layers made of it: as many times as large as the axis.
+            if size and old % size == 0 and (new * size) % old == 0 and (size == old or (size > 1 and product)):
+                shape = (*spec.shape[:axis], new * size // old, *spec.shape[axis + 1 :])
+                if shape not in seen:
+                    seen.add(shape)
+                    yield replace(spec, shape=shape)
+    if found := re.search(r"height.*?(\d+).*width.*?(\d+)|\((\d+)\*(\d+)\)", cause):
+        sides = [int(group) for group in found.groups() if group]
+        if len(spec.shape) >= 4:
+            yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
+
+
+_SMALL = (
+    r"too small|greater than actual|at least|more than 1 spatial|smaller than|should be less than|larger than|empty"
+)
+_SPATIAL = r"divisible|multiple|must match the size|Sizes of tensors must match|is invalid for input of size|shape"
+
+
+def _with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
+    """A longer signal or a larger picture, with sides that can be halved often."""
+    axes = max(0, len(spec.shape) - 2)
+    if not axes or not spec.dtype.startswith("float"):
+        return
+    sides = spec.shape[2:]
+    if found := re.search(r"(?:divisible|multiple)\D*(\d+)", cause):
+        by = int(found[1]) or 1
+        yield replace(spec, shape=(*spec.shape[:2], *(-(-side // by) * by for side in sides)))
+    if re.search(_SMALL, cause):
+        yield replace(spec, shape=(*spec.shape[:2], *(2 * side for side in sides)))
+        yield replace(spec, shape=(*spec.shape[:2], *(8 * side for side in sides)))
+    if re.search(_SPATIAL, cause) and len(set(sides)) == 1:
+        for side in (64, 96, 128, 32):
+            yield replace(spec, shape=(*spec.shape[:2], *(side,) * axes))

@@ -1,0 +1,208 @@
+"""What a parameter of some name usually holds, and an input for it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Any, TypeGuard
+
+import torch
+from torch import nn
+
+from torchrecorder.recording.guess import layers
+from torchrecorder.recording.guess.guess import Guess, is_flag, parameters, required
+from torchrecorder.request import InputSpec, format_shapes
+
+NODES, EDGES = 4, 8
+_LENGTH = 16
+
+ROLES = {
+    "time": r"t|times?|timesteps?|steps?|time_?steps?|sigmas?|noise_(level|labels?)|log_snr",
+    "length": r"(.*_)?(lengths?|lens?)",
+    "mask": r"(.*_)?masks?",
+    "edges": r"(.*_|hyper)?edge_index|edges|edge_label_index",
+    "weight": r"(hyper)?edge_weights?",
+    "attributes": r"edge_(attrs?|attributes|features?)",
+    "kind": r"(edge|node)_types?|type_vec",
+    "group": r"batch(_index|_idx)?",
+    "adjacency": r"adj|adjacency(_matrix)?",
+    "place": r"pos|coords|coordinates|normals?",
+    "element": r"z|atomic_numbers",
+    "categories": r"x_cat(eg|egorical)?|cat(egorical|_features)?|categ",
+    "numbers": r"x_(cont|num|continuous|numerical)|cont(inuous)?|num(erical)?(_features)?",
+}
+"""What a parameter of some name usually holds, where several of them go together."""
+GRAPH = {"edges", "weight", "attributes", "kind", "group", "adjacency", "place", "element"}
+TABLE = {"categories", "numbers"}
+
+_ALONE = {
+    "time": r".*timesteps?.*|.*_times?|r|fps|.*_step",
+    "mask": r".*mask.*",
+    "words": r"(.*_)?(ids|tokens?|token_ids?|words|text|phonemes|characters|tgt|trg|target_ids)(_\d)?|input_ids.*",
+    "picture": r"(.*_)?(images?|imgs?|pixel_values|pictures?|frames|heatmap|depth|moving|fixed|cond)(_\d)?",
+    "sound": r"(.*_)?(wavs?|waveforms?|audio(_\w+)?|signals?|mix(ture)?|speech|noisy|sounds?)(_\d)?",
+    "index": r"(.*_)?(index|indices|labels?|position_ids|class_labels|y)",
+    "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embeds?|.*_emb|.*features",
+}
+"""The same for parameters that stand alone; the first that fits."""
+
+
+def role_of(name: str, tables: tuple[dict[str, str], ...] = (ROLES,)) -> str:
+    """What a parameter holds, if its name says it."""
+    known = ((role, pattern) for table in tables for role, pattern in table.items())
+    return next((role for role, pattern in known if re.fullmatch(pattern, name.lower())), "")
+
+
+def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, batch: int) -> InputSpec | Any:
+    """An input for any parameter: what its annotation or its name says, else the main one.
+
+    What is not an `InputSpec` is passed as it is.
+    """
+    name, annotation = parameter.name, str(parameter.annotation)
+    if annotation in ("<class 'int'>", "int", "<class 'float'>", "float", "<class 'bool'>", "bool"):
+        return {"i": 8, "f": 1.0, "b": False}[annotation.removeprefix("<class '")[0]]
+    if name.endswith("grid_thw"):
+        return torch.tensor([[1, 4, 4]])  # frames, rows and columns of patches
+    if name.endswith("_dict"):
+        return _by_kind(name, model, main)
+    spec = _named(name, model, main, batch)
+    if re.match(r"(typing\.)?(list|sequence|tuple)\[torch\.Tensor|.*\bList\[.*Tensor", annotation, re.IGNORECASE):
+        return [torch.ones(spec.shape), torch.ones(spec.shape)]
+    return spec
+
+
+def _by_kind(name: str, model: nn.Module, main: InputSpec) -> dict[Any, torch.Tensor]:
+    """A tensor for each kind of node, or for each kind of edge, that a module of the model names."""
+    held = [value for module in model.modules() for value in _held(module)]
+    edges = {kind: None for kind in held if isinstance(kind, tuple) and len(kind) == 3}
+    nodes = {end: None for source, _, target in edges for end in (source, target)}
+    if role_of(name.removesuffix("_dict"), (ROLES,)) == "edges":
+        return {kind: torch.arange(2 * EDGES).view(2, EDGES) % NODES for kind in edges}
+    return {kind: torch.ones(NODES, main.shape[-1] if main.shape else _LENGTH) for kind in nodes}
+
+
+def _held(module: nn.Module) -> Iterator[Any]:
+    """The tuples of names in the lists and among the keys that a module holds."""
+    keys = module.keys() if isinstance(module, nn.ModuleDict) else ()
+    for value in (keys, *vars(module).values()):
+        if isinstance(value, (list, tuple, dict)) or value is keys:
+            yield from (
+                item for item in value if isinstance(item, tuple) and all(isinstance(name, str) for name in item)
+            )
+
+
+def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpec:
+    length = main.shape[1] if main.dtype == "int64" and len(main.shape) == 2 else _LENGTH
+    match role_of(name, (ROLES, _ALONE)):
+        case "time":
+            return InputSpec((batch,), "int64")
+        case "length":
+            return InputSpec((batch,), "int64")
+        case "mask":
+            return InputSpec((batch, length), "bool")
+        case "edges":
+            return InputSpec((2, EDGES), "int64", high=NODES)
+        case "weight":
+            return InputSpec((EDGES,))
+        case "attributes":
+            return InputSpec((EDGES, next(edge_widths(model), main.shape[-1] if main.shape else 1)))
+        case "kind":
+            return InputSpec((EDGES if "edge" in name else NODES,), "int64", high=1)
+        case "group":
+            return InputSpec((NODES,), "int64", high=1)
+        case "adjacency":
+            return InputSpec((NODES, NODES))
+        case "place":
+            return InputSpec((NODES, 3))
+        case "element":
+            return InputSpec((NODES,), "int64")
+        case "words":
+            words = next((m for m in model.modules() if isinstance(m, nn.Embedding)), None)
+            return InputSpec((batch, _LENGTH), "int64", high=words.num_embeddings if words else 2)
+        case "index":
+            return InputSpec((main.shape[0] if main.shape else batch,), "int64", high=1 if name != "y" else 2)
+        case "picture":
+            return main if len(main.shape) > 3 else InputSpec((batch, 3, 64, 64))
+        case "sound":
+            return main if len(main.shape) < 4 and main.dtype == "float32" else InputSpec((batch, 16000))
+        case "context":
+            return InputSpec((batch, _LENGTH, main.shape[-1] if main.shape else _LENGTH))
+    return main
+
+
+def edge_widths(model: nn.Module) -> Iterator[int]:
+    """How many features an edge has, where a module says it."""
+    return (
+        width for name in ("edge_dim", "dim") for m in model.modules() if type(width := getattr(m, name, None)) is int
+    )
+
+
+_BARE = ((3, 64, 64), (16,), (16, 16), (16000,), (1, 64, 64), (3, 16, 16, 16))
+"""Shapes of one example that are tried where no layer says what it takes."""
+
+
+def from_roles(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """An input for each required parameter, by its name; the others are what the first layers take, or anything."""
+    wanted = required(model) or [p for p in parameters(model) if not is_flag(p)][:1]
+    mains = list(layers.accepted(model, batch))
+    mains += [("nothing but the names of its parameters", InputSpec((batch, *shape))) for shape in _BARE]
+    if any(role_of(p.name.removesuffix("_dict")) in GRAPH for p in wanted):
+        mains = [("the names of its parameters", node) for node in nodes(model)]
+    if is_grid := any(p.name.endswith("grid_thw") for p in wanted):
+        mains = list(_flat_patches(model))
+    for where, main in mains:
+        found = {p.name: input_for(p, model, main, batch) for p in wanted}
+        if wanted and (is_grid or role_of(wanted[0].name, (ROLES, _ALONE)) == "context"):
+            found[wanted[0].name] = main
+        if found:
+            yield Guess.named(f"from {where}", found)
+
+
+def _flat_patches(model: nn.Module) -> Iterator[tuple[str, InputSpec]]:
+    """A row for each of 16 patches, as long as the first layer takes one."""
+    for path, module in model.named_modules():
+        if isinstance(module, (nn.Conv2d, nn.Conv3d)):
+            yield path, InputSpec((16, math.prod(module.weight.shape[1:])))
+        elif isinstance(module, nn.Linear):
+            yield path, InputSpec((16, module.in_features))
+            return
+
+
+def nodes(model: nn.Module) -> Iterator[InputSpec]:
+    """The nodes of a small graph, with as many features as the first layers take, or of some kind."""
+    own = (getattr(model, name, None) for name in ("in_channels", "channels", "in_features", "in_dim"))
+    first = [
+        next(iter(width.values() if isinstance(width, dict) else width), 0) if _is_many(width) else width
+        for width in own
+    ]
+    widths = dict.fromkeys((*(w for w in first if type(w) is int and w > 0), *islice(layers.widths(model), 6)))
+    yield from (InputSpec((NODES, width)) for width in widths or (_LENGTH,))
+    embedding = next((m for m in model.modules() if isinstance(m, nn.Embedding)), None)
+    for shape in ((NODES,), (NODES, 1)):
+        if embedding is not None:
+            yield InputSpec(shape, "int64", high=embedding.num_embeddings)
+        elif shape == (NODES,) and not widths:
+            yield InputSpec(shape, "int64", high=2)
+    yield from (InputSpec((NODES, 3, width)) for width in islice(widths, 1))
+
+
+def _is_many(value: object) -> TypeGuard[tuple[Any, ...] | list[Any] | dict[Any, Any]]:
+    return isinstance(value, (tuple, list, dict))
+
+
+def advice(model: nn.Module) -> str:
+    """How to say what a model is called with, in the words of its forward."""
+    function = "name a function that makes them with `inputs`"
+    first = None
+    with suppress(Exception):  # attributes of a model may be properties, whose code may raise
+        first = next(from_roles(model, 1), None) or next(layers.from_layers(model, 1), None)
+    if first is None:
+        return function
+    if not first.specs:
+        return f"{function}: it gives {{{', '.join(f'{name!r}: …' for name in first.fixed)}}}"
+    others = f", which gives {' and '.join(first.fixed)} too" if first.fixed else ""
+    return f"say it, with your own sizes: `shape: {format_shapes(first.specs)}`, or {function}{others}"

@@ -1,0 +1,347 @@
+"""The model as it was found: what a forward may change of the objects that it reaches, kept, and put back afterwards.
+
+A model is recorded on itself, since a forward may ask which object it is (`self.kind is FAST`, a dictionary with the
+module as its key), and building a copy took longer than the forward of some models. What a forward adds, removes or
+rebinds is undone by giving each module and container the objects that it held, in the same order. What it writes into
+tensors is for `KeptTensors`, however the forward came by them.
+
+Modules that no walk finds (in a global, a default argument) are kept just before they are first called.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import functools
+import random
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from operator import is_
+from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+from torch.utils.hooks import RemovableHandle
+
+from torchrecorder.recording.copies import LEADS_TO_MODEL, SHARED, is_stateful_of_numpy
+from torchrecorder.recording.kept_tensors import KeptTensors, is_same, outside_of_modes
+from torchrecorder.recording.scripted import script_copy
+from torchrecorder.recording.substitutes import is_plain, lazy_like, like
+from torchrecorder.running import torch_private
+from torchrecorder.running.objects import dictionary, is_open, members, native_base
+
+_T = TypeVar("_T")
+_Put = Callable[[Any, Any], object]
+_Keeper = Callable[[Any], Iterable[object]]
+"""Keeps an object, and gives what it holds."""
+
+_ATOMS = {*SHARED, CodeType, ModuleType, RemovableHandle, weakref.ref, torch.UntypedStorage}
+"""Types whose objects hold nothing that is to be kept."""
+_EMPTIED = {dict, collections.OrderedDict, set}
+_REPLACED = (Tensor, torch.jit.ScriptModule)
+_UNSET = object()
+
+
+class Journal:
+    """Keeps what is given to it as it is, and puts it back."""
+
+    def __init__(self, *, computes: bool = True) -> None:
+        """Keep nothing yet.
+
+        Args:
+            computes: Whether the forward runs on numbers. If not, tensors without memory of their own are fake ones.
+        """
+        self._tensors = KeptTensors(computes=computes)
+        self._seen: dict[int, object] = {}
+        """By id, which is not used again as long as the object is in here."""
+        self._dicts: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
+        self._empty: list[dict[Any, Any] | set[Any]] = []
+        """Containers that were empty. Every module has a dozen, and following them would be most of the work."""
+        self._classes: list[tuple[object, type]] = []
+        self._undo: list[Callable[[], object]] = []
+        self._stand_ins: dict[int, tuple[object, Any]] = {}
+        self._keepers: dict[type, _Keeper] = {}
+        self._members: dict[type, tuple[Any, ...]] = {}
+
+    @contextmanager
+    def undone(self) -> Iterator[None]:
+        """Put everything back at the end, also if the end is an exception."""
+        try:
+            yield
+        finally:
+            try:
+                self._put_back()
+            except BaseException:  # an interrupt: half of it must not stay
+                self._put_back()
+                raise
+
+    def keep(self, obj: _T) -> _T:
+        """Keep an object, and all that it leads to.
+
+        Returns:
+            The object; for a script module, which lives in C++, a copy.
+        """
+        if isinstance(obj, torch.jit.ScriptModule):
+            copied: _T = self._in_place_of(obj)
+            return copied
+        waiting: list[object] = [obj]
+        while waiting:
+            item = waiting.pop()
+            if id(item) not in self._seen:
+                self._seen[id(item)] = item
+                kind = type(item)
+                keeper = self._keepers.get(kind)
+                if keeper is None:
+                    keeper = self._keepers[kind] = self._keeper(kind)
+                waiting += keeper(item)
+        return obj
+
+    def meet(self, module: nn.Module) -> None:
+        """Keep a module that is about to run in the recording."""
+        if id(module) not in self._seen:
+            with outside_of_modes():
+                self.keep(module)
+
+    def meet_elsewhere(self, module: nn.Module) -> None:
+        """Keep a module that is about to run in another thread, where what is written to its buffers is not seen."""
+        self.meet(module)
+        for buffer in module._buffers.values():
+            if buffer is not None:
+                self.before_write(buffer)
+
+    def before_write(self, tensor: Tensor) -> None:
+        """Keep the data of a tensor that is about to be overwritten."""
+        self._tensors.before_write(tensor)
+
+    def touch(self, tensor: Tensor) -> None:
+        """Keep what autograd knows of a tensor, which is about to change."""
+        with outside_of_modes():
+            self._tensors.keep(tensor)
+
+    def _put_back(self) -> None:
+        for held, saved in self._dicts:
+            if not is_same(held, saved):
+                held.clear()
+                held.update(saved)
+        for container in self._empty:
+            if container:
+                container.clear()
+        for obj, kind in self._classes:
+            if type(obj) is not kind:
+                object.__setattr__(obj, "__class__", kind)  # the class may have a `__setattr__` of its own
+        with outside_of_modes():
+            for undo in self._undo:
+                undo()
+            self._tensors.put_back()
+
+    def _later(self, undo: Callable[..., object], *args: object) -> Iterable[object]:
+        """Call this when everything is put back; gives nothing to follow."""
+        self._undo.append(functools.partial(undo, *args))
+        return ()
+
+    def _keeper(self, kind: type) -> _Keeper:
+        if issubclass(kind, nn.Module):
+            self._keep_class(kind)
+            return self._module
+        if issubclass(kind, Tensor):
+            return self._tensor
+        found = next((keeper for base, keeper in _KEEPERS if issubclass(kind, base)), None)
+        if found is not None:
+            return functools.partial(found, self)
+        if is_stateful_of_numpy(kind):
+            return self._numpy
+        return self._object if is_open(kind) or issubclass(kind, _WEAK) else lambda obj: ()
+
+    def _keep_class(self, kind: type[nn.Module]) -> None:
+        """Keep what the forward of a class closes over, and that the caches of its methods are empty."""
+        for base in kind.__mro__:
+            if base.__module__.partition(".")[0] != "torch":
+                for value in vars(base).values():
+                    if isinstance(value, functools._lru_cache_wrapper) and not value.cache_info().currsize:
+                        self._later(value.cache_clear)
+        forward = getattr(kind, "forward", None)
+        if isinstance(forward, FunctionType):
+            self.keep(forward)
+
+    def _module(self, module: nn.Module) -> Iterable[object]:
+        found = self._object(module)
+        held = dictionary(module)
+        if "_compiled_call_impl" in held:
+            held["_compiled_call_impl"] = None
+        compiled = torch_private.optimized_module()
+        if compiled is not None and isinstance(module, compiled):
+            kind = type(module)
+            held["forward"] = module.get_submodule("_orig_mod").__call__  # nothing is seen in compiled code
+            facts = {"__call__": nn.Module.__call__, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+            # A class that looks the same: the `__call__` of its own warns about hooks.
+            object.__setattr__(module, "__class__", type(kind.__name__, (kind,), facts))
+        return found
+
+    def _object(self, obj: object) -> list[object]:
+        held = dictionary(obj)
+        saved = held.copy()
+        self._dicts.append((held, saved))
+        self._classes.append((obj, type(obj)))
+        found = self._contents(saved.items(), held.__setitem__)
+        kind = type(obj)
+        if kind not in self._members:
+            self._members[kind] = members(kind)
+        for member in self._members[kind]:
+            value = _slot(member, obj)
+            self._later(_put_slot, member, obj, value)
+            found += self._contents([(obj, value)], member.__set__)
+        return found
+
+    def _contents(self, items: Iterable[tuple[Any, Any]], put: _Put | None) -> list[object]:
+        """What is to be followed of what an object holds; a tensor that cannot be kept gives place to a stand-in."""
+        found: list[object] = []
+        for key, value in items:
+            kind = type(value)
+            if kind in _ATOMS or (kind is tuple and _is_flat(value)):
+                continue
+            if kind in _EMPTIED and not value:
+                self._empty.append(value)
+            elif kind is nn.Parameter:  # nearly all tensors of models are, and it is never a view
+                self._tensors.keep(value)
+            elif put is not None and isinstance(value, _REPLACED):
+                new = self._in_place_of(value)
+                if new is not value:
+                    put(key, new)
+            else:
+                found.append(value)
+        return found
+
+    def _in_place_of(self, value: Any) -> Any:
+        known = self._stand_ins.get(id(value))
+        if known is None:
+            known = self._stand_ins[id(value)] = value, self._stand_in(value)
+        return known[1]
+
+    def _stand_in(self, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return script_copy(value)
+        if is_lazy(value):
+            return lazy_like(value)
+        # What autograd knows of a result, or of a view, cannot be put back after it was overwritten.
+        is_own = value.grad_fn is None and torch_private.base_of(value) is None
+        if not is_own and is_plain(value):
+            return like(value, value.data)
+        self._tensors.keep(value)
+        return value
+
+    def _tensor(self, tensor: Tensor) -> Iterable[object]:
+        self._tensors.keep(tensor)
+        return ()
+
+    def _numpy(self, obj: Any) -> Iterable[object]:
+        if hasattr(obj, "bit_generator"):
+            return self._later(setattr, obj.bit_generator, "state", obj.bit_generator.state)
+        if hasattr(obj, "get_state"):
+            return self._later(obj.set_state, obj.get_state())
+        return self._later(obj.__setitem__, ..., obj.copy()) if obj.flags.writeable else ()
+
+    def _dict(self, obj: dict[Any, Any]) -> Iterable[object]:
+        if type(obj) is dict:
+            saved = obj.copy()
+            self._dicts.append((obj, saved))
+            return () if _is_flat(saved.values()) else self._contents(saved.items(), obj.__setitem__)
+        base: Any = native_base(type(obj))
+        saved = dict(base.items(obj))
+        self._later(_refill_dict, base, obj, saved)
+        return self._container(obj, base, saved.items())
+
+    def _list(self, obj: list[Any] | collections.deque[Any]) -> Iterable[object]:
+        base: Any = native_base(type(obj))
+        saved = [*base.__iter__(obj)]
+        self._later(_refill, base, obj, saved, base.extend)
+        return () if type(obj) is list and _is_flat(saved) else self._container(obj, base, enumerate(saved))
+
+    def _set(self, obj: set[Any]) -> Iterable[object]:
+        base: Any = native_base(type(obj))
+        saved = [*base.__iter__(obj)]
+        self._later(_refill, base, obj, saved, base.update)
+        return self._container(obj, base, enumerate(saved))
+
+    def _frozen(self, obj: tuple[Any, ...] | frozenset[Any]) -> Iterable[object]:
+        base: Any = native_base(type(obj))
+        return self._container(obj, base, enumerate(base.__iter__(obj)))
+
+    def _container(self, obj: object, base: Any, items: Iterable[tuple[Any, Any]]) -> Iterable[object]:
+        put = getattr(base, "__setitem__", None)
+        found = self._contents(items, None if put is None else functools.partial(put, obj))
+        return found if type(obj) is base else found + self._object(obj)
+
+    def _function(self, function: FunctionType) -> Iterable[object]:
+        # A list or object that a function closes over is not the model's: often it collects what the function sees.
+        held: list[object] = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        for cell in function.__closure__ or ():
+            if isinstance(content := _content(cell), LEADS_TO_MODEL):
+                self._later(_refill_cell, cell, content)
+                held.append(content)
+        found = [value for value in held if isinstance(value, LEADS_TO_MODEL)]
+        return self._contents(enumerate((*found, function.__dict__)), None)
+
+
+_WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
+_KEEPERS: tuple[tuple[Any, Callable[[Journal, Any], Iterable[object]]], ...] = (
+    (dict, Journal._dict),
+    ((list, collections.deque), Journal._list),
+    (set, Journal._set),
+    ((tuple, frozenset), Journal._frozen),
+    (FunctionType, Journal._function),
+    (MethodType, lambda journal, obj: (obj.__self__, obj.__func__)),
+    (functools.partial, lambda journal, obj: (obj.func, obj.args, obj.keywords)),
+    (MappingProxyType, lambda journal, obj: obj.values()),
+    ((bytearray, array.array), lambda journal, obj: journal._later(obj.__setitem__, slice(None), obj[:])),
+    (torch.Generator, lambda journal, obj: journal._later(obj.set_state, obj.get_state())),
+    (random.Random, lambda journal, obj: journal._later(obj.setstate, obj.getstate())),
+)
+
+
+def _is_flat(values: Iterable[object]) -> bool:
+    """Whether there is nothing to follow; without a loop in Python, since there may be a million."""
+    return _ATOMS.issuperset(map(type, values))
+
+
+def _slot(member: Any, obj: object) -> object:
+    try:
+        return member.__get__(obj)
+    except AttributeError:
+        return _UNSET
+
+
+def _put_slot(member: Any, obj: object, value: object) -> None:
+    if _slot(member, obj) is not value:
+        if value is _UNSET:
+            member.__delete__(obj)
+        else:
+            member.__set__(obj, value)
+
+
+def _content(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # empty
+        return _UNSET
+
+
+def _refill_cell(cell: CellType, content: object) -> None:
+    if _content(cell) is not content:
+        cell.cell_contents = content
+
+
+def _refill_dict(base: Any, obj: dict[Any, Any], saved: dict[Any, Any]) -> None:
+    """Without a `__setitem__` of the user's."""
+    if not is_same(dict(base.items(obj)), saved):
+        base.clear(obj)
+        for key, value in saved.items():
+            base.__setitem__(obj, key, value)
+
+
+def _refill(base: Any, obj: Any, saved: list[Any], fill: Callable[[Any, list[Any]], object]) -> None:
+    if base.__len__(obj) != len(saved) or not all(map(is_, base.__iter__(obj), saved)):
+        base.clear(obj)
+        fill(obj, saved)

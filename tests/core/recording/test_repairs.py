@@ -1,0 +1,249 @@
+"""Guesses that a forward refused: what is tried next, and what is said when nothing helps."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tests.core.recording.test_guesses import FromDiffusers, guess
+from torchrecorder.errors import ForwardError, InputError
+
+
+class Counts(nn.Module):
+    """Counts its forwards, in a place that no recording puts back."""
+
+    ran: list[Any]
+
+    def __init__(self) -> None:
+        super().__init__()
+        type(self).ran = []
+
+
+class Weighs(Counts):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2, 7))
+
+    def forward(self, x: Tensor) -> Any:
+        self.ran.append(x.shape)
+        return functional.linear(x, self.weight)
+
+
+class LooksUp(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.ones(5, 3))
+
+    def forward(self, entries: Tensor) -> Any:
+        return functional.embedding(entries, self.table)
+
+
+class Film(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(4, 2, 3)
+
+    def forward(self, film: Tensor) -> Any:
+        batch, channels, frames, height, width = film.shape
+        return self.conv(film.transpose(1, 2).reshape(batch * frames, channels, height, width))
+
+
+class Attends(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.kv = nn.Linear(6, 4), nn.Linear(9, 4)
+
+    def forward(self, x: Tensor, scale: float = 1.0, context: Tensor | None = None) -> Any:
+        assert context is not None, "give a context"
+        return self.q(x) @ self.kv(context).transpose(-1, -2) * scale
+
+
+class Edges(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.edge_fc = nn.Linear(12, 3), nn.Linear(5, 3)
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None) -> Any:
+        pairs = torch.cat([x[edge_index[0]], x[edge_index[1]]], -1)
+        return self.fc(pairs) + self.edge_fc(edge_attr)
+
+
+class Halves(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv3d(1, 2, 3, padding=1)
+
+    def forward(self, volume: Tensor) -> Any:
+        y = self.conv(volume)
+        if volume.shape[-1] % 96:
+            raise ValueError("the sides must be divisible by 96")
+        return y
+
+
+class Kinds(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.edge_types = [("user", "buys", "item"), ("item", "bought by", "user")]
+        self.fc = nn.Linear(6, 2)
+
+    def forward(self, x_dict: dict[str, Tensor], edge_index_dict: dict[Any, Tensor]) -> Any:
+        return {
+            target: self.fc(x_dict[source])[edge_index_dict[source, how, target][0]]
+            for source, how, target in self.edge_types
+        }
+
+
+class Tiles(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.proj = nn.Conv2d(3, 8, 4, 4)
+
+    def forward(self, hidden_states: Tensor, grid_thw: Tensor) -> Any:
+        assert len(hidden_states) == int(grid_thw.prod())
+        return self.proj(hidden_states.view(-1, 3, 4, 4)).flatten(1)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (Weighs(), r"x=1,(\d+,)*7, from"),
+        (LooksUp(), r"entries=int64\[1,[\d,]+\]<2, from"),
+        (Film(), r"film=1,4,\d+,\d+,\d+, from"),
+        (Attends(), r"x=1,(16,)?6; context=1,16,9, from"),
+        (Edges(), r"x=4,6; edge_index=int64\[2,8\]<4; edge_attr=8,5, a small graph"),
+        (Halves(), r"1,1,96,96,96, from conv \(Conv3d\)$"),
+        (Kinds(), r"x_dict={user: \[4, 6\], item: \[4, 6\]}; edge_index_dict={\('user', 'buys', 'item'\): \[2, 8\]"),
+        (Tiles(), r"hidden_states=16,48; grid_thw=\[1, 3\], from"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
+)
+def test_what_a_forward_says_repairs_a_guess(model: nn.Module, said: str) -> None:
+    assert re.match(said, guess(model).guessed)
+
+
+def test_a_right_guess_costs_one_forward() -> None:
+    class Once(Counts):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 2)
+
+        def forward(self, x: Tensor) -> Any:
+            self.ran.append(x.shape)
+            return self.fc(x)
+
+    assert guess(Once()).guessed == "1,3, from fc (Linear)"
+    assert len(Once.ran) == 1
+
+
+def test_the_same_guess_is_not_tried_twice() -> None:
+    guess(Weighs())
+    assert len(set(Weighs.ran)) == len(Weighs.ran)
+
+
+def test_a_guess_too_large_is_not_made() -> None:
+    class Signal(FromDiffusers):
+        def forward(self, sample: Tensor) -> Any:  # type: ignore[override]
+            if sample.dim() != 3:
+                raise ValueError("a signal is wanted")
+            return sample.mean() + self.text.weight
+
+    Signal.__module__ = "diffusers.models.some"
+    said = "sample=1,2,65536, from the config of Signal"
+    assert guess(Signal(in_channels=2, sample_size=65536)).guessed == said
+
+
+def test_much_work_in_vain_ends_the_search() -> None:
+    class Long(Counts):
+        def forward(self, x: Tensor) -> Any:
+            self.ran.append(x.shape)
+            for _ in range(3000):
+                x = x + 1
+            raise ValueError("expected 7 to be 8 at dimension 2")
+
+    with pytest.raises(InputError):
+        guess(Long())
+    assert len(Long.ran) <= 8
+
+
+def test_a_missing_package_is_no_fault_of_the_inputs() -> None:
+    class Lacks(Counts):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 2)
+
+        def forward(self, x: Tensor) -> Any:
+            self.ran.append(x.shape)
+            raise ImportError("it wants pyg-lib")
+
+    with pytest.raises(ForwardError, match="ImportError: it wants pyg-lib"):
+        guess(Lacks())
+    assert len(Lacks.ran) == 1
+
+
+def test_a_model_without_a_forward_is_said_to_have_none() -> None:
+    with pytest.raises(InputError, match="ModuleList has no forward") as caught:
+        guess(nn.ModuleList([nn.Linear(3, 2)]))
+    assert caught.value.advice == "name one of the modules that it holds"
+
+
+class Fails(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.fc = nn.Embedding(50, 4), nn.Linear(4, 2)
+
+
+class FailsOnWords(Fails):
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Any:
+        raise ValueError("never")
+
+
+class FailsOnGraphs(Fails):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Any:
+        raise ValueError("never")
+
+
+class FailsOnKinds(Kinds):
+    def forward(self, x_dict: Any, edge_index_dict: Any) -> Any:
+        raise ValueError("never")
+
+
+class FailsOnBoth(Fails):
+    def forward(self, x: Tensor, edge_index_dict: Any) -> Any:
+        raise ValueError("never")
+
+
+@pytest.mark.parametrize(
+    ("model", "advice"),
+    [
+        (
+            FailsOnWords(),
+            "say it, with your own sizes: `shape: input_ids=int64[1,16]<50; attention_mask=bool[1,16]`,"
+            " or name a function that makes them with `inputs`",
+        ),
+        (
+            FailsOnGraphs(),
+            "say it, with your own sizes: `shape: x=4,4; edge_index=int64[2,8]<4`,"
+            " or name a function that makes them with `inputs`",
+        ),
+        (
+            FailsOnKinds(),
+            "name a function that makes them with `inputs`: it gives {'x_dict': …, 'edge_index_dict': …}",
+        ),
+        (
+            FailsOnBoth(),
+            "say it, with your own sizes: `shape: x=4,4`,"
+            " or name a function that makes them with `inputs`, which gives edge_index_dict too",
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
+)
+def test_the_advice_speaks_of_what_the_forward_takes(model: nn.Module, advice: str) -> None:
+    with pytest.raises(InputError) as caught:
+        guess(model)
+    assert caught.value.advice == advice
+    assert caught.value.tried

@@ -1,0 +1,70 @@
+"""Libraries for sound: torchaudio, speechbrain."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from zoo.entry import Entry, classes, filled, small_or_meta
+
+_AUDIO: dict[str, Any] = {
+    "input_dim": 16, "num_heads": 4, "ffn_dim": 16, "num_layers": 2, "depthwise_conv_kernel_size": 3,
+    "segment_length": 4, "right_context_length": 1, "num_symbols": 20, "num_classes": 5, "n_feature": 16,
+    "upsample_scales": [5, 5, 8], "n_classes": 8, "hop_length": 200, "sources": ["a", "b"], "num_sources": 2,
+}  # fmt: skip
+
+
+def torchaudio() -> Iterator[Entry]:
+    """Every class and every factory of torchaudio.models."""
+    models = importlib.import_module("torchaudio.models")
+    for name in sorted(models.__all__):
+        found = getattr(models, name)
+        is_module = isinstance(found, type) and issubclass(found, nn.Module)
+        if is_module or (inspect.isfunction(found) and not name.endswith("_model")):
+            yield Entry(f"torchaudio/{name}", partial(small_or_meta, partial(filled, found, _AUDIO)))
+
+
+_SPEECH: dict[str, Any] = {
+    "input_size": 16, "hidden_size": 16, "out_channels": 8, "in_channels": 16, "kernel_size": 3, "n_neurons": 8,
+    "d_model": 16, "nhead": 4, "num_layers": 2, "d_ffn": 32, "tgt_vocab": 20, "input_shape": (2, 20, 16),
+    "num_features": 16, "tau": 0.1, "embed_dim": 16, "num_heads": 4, "num_embeddings": 20, "embedding_dim": 8,
+    "bottleneck_dim": 8, "channels": 16, "attn_dim": 8, "enc_dim": 16, "dec_dim": 16, "output_dim": 8, "num_spks": 2,
+    "N": 8, "B": 8, "H": 8, "P": 3, "X": 2, "R": 2, "C": 2, "K": 10, "L": 8, "dropout": 0.1, "n_mels": 16,
+    "stride": 2, "output_size": 8, "vocab_size": 20, "dim": 16, "input_dim": 16, "n_heads": 4, "num_classes": 5,
+    "chunk_size": 5, "norm_shape": 16, "in_features": 16, "out_features": 8, "rnn_size": 8, "num_channels": 8,
+    "hidden_channels": 8, "groups": 2, "n_fft": 400, "attn_channels": 8, "bidirectional": False, "num_blocks": 2,
+    "num_tokens": 20, "d_k": 8, "d_v": 8, "block_size": 4,
+    "n_channels": 16, "emb_dim": 16, "kernel_sizes": [3, 3], "input_channels": 16, "seq_len": 20,
+    "sample_rate": 16000, "norm": None, "max_len": 50, "r": 4,
+}  # fmt: skip
+
+
+_NO_MODELS = ("huggingface", "integrations", "loss", "scheduler", "containers", "optim")
+"""What the names of modules without models have in them."""
+
+
+def speechbrain() -> Iterator[Entry]:
+    """Every layer and every lobe that can be built from sizes."""
+    importlib.import_module("speechbrain")
+    seen: set[type] = set()
+    for room in ("nnet", "lobes"):
+        package = importlib.import_module(f"speechbrain.{room}")
+        for info in pkgutil.walk_packages(package.__path__, f"speechbrain.{room}."):
+            if any(word in info.name for word in _NO_MODELS):
+                continue
+            try:
+                module = importlib.import_module(info.name)
+            except Exception:  # an optional package that it needs
+                continue
+            for name, cls in classes(module).items():
+                own = cls.__module__ == info.name and "forward" in vars(cls) and not name.endswith("Loss")
+                if own and cls not in seen:
+                    seen.add(cls)
+                    where = info.name.removeprefix("speechbrain.")
+                    yield Entry(f"speechbrain/{where}.{name}", partial(small_or_meta, partial(filled, cls, _SPEECH)))
