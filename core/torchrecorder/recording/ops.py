@@ -125,10 +125,11 @@ class OpLog:
 
     def _is_made_within(self, tensor: Tensor) -> bool:
         """Whether an earlier kernel of the operation that is running made its memory."""
-        if self._running is None:
+        running = self._whole.running if self._running is None and self._whole is not None else self._running
+        if running is None:
             return False
         address = storage_address(tensor)
-        others = [other for ref in self._running.made if (other := ref()) is not None]
+        others = [other for ref in running.made if (other := ref()) is not None]
         return any(other is tensor or (address and storage_address(other) == address) for other in others)
 
     def kernel(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object], out: object) -> None:
@@ -219,6 +220,7 @@ class OpLog:
         place = self._scopes.locate(reads=bool(given))
         whole = self._scopes.take_whole()
         if place[0] is None or (self._scopes.makes_layer and not any(map(self._values.is_met, given))):
+            self._values.set_aside(fresh)
             return
         if self._scopes.hands_on:
             for tensor, made in zip(given, fresh, strict=False):
@@ -288,9 +290,15 @@ class OpLog:
             frame = frame.f_back
         self._whole = None
         whole.frame.clear()  # what only it still held was not given out
+        with torch_private.without_torch_function():  # hooks of modules settle, too
+            self._log_whole(whole)
+        return False
+
+    def _log_whole(self, whole: Whole) -> None:
         given = [*whole.given.values()]
         if not given and whole.name.name in MASKS:
-            return False
+            self._values.set_aside(tensor for ref in whole.running.made if (tensor := ref()) is not None)
+            return
         written = whole.running.written
         overwritten = _overwritten(whole.name, given, written) if written else ()
         fresh = self._fresh(given, [tensor for ref in whole.running.results if (tensor := ref()) is not None])
@@ -299,7 +307,6 @@ class OpLog:
             if whole.parts > 1:
                 name, facts = whole.name, (facts[0], "op", {})
             self._add(name, whole.running, given, overwritten, fresh, facts)
-        return False
 
     def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:
         """The tensors of a result that are new, each once."""

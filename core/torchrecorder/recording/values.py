@@ -87,6 +87,8 @@ class Values:
         self._passing: dict[int, Storage] = {}
         """Memory that ops made and that was there when it was last looked at."""
         self._enough = _STORAGES
+        self._aside: dict[int, Any] = {}
+        """Weak references to memory that is not in the picture, by address."""
         self._metas: dict[Any, TensorMeta] = {}
         self._names: dict[int, tuple[weakref.ref[Tensor], ValueKind, str]] = {}
         self._named: dict[tuple[ValueKind, str], int] = {}
@@ -148,9 +150,17 @@ class Values:
         last = bisect_right(writes, moment, key=_when) - 1
         return writes[last][1] if last >= 0 and writes[last][0] > since else value
 
+    def set_aside(self, tensors: Iterable[Tensor]) -> None:
+        """Know the memory of tensors that were made in this recording, but are not in the picture."""
+        for tensor in tensors:
+            if (address := storage_address(tensor)) is not None:
+                self._aside[address] = _reference(tensor.untyped_storage())
+
     def is_made(self, tensor: Tensor) -> bool:
         """Whether its memory is new in this recording, made by an op or copied for an input."""
         address = storage_address(tensor)
+        if address in self._aside:
+            return True
         storage = None if address is None else self._storages.get(address)
         if storage is not None:
             return storage.owner >= 0 and self.rows[storage.owner].kind in ("op", "input")

@@ -261,3 +261,16 @@ class TestLineage:
         (note,) = graph.info.notes
         assert f"test_quiet.py:{body.__code__.co_firstlineno} " in note
         assert ("/mul", "/make_dual") in edges(graph)
+
+
+def test_weights_of_a_layer_that_the_forward_makes_stay_as_they_are() -> None:
+    made: list[nn.Linear] = []
+
+    def body(self: Any, x: Tensor) -> Tensor:
+        made.append(nn.Linear(3, 3))
+        nn.init.ones_(made[0].weight)
+        result: Tensor = made[0](x)
+        return result
+
+    record(Net(body), X)
+    assert torch.equal(made[0].weight, torch.ones(3, 3))
