@@ -16,6 +16,12 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from tests.core.recording.nets import Net, edges, record
 from tests.core.view.seeing import shown
+from torchrecorder.drawing.draw import DrawJob, draw
+from torchrecorder.drawing.model import Drawing
+from torchrecorder.drawing.svg.finish import DECIDES
+from torchrecorder.drawing.svg.safe import is_safe
+from torchrecorder.engine import find_engine
+from torchrecorder.request import DrawingOptions
 from torchrecorder.view import make_view
 
 X = torch.ones(2, 3)
@@ -274,3 +280,16 @@ def test_weights_of_a_layer_that_the_forward_makes_stay_as_they_are() -> None:
 
     record(Net(body), X)
     assert torch.equal(made[0].weight, torch.ones(3, 3))
+
+
+@pytest.mark.parametrize("theme", ["modern", "classic"])
+def test_a_node_that_decides_has_a_rhomb(theme: Any) -> None:
+    graph = record(Net(branches, fc=nn.Linear(3, 3)), X)
+    plain = record(Net(lambda self, x: self.fc(x) + 1, fc=nn.Linear(3, 3)), X)
+    jobs = [DrawJob(one, "a" * 64, DrawingOptions(theme=theme)) for one in (graph, plain)]
+    marked, unmarked = draw(jobs, find_engine())
+    assert isinstance(marked, Drawing)
+    assert isinstance(unmarked, Drawing)
+    assert (marked.svg.count(DECIDES), unmarked.svg.count(DECIDES)) == (1, 0)
+    assert is_safe(marked.svg)
+    assert marked.notes == graph.info.notes
