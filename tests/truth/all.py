@@ -7,6 +7,7 @@ from tests.truth import (
     flow_cases,
     layer_cases,
     operation_cases,
+    quiet_cases,
     scope_cases,
     weight_cases,
     write_cases,
@@ -20,4 +21,5 @@ CASES = [
     *write_cases.CASES,
     *weight_cases.CASES,
     *scope_cases.CASES,
+    *quiet_cases.CASES,
 ]

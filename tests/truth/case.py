@@ -15,7 +15,8 @@ name of its class. An edge says that the target reads (or overwrites) what the s
 Rules:
 
 1. A function that returns its own argument (`contiguous()` of a contiguous tensor) is no op.
-2. An atomic module that returns its argument (`Identity`) is a node: the reader sees it in the code.
+2. A module that does nothing but return its argument is a node: the reader sees it in the code. An atomic one
+   (`Identity`) is one as always, in one of the user's stands an op `pass` for each tensor that it returns.
 3. A read of memory that was written in place through any alias depends on that write.
 4. Calls that give no tensor (`size`, `item`) are no ops.
 5. Own parameters of atomic modules are hidden; modules that are not atomic dissolve.
@@ -52,6 +53,8 @@ class Case:
     """Whether numbers leave PyTorch, of which a note must tell."""
     scripted: bool = False
     """Whether TorchScript runs layers, of which a note must tell."""
+    decides: bool = False
+    """Whether a tensor decides which branch is taken, of which a note must tell."""
 
     @property
     def nodes(self) -> set[str]:
@@ -70,6 +73,7 @@ class Cases(list[Case]):
         needs_numbers: bool = False,
         leaves: bool = False,
         scripted: bool = False,
+        decides: bool = False,
         **named: Any,
     ) -> Callable[[type[nn.Module]], type[nn.Module]]:
         """Register the class below as a case; functions among the inputs are called to make the input."""
@@ -79,7 +83,7 @@ class Cases(list[Case]):
                 return tuple(map(_made, inputs)), {name: _made(value) for name, value in named.items()}
 
             graph = read_edges(edges), frozenset(lone)
-            found = Case(cls.__name__, cls, make, *graph, train, needs_numbers, leaves, scripted)
+            found = Case(cls.__name__, cls, make, *graph, train, needs_numbers, leaves, scripted, decides)
             self.append(found)
             return cls
 

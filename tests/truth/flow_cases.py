@@ -73,7 +73,7 @@ class CellLoop(nn.Module):
         return h
 
 
-@case("in:x -> m:~Linear -> m:~Linear#2 -> out", numbers(2, 3))
+@case("in:x -> m:layers[0] -> m:layers[1] -> out", numbers(2, 3))
 class PythonList(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class PythonList(nn.Module):
         return x
 
 
-@case("in:x -> m:fc -> /mul -> m:act -> out", numbers(2, 3))
+@case("in:x -> m:fc -> m:act -> out", numbers(2, 3))
 class ReplacingHook(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -274,7 +274,7 @@ class ModulesFromAttributes(nn.Module):
         return x
 
 
-@case("in:x -> m:~Sequential.0 -> m:~Sequential.1 -> out", numbers(2, 3))
+@case("in:x -> m:hidden[0].0 -> m:hidden[0].1 -> out", numbers(2, 3))
 class HiddenSequence(nn.Module):
     def __init__(self) -> None:
         super().__init__()

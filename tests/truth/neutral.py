@@ -40,8 +40,7 @@ class _Lowering:
             out = f"out:{path}" if path else "out"
             edges |= {(source, out) for value in values for source in self._sources(value)}
         nodes = {f"in:{path}" for path in self._graph.inputs} | set(self._call_keys.values())
-        nodes |= {key for key in self._op_keys if key is not None}
-        return nodes | {node for edge in edges for node in edge}, edges
+        return nodes.union(self._op_keys) | {node for edge in edges for node in edge}, edges
 
     def _is_atomic(self, call: Call) -> bool:
         if call.kind == "function":
@@ -64,13 +63,11 @@ class _Lowering:
         name = re.sub(r"^(~[^.:]+):[0-9]+", r"\1", call.module)
         return self._numbered(f"m:{name}")
 
-    def _op_key(self, op: Op) -> str | None:
-        """The node that the op is part of; None for one that the rules leave out."""
+    def _op_key(self, op: Op) -> str:
+        """The node that the op is part of."""
         atom = self._atoms[op.call]
         if atom is not None:
             return self._call_keys[atom]
-        if op.kind == "pass":
-            return None
         return self._numbered(f"{self._graph.calls[op.call].module}/{_KERNELS.get(op.name, op.name)}")
 
     def _numbered(self, key: str) -> str:
@@ -79,8 +76,6 @@ class _Lowering:
 
     def _edges_into(self, op: Op) -> set[tuple[str, str]]:
         key = self._op_keys[op.id]
-        if key is None:
-            return set()
         read = [value for value in op.inputs if not self._is_own(self._graph.values[value], op)]
         return {(source, key) for value in read for source in self._sources(value) if source != key}
 
@@ -98,10 +93,7 @@ class _Lowering:
     def _sources(self, id_: int) -> set[str]:
         value = self._graph.values[id_]
         if value.producer is not None:
-            key = self._op_keys[value.producer]
-            if key is not None:
-                return {key}
-            return {source for read in self._graph.ops[value.producer].inputs for source in self._sources(read)}
+            return {self._op_keys[value.producer]}
         if value.kind == "const":
             return {f"c:{self._constants.setdefault(id_, len(self._constants))}"}
         return {f"{_PREFIXES[value.kind]}:{value.name}"}

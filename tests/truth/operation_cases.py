@@ -35,11 +35,7 @@ class Where(nn.Module):
         return torch.where(x > 0, x, torch.zeros_like(x))
 
 
-@case(
-    "in:x -> m:fc -> /sum; m:fc -> /relu -> out; /sum -> /isnan",
-    numbers(2, 3),
-    needs_numbers=True,
-)
+@case("in:x -> m:fc -> /sum; m:fc -> /relu -> out; /sum -> /isnan", numbers(2, 3), needs_numbers=True, decides=True)
 class DataDependent(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -35,9 +35,10 @@ def test_graph_is_exact(case: Case, grad_mode: str) -> None:
     with GRAD_MODES[grad_mode]():
         graph = record(case)
     assert problems(graph) == []
-    expected = {"values left PyTorch": case.leaves, "TorchScript ran": case.scripted}
+    expected = {"values left PyTorch": case.leaves, "TorchScript ran": case.scripted, "one branch of": case.decides}
     found = [next((text for text in expected if note.startswith(text)), note) for note in graph.info.notes]
     assert {*found} == {text for text, is_expected in expected.items() if is_expected}
+    assert bool(graph.decisions) == case.decides
     nodes, edges = to_neutral(graph)
     assert edges == case.edges
     assert nodes == case.nodes

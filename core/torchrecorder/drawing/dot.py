@@ -164,6 +164,7 @@ class _DotWriter:
         is_error = failed and not all(calls[call].ok for call in thing.calls)
         is_styled = any(style[1:])  # it brings colours or lines of its own
         flags = {"repeat": thing.repeat > 1, "error": is_error, "styled": is_styled}
+        flags["decides"] = isinstance(thing, Node) and thing.decides
         return " ".join((kind, *(word for word, is_so in flags.items() if is_so)))
 
     def edge(self, edge: Edge, style: EdgeStyle) -> dict[str, str | float]:

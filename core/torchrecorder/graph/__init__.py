@@ -4,6 +4,7 @@ from torchrecorder.graph.codec import from_json, to_json
 from torchrecorder.graph.model import (
     AutogradNode,
     Call,
+    Decision,
     Failure,
     Frame,
     Graph,
@@ -18,6 +19,7 @@ from torchrecorder.graph.model import (
 __all__ = [
     "AutogradNode",
     "Call",
+    "Decision",
     "Failure",
     "Frame",
     "Graph",

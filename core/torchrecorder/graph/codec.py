@@ -18,6 +18,7 @@ from torchrecorder.graph.model import (
     AutogradNode,
     Call,
     CallKind,
+    Decision,
     Executed,
     Failure,
     Frame,
@@ -69,6 +70,7 @@ def to_json(graph: Graph) -> str:
         "metas": [[m.shape, m.dtype, m.device, m.nbytes] for m in metas],
         "inputs": graph.inputs,
         "outputs": graph.outputs,
+        **({"decisions": [[d.source, d.text, d.values] for d in graph.decisions]} if graph.decisions else {}),
     }
     if graph.frames or any(op.offset is not None for op in graph.ops):
         data["frames"] = _frames_to_json(graph)
@@ -164,6 +166,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         info=Info(*how, tuple(info["notes"]), failure, info.get("recorder", "modern")),
         tied={name: tuple(names) for name, names in data["tied"].items()},
         frames=tuple(frames),
+        decisions=tuple(Decision(source, text, tuple(ids)) for source, text, ids in data.get("decisions", ())),
     )
 
 
@@ -256,6 +259,8 @@ def _values(graph: Graph) -> Iterator[str]:
             yield f"value {value.id} ({value.kind}) claims op {value.producer} made it"
     yield from _unknown(graph, graph.inputs.values(), "the inputs")
     yield from _unknown(graph, [v for values in graph.outputs.values() for v in values], "the outputs")
+    for decision in graph.decisions:
+        yield from _unknown(graph, decision.values, f"the decision at {decision.source}")
     for path, id_ in graph.inputs.items():
         if 0 <= id_ < len(graph.values) and graph.values[id_].kind != "input":
             yield f"input {path!r} is a value of kind {graph.values[id_].kind!r}"

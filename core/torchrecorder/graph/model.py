@@ -126,7 +126,8 @@ class Module:
     """One `nn.Module` object that was called, or holds one that was."""
 
     fqn: str
-    """Its dotted path from the model, `layer1.0.conv1`; empty for the model. `~Class` if it is not registered."""
+    """Its dotted path from the model, `layer1.0.conv1`; empty for the model. One that is not registered is called by
+    the list or dictionary that holds it, `layers[0]` or `heads['cls']`, or else `~Class`."""
     cls: str
     """Its class with its module, `torch.nn.modules.conv.Conv2d`."""
     native: bool
@@ -212,6 +213,18 @@ class Info:
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """A line of the user's code that took one way or another because of the numbers in tensors."""
+
+    source: str
+    """Its `file:line`."""
+    text: str
+    """The line itself: `if (y > 0).any():`."""
+    values: tuple[int, ...]
+    """Ids of the values that it asked, in order; fewer than it asked, if some were from nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
     """One forward of one model."""
 
@@ -230,6 +243,8 @@ class Graph:
     """All the names of a parameter or buffer that has several, by its first."""
     frames: tuple[Frame, ...] = ()
     """In the order of their first op or call; none in Graphs of earlier versions."""
+    decisions: tuple[Decision, ...] = ()
+    """Each line once, in the order in which they were first reached."""
 
     def edges(self) -> Iterator[tuple[Value, Op]]:
         """Each read of a value by an op, in the order of the ops."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.graph.model import Failure
 from torchrecorder.recording.journal import Journal
@@ -27,6 +30,9 @@ _LISTED = 5
 """Names in a note."""
 
 
+_IN_THREAD = "layers ran in another thread: what they gave is drawn as constants"
+
+
 class Calls:
     """The module calls of one recording. Calls of other threads are not seen."""
 
@@ -40,6 +46,12 @@ class Calls:
         self._failed: tuple[BaseException, int] | None = None
         self._root = scopes.enter(model, values.moment, 0)
         self._root_began = False
+        self._threads: dict[str, int] = {}
+        """By the place that started one, the number of values there were."""
+        self._own_hooks: dict[int, RemovableHandle] = {}
+        """By module that has hooks of its own, the one that ends its call behind them."""
+        self._waiting: list[tuple[RunningCall, BaseException | None]] = []
+        """Calls whose forward came to its end and whose module's own hooks run, with the exception handled then."""
 
     @contextmanager
     def hooked(self) -> Iterator[None]:
@@ -56,6 +68,40 @@ class Calls:
                 (torch_private.HOOKS_WITH_KWARGS.get() or {}).pop(after.id, None)
         finally:
             before.remove()
+            for handle in self._own_hooks.values():
+                handle.remove()
+
+    @contextmanager
+    def threads_noticed(self) -> Iterator[None]:
+        """Notice each thread that the forward starts, and each task that it gives to a pool of them."""
+
+        def noticed(function: Callable[..., Any]) -> Any:
+            @functools.wraps(function)
+            def wrapped(*args: Any, **kwargs: Any) -> Any:
+                if not self._is_elsewhere():
+                    self._threads.setdefault(self._scopes.place(), len(self._values.rows))
+                return function(*args, **kwargs)
+
+            return wrapped
+
+        owners: tuple[tuple[Any, str], ...] = ((threading.Thread, "start"), (ThreadPoolExecutor, "submit"))
+        before = [getattr(owner, name) for owner, name in owners]
+        try:
+            for (owner, name), function in zip(owners, before, strict=True):
+                setattr(owner, name, noticed(function))
+            yield
+        finally:
+            for (owner, name), function in zip(owners, before, strict=True):
+                setattr(owner, name, function)
+
+    def notes(self) -> Iterator[str]:
+        """What is lost in threads: tensors from nowhere, first read after the thread was started."""
+        constants = [value.id for value in self._values.rows if value.kind == "const"]
+        if not constants or _IN_THREAD in self._ops.notes:
+            return
+        for place, first in self._threads.items():
+            if constants[-1] >= first:
+                yield f"a thread was started {place}: what operations in it gave is drawn as constants"
 
     def failure(self, error: BaseException) -> Failure:
         """Where the exception that ended the forward came from."""
@@ -73,10 +119,12 @@ class Calls:
                 return
             self._journal.meet_elsewhere(module)
             if self._scopes.knows(module):
-                self._ops.notes["layers ran in another thread: what they gave is drawn as constants"] = None
+                self._ops.notes[_IN_THREAD] = None
             return
+        self._ops.settle()
         if type(module).__module__ == "torch.export._unlift":  # compares inputs with those of the export
             return
+        self._end_behind_own_hooks(module)
         # The model's own call began before its hooks, so that what an overridden `__call__` does lies inside it.
         if module is self._root.module and not self._root_began:
             self._root_began = True
@@ -89,6 +137,39 @@ class Calls:
         # torch gives the keyword arguments only if the forward came to its end: (kwargs, output), else (output,).
         if self._is_elsewhere():
             return None
+        self._ops.settle()
+        if len(rest) == 2 and self._is_hooked(module) and self._scopes.stack[-1].module is module:
+            self._waiting.append((self._scopes.stack[-1], sys.exc_info()[1]))
+            return None
+        return self._leave(module, args, *rest)
+
+    def _after_own(self, module: nn.Module, args: tuple[object, ...], kwargs: dict[str, object], out: object) -> object:
+        """The module's own hooks ran, or one of them raised."""
+        if self._is_elsewhere() or not self._waiting or self._waiting[-1][0].module is not module:
+            return None
+        self._ops.settle()
+        handled = self._waiting.pop()[1]
+        return self._leave(module, args, *((kwargs, out) if sys.exc_info()[1] is handled else (out,)))
+
+    def _end_behind_own_hooks(self, module: nn.Module) -> None:
+        """What a module's own hooks do after its forward belongs to its call, as what they do before it does.
+
+        Torch runs hooks on all modules first, so what ends this call has to be the last of the module's own.
+        """
+        hooks = vars(module).get("_forward_hooks")
+        if not hooks:
+            return
+        if not self._is_hooked(module):
+            self._own_hooks[id(module)] = module.register_forward_hook(
+                self._after_own, with_kwargs=True, always_call=True
+            )
+        hooks.move_to_end(self._own_hooks[id(module)].id)
+
+    def _is_hooked(self, module: nn.Module) -> bool:
+        handle = self._own_hooks.get(id(module))
+        return handle is not None and handle.id in module._forward_hooks
+
+    def _leave(self, module: nn.Module, args: tuple[object, ...], *rest: Any) -> object:
         running = self._scopes.leave(module)
         if running is None:
             return None
@@ -126,7 +207,7 @@ class Calls:
         if running.generated is not None and (left_out := running.generated.left_out()):
             text = ", ".join(left_out[:_LISTED]) + (", …" if len(left_out) > _LISTED else "")
             self._ops.notes[f"layers of the program that ran no operation are left out: {text}"] = None
-        result = self._passed_through(running, rest[1])
+        result = self._passed_through(running, rest[1], args, kwargs)
         for path, tensor in [("", result)] if isinstance(result, Tensor) else named_tensors(result):
             row.outputs[path] = values.read(tensor)[0]
         return result if result is not rest[1] else None
@@ -134,18 +215,31 @@ class Calls:
     def _is_elsewhere(self) -> bool:
         return threading.get_ident() != self._thread or self._ops.paused
 
-    def _passed_through(self, running: RunningCall, out: object) -> object:
-        """The result, with new names for the tensors that a torch layer without layers inside gave back unchanged.
+    def _passed_through(
+        self, running: RunningCall, out: object, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> object:
+        """The result, with new names for the tensors that a layer without layers inside gave back unchanged.
 
-        `x + identity(x)` reads the same tensor twice; only another tensor object can tell the two reads apart.
+        `x + identity(x)` reads the same tensor twice; only another tensor object can tell the two reads apart. A layer
+        of the user's is one only if it did nothing at all: what it computes besides is drawn, and a container that it
+        was given and gives back is the caller's.
         """
-        if running.children or not is_native(class_of(running.module)):
+        if running.children:
             return out
+        given: set[int] | None = None
+        if not is_native(class_of(running.module)):
+            handed = (*args, *kwargs.values())
+            is_callers = not isinstance(out, Tensor) and any(out is one for one in handed)
+            if running is self._root or is_callers or len(self._ops.rows) != running.first_op:
+                return out
+            given = {id(tensor) for _, tensor in named_tensors(handed)}
         if isinstance(out, Tensor):
-            return self._renamed(running, out)
+            return self._renamed(running, out) if given is None or id(out) in given else out
         renamed: dict[int, Tensor] = {}
 
         def rename(tensor: Tensor) -> Tensor:
+            if given is not None and id(tensor) not in given:
+                return tensor
             if id(tensor) not in renamed:
                 renamed[id(tensor)] = self._renamed(running, tensor)
             return renamed[id(tensor)]

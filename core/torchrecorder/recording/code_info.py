@@ -7,8 +7,12 @@ walks over some frames.
 
 from __future__ import annotations
 
+import ast
 import inspect
+import linecache
 import os
+import textwrap
+import tokenize
 import traceback
 from collections.abc import Mapping
 from pathlib import Path, PurePath
@@ -18,6 +22,7 @@ from typing import NamedTuple
 import torch
 import torch.utils.checkpoint
 
+from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
 
 # With a separator: the folder of torchvision begins like torch's.
@@ -67,10 +72,43 @@ def import_path(filename: str, namespace: Mapping[str, object]) -> str:
     return PurePath(*path.relative_to(path.anchor).parts[-depth:]).as_posix()
 
 
+def deciding_statement(frame: FrameType) -> tuple[str, int]:
+    """The statement of which the frame runs a part, as one line, and where it begins.
+
+    Of an `if` or `while` it is the head, `if x.any():`. The text is empty for an `assert`, which has no other branch,
+    and where there is no source.
+    """
+    code = frame.f_code
+    lines = linecache.getlines(code.co_filename, frame.f_globals)
+    line = frame.f_lineno - code.co_firstlineno + 1
+    try:
+        source = textwrap.dedent("".join(inspect.getblock(lines[code.co_firstlineno - 1 :])))
+        tree = ast.parse(source)
+    except (SyntaxError, tokenize.TokenError):  # a lambda in the middle of a call
+        return " ".join(linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).split()), frame.f_lineno
+    around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno <= line <= (n.end_lineno or 0)]
+    found = max(around, key=lambda node: node.lineno, default=None)
+    if found is None or isinstance(found, ast.Assert):
+        return "", frame.f_lineno
+    head = found.test if isinstance(found, (ast.If, ast.While)) else None
+    text = " ".join((ast.get_source_segment(source, head or found) or "").split())
+    start = found.lineno + code.co_firstlineno - 1
+    return (f"{type(found).__name__.lower()} {text}:" if head else text), start
+
+
 CALL: CodeType | None = torch_private.MODULE_CALL.get()
 """What runs a module, with the hooks in the function inside it."""
 HOOKED_CALL: CodeType | None = torch_private.HOOKED_CALL.get()
 APPLY: CodeType | None = torch_private.FUNCTION_CALL.get()
+
+
+_HOMES = {
+    "torch.nn.attention.flex_attention": ("flex_attention", "create_block_mask", "create_nested_block_mask"),
+    "torch.nested": ("nested_tensor", "as_nested_tensor", "nested_tensor_from_jagged", "narrow", "masked_select"),
+}
+_FILES = {"torch.nn.attention.flex_attention": "nn/attention/flex_attention.py", "torch.nested": "nested/__init__.py"}
+_WHOLE = {(str(Path(_TORCH, _FILES[home])), name): home for home, names in _HOMES.items() for name in names}
+"""By file and name the modules of functions of torch's that run several operations and are one for their users."""
 
 
 class CodeInfo(NamedTuple):
@@ -91,8 +129,12 @@ class CodeInfo(NamedTuple):
     is_import: bool
     is_checkpoint: bool
     """Whether it is of torch's checkpoints."""
+    is_init: bool
+    """Whether it may be what makes a module."""
+    whole: OpName | None
+    """What it is called, if it is a function of torch's that runs several operations and is one for its users."""
     is_looked_at: bool
-    """Whether it is any of the last four, which few are."""
+    """Whether it is any of the last six, which few are."""
 
     def source(self, frame: FrameType) -> str:
         """`file:line` where one of its frames is."""
@@ -121,8 +163,12 @@ class CodeInfos:
         named = file is not None and _is_named_function(code)
         function = (code.co_qualname.rpartition("<locals>.")[2], f"{file}:{code.co_firstlineno}") if named else None
         is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
-        is_looked_at = is_scope or named or is_import or is_checkpoint
-        info = CodeInfo(code, file, {}, is_end, is_scope, function, is_import, is_checkpoint, is_looked_at)
+        is_init = code.co_name == "__init__" and code.co_argcount > 0
+        home = _WHOLE.get((filename, code.co_name))
+        whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
+        is_looked_at = is_scope or named or is_import or is_checkpoint or is_init or whole is not None
+        facts = (is_end, is_scope, function, is_import, is_checkpoint, is_init, whole, is_looked_at)
+        info = CodeInfo(code, file, {}, *facts)
         self.known[id(code)] = info
         return info
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from torchrecorder.running.facts import (
     named_state,
     with_holders,
 )
-from torchrecorder.running.nested import named_tensors
+from torchrecorder.running.nested import items_of, named_tensors
 
 Declare = Callable[[Tensor, ValueKind, str], None]
 
@@ -28,8 +28,9 @@ Declare = Callable[[Tensor, ValueKind, str], None]
 class ModuleNames:
     """Paths of modules: those of the model, and those that are met only while it runs.
 
-    A module that is not registered (made in forward, kept in a Python list) is called `~Class`, a second one of
-    its class `~Class:2`. It may be gone when the forward ends, so its facts are taken when it is first met.
+    One that a registered module keeps in a list or dictionary is called by the way to it, `layers[0]`, `heads['cls']`.
+    Any other that is not registered (made in forward) is called `~Class`, a second one of its class `~Class:2`. It may
+    be gone when the forward ends, so its facts are taken when it is first met.
     """
 
     def __init__(self, declare: Declare, meet: Callable[[nn.Module], None]) -> None:
@@ -62,14 +63,17 @@ class ModuleNames:
         for kind, name, tensor in named_state(module, recurse=False):
             self._declare(tensor, kind, f"{path}.{name}" if path else name)
 
-    def of(self, module: nn.Module) -> str:
+    def of(self, module: nn.Module, running: Iterable[nn.Module] = ()) -> str:
+        """The path of a module that one of those that are running calls."""
         known = self._paths.get(id(module))
         if known is not None and known[0]() is module:
             return known[1]
         self._meet(module)
-        name = f"~{type(module).__name__}"
-        count = self._unregistered[name] = self._unregistered.get(name, 0) + 1
-        path = name if count == 1 else f"{name}:{count}"
+        path = next(self._held(module, running), "")
+        if not path:
+            name = f"~{type(module).__name__}"
+            count = self._unregistered[name] = self._unregistered.get(name, 0) + 1
+            path = name if count == 1 else f"{name}:{count}"
         self._paths.pop(id(module), None)
         inside = Parameters()
         for inner, child in named_modules(module, path):
@@ -80,6 +84,17 @@ class ModuleNames:
         for kind, inner, tensor in named_state(module):
             self._declare(tensor, kind, f"{path}.{inner}")
         return path
+
+    def _held(self, module: nn.Module, running: Iterable[nn.Module]) -> Iterator[str]:
+        """Paths of a module in what those hold that are running: children registered since, lists, dictionaries."""
+        for holder in running:
+            around = self._paths.get(id(holder), (None, ""))[1]
+            start = f"{around}." if around else ""
+            held = [*holder._modules.items(), *((k, v) for k, v in vars(holder).items() if v is not holder._modules)]
+            for name, way in ((name, way) for name, item in held for way in _ways(item, module)):
+                path = f"{start}{name}{way}"
+                if all(path != other for _, other in self._paths.values()):  # another one had its place before
+                    yield path
 
     def generated(self, holder: nn.Module, at: str, cls: str, path: str = "") -> str:
         """Take facts of a module that is no longer called, but was when the forward of `holder` was generated.
@@ -101,11 +116,25 @@ class ModuleNames:
         return known is not None and known[0]() is module
 
 
+_DEEP, _LONG = 3, 1000
+"""Levels of lists and dictionaries in which modules are looked for, and the items that they may have."""
+
+
+def _ways(item: object, module: nn.Module, depth: int = _DEEP) -> Iterator[str]:
+    """The ways to a module in what an attribute holds: `[2]`, `['cls']`, nothing if it is the module itself."""
+    if item is module:
+        yield ""
+    elif depth and isinstance(item, (list, tuple, dict)) and len(item) <= _LONG:
+        for key, inner in items_of(item):
+            if type(key) is int or (type(key) is str and "." not in key):  # a dot would read as an attribute's
+                yield from (f"[{key!r}]{way}" for way in _ways(inner, module, depth - 1))
+
+
 def describe(model: nn.Module, called: Iterable[str], met: Mapping[str, Module]) -> dict[str, Module]:
     """Facts of the modules that were called or hold one that was, in registration order, then of those only met."""
     wanted = with_holders(called)
     found = describe_modules(model, wanted)
-    found.update((path, facts) for path, facts in met.items() if path in wanted)
+    found.update((path, facts) for path, facts in met.items() if path in wanted and path not in found)
     return found
 
 

@@ -62,11 +62,15 @@ _QUESTIONS = {
     "result_type",
     "can_cast",
     "is_nonzero",
+    "__reduce_ex__",
 }
 """Functions that give no tensor (or, `requires_grad_`, their argument): they are not operations."""
 
 EXITS = {"numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__int__", "__index__", "__complex__"}
 """Functions that hand values to code which the recording does not see."""
+
+DECISIONS = {"__bool__", "__contains__", "is_nonzero", "equal", "allclose"}
+"""Functions whose answer is not computed with, but decides which branch is taken."""
 
 LAYS_OPEN = {"numpy", "__array__", "__dlpack__", "data_ptr", "untyped_storage", "storage", "share_memory_"}
 """Functions after which memory may be written to without a kernel."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import torch
@@ -16,7 +18,17 @@ from torchrecorder.graph.model import OpKind
 from torchrecorder.recording import flops
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.journal import Journal
-from torchrecorder.recording.names import CHANGES_STATE, EXITS, LAYS_OPEN, OpName, attributes, kernel_name, op_name
+from torchrecorder.recording.names import (
+    CHANGES_STATE,
+    DECISIONS,
+    EXITS,
+    LAYS_OPEN,
+    OpName,
+    attributes,
+    kernel_name,
+    op_name,
+)
+from torchrecorder.recording.running_op import MASKS, Facts, RunningOp, Whole
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values, innermost, storage_address
 from torchrecorder.running import torch_private
@@ -43,28 +55,14 @@ class Kernel:
     rule: flops.Rule | None
 
 
-class RunningOp:
-    """What has been seen of an operation that is running."""
-
-    __slots__ = ("flops", "kernels", "made", "results", "written")
-
-    def __init__(self) -> None:
-        self.kernels: list[str] = []
-        self.flops: int | None = None
-        self.written: list[tuple[int, int | None]] = []
-        """Identity and storage address of the tensors that its kernels overwrote."""
-        self.results: list[weakref.ref[Tensor]] = []
-        """What its kernels gave; usually gone, or among its outputs, when it ends."""
-        self.made: list[weakref.ref[Tensor]] = []
-        """What of it is on memory of its own."""
-
-
 class OpLog:
     """The operations of one recording, in the order in which they ended. Used by one thread."""
 
     def __init__(self, values: Values, scopes: Scopes, journal: Journal, nodes: AutogradNodes | None = None) -> None:
         self.rows: list[Op] = []
         self.notes: dict[str, None] = {}
+        self.decisions: dict[tuple[str, str], dict[int, None]] = {}
+        """By place and text of a line that decides by tensors, their values."""
         self.paused = False
         self.most: int | None = None
         """Operations after which the forward is stopped; one that allocates without end does end only on numbers."""
@@ -74,6 +72,7 @@ class OpLog:
         self._names: dict[Any, OpName | None] = {}
         self._journal = journal
         self._nodes = nodes
+        self._whole: Whole | None = None
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the address of their functions; what is not in it is for `facts` to find."""
 
@@ -81,6 +80,8 @@ class OpLog:
         """Call a function of torch's API and log it, if it is an operation."""
         if self.paused or self._running is not None:
             return func(*args, **kwargs)
+        if self._whole is not None and self.settle():
+            return self._part(func, args, kwargs)
         if self._nodes is not None and func in NEED_NO_GRAD and isinstance(args[0], Tensor):
             args = (args[0].detach(), *args[1:])
         try:
@@ -126,10 +127,11 @@ class OpLog:
 
     def _is_made_within(self, tensor: Tensor) -> bool:
         """Whether an earlier kernel of the operation that is running made its memory."""
-        if self._running is None:
+        running = self._whole.running if self._running is None and self._whole is not None else self._running
+        if running is None:
             return False
         address = storage_address(tensor)
-        others = [other for ref in self._running.made if (other := ref()) is not None]
+        others = [other for ref in running.made if (other := ref()) is not None]
         return any(other is tensor or (address and storage_address(other) == address) for other in others)
 
     def kernel(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object], out: object) -> None:
@@ -137,6 +139,9 @@ class OpLog:
         if self.paused:
             return
         around = self._running
+        if around is None and self._whole is not None and self.settle():
+            around = self._whole.running
+            self._take_part(self._whole, innermost(tensors_in([*args, *kwargs.values()], [])), ())
         running = RunningOp() if around is None else around
         running.kernels.append(kernel.label)
         if kernel.rule is not None:
@@ -164,9 +169,12 @@ class OpLog:
 
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         name = getattr(func, "__name__", "")
-        if name in EXITS:
-            source = self._scopes.locate()[2]
-            self.notes[f"values left PyTorch through {name.strip('_')}() at {source or 'a line inside torch'}"] = None
+        if name in ("untyped_storage", "__reduce_ex__") and self._scopes.is_pickling():
+            self.notes[f"values left PyTorch through pickling, as torch.save does, {self._scopes.place()}"] = None
+        elif name in EXITS:
+            self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
+        elif name in DECISIONS:
+            self._decided(args)
         if name in LAYS_OPEN:
             self._protect(tensors_in(args, []))
         elif name in CHANGES_STATE:
@@ -178,6 +186,18 @@ class OpLog:
         finally:
             self._running = None
 
+    def _decided(self, args: Sequence[object]) -> None:
+        """The code asks whether tensors are so or so, and goes on accordingly."""
+        place = self._scopes.asked()
+        if place is None:
+            return
+        source, line = place
+        self.notes[f"one branch of `{line}` was taken, {source}"] = None
+        values = self.decisions.setdefault(place, {})
+        for tensor in innermost(tensors_in(args, [])):
+            if self._values.is_known(tensor):
+                values[self._values.read(tensor)[0]] = None
+
     def _log(
         self,
         name: OpName,
@@ -187,19 +207,49 @@ class OpLog:
         kwargs: Mapping[str, object],
         out: object,
     ) -> None:
-        given = tensors_in(args, [])
+        # A deep copy is given the table of what has been copied, with the copies in it.
+        given = tensors_in(args[:1] if name.name == "deepcopy" else args, [])
         if kwargs:
             tensors_in(kwargs.values(), given)
         if given:
             given = innermost(given)
         overwritten = _overwritten(name, given, running.written) if running.written or name.name == "set_data" else ()
         fresh = self._fresh(given, out)
+        if name.name == "set_" and len(given) == 1 and self._values.moved(given[0]):  # to the memory of another one
+            return
         if not fresh and not overwritten:
             return
-        call, frame, source, offset = self._scopes.locate(reads=bool(given))
-        if call is None:
+        place = self._scopes.locate(reads=bool(given))
+        whole = self._scopes.take_whole()
+        if place[0] is None or (self._scopes.makes_layer and not any(map(self._values.is_met, given))):
+            self._values.set_aside(fresh)
             return
+        if self._scopes.hands_on:
+            for tensor, made in zip(given, fresh, strict=False):
+                self._values.alias(made, self._values.read(tensor)[0])
+            return
+        facts = place, kind, attributes(args, kwargs)
+        if whole is not None:
+            self._whole = Whole(*whole, name, running, facts)
+            self._take_part(self._whole, given, fresh)
+            return
+        self._add(name, running, given, overwritten, fresh, facts)
+
+    def _add(
+        self,
+        name: OpName,
+        running: RunningOp,
+        given: Sequence[Tensor],
+        overwritten: Sequence[Tensor],
+        fresh: Sequence[Tensor],
+        facts: Facts,
+    ) -> None:
         values = self._values
+        (call, frame, source, offset), kind, attrs = facts
+        assert call is not None
+        if name.name == "make_dual":
+            where = self._scopes.place()
+            self.notes[f"forward-mode derivatives (jvp) {where} are drawn with what they are derivatives of"] = None
         inputs = values.read_all(given)
         op = len(self.rows)
         if op == self.most:
@@ -212,8 +262,55 @@ class OpLog:
         outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
         self._adopt(running.results, outputs[0])
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
-        facts = (tuple(running.kernels), running.flops, attributes(args, kwargs), source, kind, made, frame, offset)
-        self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *facts))
+        more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)
+        self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *more))
+
+    def _part(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        """Call a function inside one that is a single operation for its users."""
+        whole = self._whole
+        assert whole is not None
+        self._running = whole.running
+        try:
+            out = func(*args, **kwargs)
+        finally:
+            self._running = None
+        self._take_part(whole, innermost(tensors_in([*args, *kwargs.values()], [])), innermost(tensors_in((out,), [])))
+        return out
+
+    def _take_part(self, whole: Whole, given: Sequence[Tensor], made: Sequence[Tensor]) -> None:
+        whole.parts += bool(made)
+        whole.given |= {id(tensor): tensor for tensor in given if self._values.is_met(tensor)}
+        whole.running.results += [weakref.ref(tensor) for tensor in made]
+
+    def settle(self) -> bool:
+        """Log the function that is a single operation for its users if it has ended; whether it has not."""
+        whole = self._whole
+        if whole is None:
+            return False
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if frame is whole.frame:
+                return True
+            frame = frame.f_back
+        self._whole = None
+        whole.frame.clear()  # what only it still held was not given out
+        with torch_private.without_torch_function():  # hooks of modules settle, too
+            self._log_whole(whole)
+        return False
+
+    def _log_whole(self, whole: Whole) -> None:
+        given = [*whole.given.values()]
+        if not given and whole.name.name in MASKS:
+            self._values.set_aside(tensor for ref in whole.running.made if (tensor := ref()) is not None)
+            return
+        written = whole.running.written
+        overwritten = _overwritten(whole.name, given, written) if written else ()
+        fresh = self._fresh(given, [tensor for ref in whole.running.results if (tensor := ref()) is not None])
+        if fresh or overwritten:
+            name, facts = whole.first, whole.facts
+            if whole.parts > 1:
+                name, facts = whole.name, (facts[0], "op", {})
+            self._add(name, whole.running, given, overwritten, fresh, facts)
 
     def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:
         """The tensors of a result that are new, each once."""

@@ -8,22 +8,39 @@ which tells the function and the frame that applies it. The same walk meets the 
 
 from __future__ import annotations
 
+import copy
+import os
 import sys
+import sysconfig
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import torch._tensor
+import torch.overrides
 import torch.utils.checkpoint
 from torch import fx, nn
 
 from torchrecorder.graph.model import CallKind, Frame
-from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos, deciding_statement
 from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
+from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
+
+_STDLIB = sysconfig.get_path("stdlib") + os.sep
+_INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(Path(_STDLIB, "site-packages")))
+"""Folders of packages, which may lie in that of the standard library."""
+_LONGEST = 120
+"""Signs of a statement in a note."""
+_SESSION = str(Path(__file__).with_name("session.py"))
+"""The file of what calls the model; frames outside it are not the forward's."""
+_BETWEEN = (str(Path(__file__).parent), torch.overrides.__file__, torch._tensor.__file__)
+"""Files between what asks a tensor and the recorder that sees the question."""
 
 
 @dataclass(slots=True)
@@ -110,6 +127,55 @@ class Scopes:
         self._codes = CodeInfos()
         self._counts: dict[str, int] = {}
         self._thread = threading.get_ident()
+        self.makes_layer = False
+        """Whether the operation that was located last runs in what makes a module."""
+        self.hands_on = False
+        """Whether it is a means by which torch sees that a gradient comes by."""
+        self._whole: tuple[FrameType, OpName] | None = None
+
+    def take_whole(self) -> tuple[FrameType, OpName] | None:
+        """The function that is one for its users in which the operation runs that was located last."""
+        found, self._whole = self._whole, None
+        return found
+
+    def place(self) -> str:
+        """Where something happened that a note tells of: `at file:line` of the user's, as far out as that may be.
+
+        Where there is none, the layer that runs.
+        """
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename != _SESSION:
+            file = self._codes.of_code(frame).file
+            if file is not None and not _is_stdlib(frame.f_code.co_filename):
+                return f"at {file}:{frame.f_lineno}"
+            frame = frame.f_back
+        return f"in {self.stack[-1].row.module or 'the forward'}"
+
+    def is_pickling(self) -> bool:
+        """Whether a tensor is asked for its memory in order to be pickled.
+
+        The module `copy` uses the same methods, but its copy shares the memory.
+        """
+        frame: FrameType | None = sys._getframe(1)
+        reduces = False
+        while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+            reduces = reduces or "reduce_ex" in frame.f_code.co_name
+            frame = frame.f_back
+        return reduces and frame is not None and frame.f_code.co_filename != copy.__file__
+
+    def asked(self) -> tuple[str, str] | None:
+        """`file:line` and text of the user's statement that asks a tensor which branch to take.
+
+        None if torch asks for itself.
+        """
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
+            frame = frame.f_back
+        file = None if frame is None else self._codes.of_code(frame).file
+        if frame is None or file is None:
+            return None
+        text, line = deciding_statement(frame)
+        return (f"{file}:{line}", text[:_LONGEST]) if text else None
 
     def knows(self, module: nn.Module) -> bool:
         return self._names.is_known(module)
@@ -122,7 +188,7 @@ class Scopes:
             else:
                 parent, frame, *_ = self._locate(_caller_of_module(sys._getframe(1)))
             self.stack[-1].children += 1
-        row = self._open(self._names.of(module), "module", parent, frame)
+        row = self._open(self._name(module), "module", parent, frame)
         running = RunningCall(row, module, moment, first_op)
         if isinstance(module, fx.GraphModule):
             running.generated = GeneratedCalls(module)
@@ -189,6 +255,7 @@ class Scopes:
         known, of_code = self._codes.known, self._codes.of_code
         applied, met, frames = top.applied, [], top.frames
         above: FrameType | None = None
+        self.makes_layer = self.hands_on = False
         while frame is not None:
             info = known.get(id(frame.f_code)) or of_code(frame)  # asked here, for some frames of every operation
             if info.is_end:
@@ -204,6 +271,10 @@ class Scopes:
                     return None, None, None, None
                 if CALL is None and info.may_be_scope and self._is_running(frame):
                     break
+                if info.whole is not None and reads is not None:
+                    self._whole = frame, info.whole
+                if info.is_init and isinstance(_first_argument(frame, frame.f_code), nn.Module):
+                    self.makes_layer = True
                 if info.function is not None:
                     kept = 0 if applied else len(frames)
                     while kept and frames[kept - 1][0] is not frame:
@@ -218,6 +289,9 @@ class Scopes:
             above, frame = frame, frame.f_back
         if applied:
             top.applied = met
+        if inner and inner[0][1] is torch_private.BACKWARD_HOOK.get():
+            self.hands_on = True
+            del inner[0]
         if not inner and not frames:
             return top.row.id, None, source, offset
         return *self._innermost(top, inner), source, offset
@@ -253,8 +327,11 @@ class Scopes:
             return scope.call, None
         if isinstance(scope, nn.Module):
             self.stack[-1].children += 1
-            return self._open(self._names.of(scope), "module", call, within).id, None
+            return self._open(self._name(scope), "module", call, within).id, None
         return self._open(scope.__name__, "function", call, within).id, None
+
+    def _name(self, module: nn.Module) -> str:
+        return self._names.of(module, (running.module for running in reversed(self.stack)))
 
     def _open(self, module: str, kind: CallKind, parent: int | None, frame: int | None) -> CallRow:
         key = f"{kind} {module}"
@@ -262,6 +339,10 @@ class Scopes:
         row = CallRow(len(self.rows), parent, module, self._counts[key], kind, frame)
         self.rows.append(row)
         return row
+
+
+def _is_stdlib(filename: str) -> bool:
+    return filename.startswith(_STDLIB) and not filename.startswith(_INSTALLED)
 
 
 def _caller_of_module(frame: FrameType | None) -> FrameType | None:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from torch import nn
 
 from torchrecorder.errors import ForwardError
-from torchrecorder.graph import Call, Failure, Graph, Info
+from torchrecorder.graph import Call, Decision, Failure, Graph, Info
 from torchrecorder.graph.model import Recorder
 from torchrecorder.recording.autograd import AutogradNodes
 from torchrecorder.recording.calls import Calls
@@ -73,9 +73,15 @@ class Session:
             self._take(path, arg)
         given = [tensor for _, tensor in named_tensors((args, kwargs), objects=True)]
         devices = Devices(lambda: (*self.model.parameters(), *self.model.buffers(), *given), self._ops.notes)
-        modes = (KernelMode(self._ops, devices), ApiMode(self._ops, devices))
         try:
-            with self._calls.hooked(), self._scopes.functions_announced(), devices.answering(), modes[0], modes[1]:
+            with (
+                self._calls.hooked(),
+                self._calls.threads_noticed(),
+                self._scopes.functions_announced(),
+                devices.answering(),
+                KernelMode(self._ops, devices),
+                ApiMode(self._ops, devices),
+            ):
                 result = self.model(*args, **kwargs)
                 if isinstance(result, ITERATORS):
                     result = list(islice(result, _MAX_ITEMS))
@@ -84,7 +90,8 @@ class Session:
         except Exception as error:
             self._failure = self._calls.failure(error)
             raise
-        for path, tensor in named_tensors(result, objects=True):
+        self._ops.settle()
+        for path, tensor in named_tensors(result, objects=True, private=False):
             self._outputs[path] = self._values.read(tensor)
         return result
 
@@ -118,7 +125,7 @@ class Session:
             Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
             for row in self._scopes.rows
         ]
-        notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._notes)
+        notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._calls.notes(), *self._notes)
         if self._unseen and any(value.kind == "const" for value in self._values.rows):
             names = ", ".join(self._unseen)
             notes = (*notes, f"not looked into: arguments of class {names}; tensors in them are drawn as constants")
@@ -134,6 +141,7 @@ class Session:
             info=replace(info, notes=notes, failure=self._failure),
             tied=tied(self.model),
             frames=tuple(self._scopes.frames),
+            decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.decisions.items()),
         )
 
 

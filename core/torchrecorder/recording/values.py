@@ -87,6 +87,8 @@ class Values:
         self._passing: dict[int, Storage] = {}
         """Memory that ops made and that was there when it was last looked at."""
         self._enough = _STORAGES
+        self._aside: dict[int, Any] = {}
+        """Weak references to memory that is not in the picture, by address."""
         self._metas: dict[Any, TensorMeta] = {}
         self._names: dict[int, tuple[weakref.ref[Tensor], ValueKind, str]] = {}
         self._named: dict[tuple[ValueKind, str], int] = {}
@@ -102,6 +104,11 @@ class Values:
     def is_known(self, tensor: Tensor) -> bool:
         entry = self._entries.get(id(tensor))
         return entry is not None and entry.ref() is tensor
+
+    def is_met(self, tensor: Tensor) -> bool:
+        """Whether it has a value, or would get one with a name."""
+        named = self._names.get(id(tensor))
+        return self.is_known(tensor) or (named is not None and named[0]() is tensor)
 
     def read(self, tensor: Tensor) -> tuple[int, ...]:
         """The values that a read of the tensor depends on: its own, the last write to its memory, or both.
@@ -143,9 +150,17 @@ class Values:
         last = bisect_right(writes, moment, key=_when) - 1
         return writes[last][1] if last >= 0 and writes[last][0] > since else value
 
+    def set_aside(self, tensors: Iterable[Tensor]) -> None:
+        """Know the memory of tensors that were made in this recording, but are not in the picture."""
+        for tensor in tensors:
+            if (address := storage_address(tensor)) is not None:
+                self._aside[address] = _reference(tensor.untyped_storage())
+
     def is_made(self, tensor: Tensor) -> bool:
         """Whether its memory is new in this recording, made by an op or copied for an input."""
         address = storage_address(tensor)
+        if address in self._aside:
+            return True
         storage = None if address is None else self._storages.get(address)
         if storage is not None:
             return storage.owner >= 0 and self.rows[storage.owner].kind in ("op", "input")
@@ -237,6 +252,14 @@ class Values:
         holder = self._memories.get(address)
         found = None if holder is None else self._names[holder][0]()
         return found if found is not None and storage_address(found) == address else None
+
+    def moved(self, tensor: Tensor) -> bool:
+        """Let a tensor that got other memory stand for what is there; whether that is known."""
+        storage = self._known_memory(tensor)
+        if storage is None:
+            return False
+        self.alias(tensor, storage.writes[-1][1] if storage.writes else storage.owner)
+        return True
 
     def _storage(self, tensor: Tensor) -> tuple[Storage | None, bool]:
         """The memory of a tensor (None for sparse, nested, …), and whether it was known before."""

@@ -55,7 +55,7 @@ def tensors_in(items: Iterable[Any], found: list[Tensor]) -> list[Tensor]:
 
 
 def named_tensors(
-    obj: object, path: str = "", *, objects: bool = False, depth: int = _DEPTH
+    obj: object, path: str = "", *, objects: bool = False, private: bool = True, depth: int = _DEPTH
 ) -> Iterator[tuple[str, Tensor]]:
     """Each tensor in `obj` with its path, `states.0`; the path of `obj` itself is `path`.
 
@@ -64,9 +64,10 @@ def named_tensors(
         path: What to call it.
         objects: Also look into sets and into the attributes of objects that are not containers, such as transformers'
             caches.
+        private: Also look into those of their attributes that begin with `_`, where others hold tensors.
         depth: Levels to go down.
     """
-    return named(obj, Tensor, path, objects=objects, depth=depth)
+    return walk(obj, Tensor, _opens_objects(private) if objects else None, path, depth)
 
 
 def named(
@@ -122,7 +123,7 @@ def items_of(obj: Any, opens: Opens | None = None) -> Items:
     return () if opens is None else opens(obj)
 
 
-def _opens_objects() -> Opens:
+def _opens_objects(private: bool = True) -> Opens:
     opened: dict[int, object] = {}
 
     def opens(obj: object) -> Items:
@@ -132,9 +133,16 @@ def _opens_objects() -> Opens:
         if not is_open(type(obj)) or id(obj) in opened:
             return ()
         opened[id(obj)] = obj
-        return _keyed(obj) or attributes(obj)
+        return _keyed(obj) or (attributes(obj) if private else _public(obj))
 
     return opens
+
+
+def _public(obj: object) -> Items:
+    """The attributes of an object that do not begin with `_`; all of them, if its tensors are in the others only."""
+    found = [*attributes(obj)]
+    public = [(name, item) for name, item in found if not name.startswith("_")]
+    return public if any(isinstance(item, Tensor) for _, item in public) else found
 
 
 def _keyed(obj: Any) -> list[tuple[object, object]]:

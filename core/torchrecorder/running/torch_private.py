@@ -99,6 +99,12 @@ FUNCTION_CONTEXT = Part(
 )
 """The base class of the `ctx` of custom autograd functions, one of which is made whenever one is applied."""
 
+BACKWARD_HOOK = Part(
+    "torch.nn.modules._functions:BackwardHookFunction",
+    "layers with hooks for gradients show a function of torch's",
+)
+"""What torch puts around layers that have full backward hooks."""
+
 # The layers of torch that an operation passes.
 
 DISPATCH_MODE = Part(

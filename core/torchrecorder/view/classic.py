@@ -35,6 +35,7 @@ def autograd_graph(graph: Graph) -> Graph:
         values=tuple(made.values),
         inputs=ids(dict(graph.inputs)),
         outputs={path: tuple(made.new_id[value] for value in values) for path, values in graph.outputs.items()},
+        decisions=tuple(replace(d, values=tuple(made.new_id[value] for value in d.values)) for d in graph.decisions),
     )
 
 

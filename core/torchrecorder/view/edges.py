@@ -160,6 +160,27 @@ class Ends:
                 found.add(node.id)
         return found
 
+    def _deciding(self, checks: set[int]) -> set[int]:
+        """The nodes that gave what the code asked which way to go; for one that is not drawn, those that feed it."""
+        before: dict[int, list[int]] = {}
+        for tail, head in self.edges if self.graph.decisions else ():
+            before.setdefault(head, []).append(tail)
+        found: set[int] = set()
+        nodes = [self._drawn(value) for decision in self.graph.decisions for value in decision.values]
+        while nodes:
+            node = nodes.pop()
+            if node in checks:
+                nodes += before.get(node, ())
+            elif node is not None:
+                found.add(node)
+        return found
+
+    def _drawn(self, value: int) -> int | None:
+        """The node that gives the value, if there is one."""
+        origin = self.reads.origin[value]
+        tail = None if self._is_constant(origin) else self.reads.node_of_value(value)
+        return self.source_of.get(origin) if tail is None else tail
+
     def _op_name(self, node: Node) -> str:
         return self.graph.ops[node.op].name if node.kind == "op" and node.op is not None else ""
 
@@ -169,7 +190,8 @@ class Ends:
         loose = [node for node in self.before if node.kind != "input"]
         order = [node for node in (*inputs, *loose, *planned) if node.id not in checks] + self.after
         new = {node.id: position for position, node in enumerate(order)}
-        nodes = tuple(replace(node, id=position) for position, node in enumerate(order))
+        deciding = self._deciding(checks)
+        nodes = tuple(replace(n, id=position, decides=n.id in deciding) for position, n in enumerate(order))
         pairs = {(new[t], new[h]): value for (t, h), value in self.edges.items() if h not in checks}
         skipping = skips(len(nodes), [*pairs], [node.id for node in nodes if self._op_name(node) in SUMS])
         skipping -= {(t, h) for t, h in skipping if nodes[h].kind == "output"}  # leads out, not past

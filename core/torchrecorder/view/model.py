@@ -76,6 +76,8 @@ class Node:
     """For `from` and `to`: the ids of the nodes at the other ends."""
     size: int = 1
     """For a gap: how many things it holds."""
+    decides: bool = False
+    """Whether the code went one way or another because of the numbers in what it gives."""
 
     @property
     def repeat(self) -> int:

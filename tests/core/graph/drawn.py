@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torchrecorder.graph import (
     AutogradNode,
     Call,
+    Decision,
     Failure,
     Frame,
     Graph,
@@ -51,6 +52,8 @@ def graphs(draw: st.DrawFn) -> Graph:
     info = replace(info, recorder=draw(st.sampled_from(["modern", "classic"])))
     outputs = {draw(NAMES): (draw(st.integers(0, len(values) - 1)),)}
     tied = {name: (name, "other") for name in draw(st.lists(NAMES, max_size=1))}
+    asked = draw(st.lists(st.lists(st.integers(0, len(values) - 1), max_size=2), max_size=2))
+    decisions = tuple(Decision(draw(NAMES), draw(NAMES), tuple(ids)) for ids in asked)
     frames: list[Frame] = []
     for id_ in range(draw(st.integers(0, 3))):
         call = draw(st.integers(0, len(calls) - 1))
@@ -59,7 +62,7 @@ def graphs(draw: st.DrawFn) -> Graph:
     ops = [replace(op, frame=draw(_frame_of(op.call, frames)), offset=draw(st.none() | st.just(4))) for op in ops]
     calls = [replace(call, frame=draw(_frame_of(call.parent, frames))) for call in calls]
     made = tuple(calls), tuple(ops), tuple(values)
-    return Graph(modules, *made, {"x": 0}, outputs, info, tied, frames=tuple(frames))
+    return Graph(modules, *made, {"x": 0}, outputs, info, tied, tuple(frames), decisions)
 
 
 def _frame_of(call: int | None, frames: list[Frame]) -> st.SearchStrategy[int | None]:

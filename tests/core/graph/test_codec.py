@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.core.graph.drawn import graphs
 from torchrecorder.errors import FormatError
-from torchrecorder.graph import Frame, Graph, from_json, to_json
+from torchrecorder.graph import Decision, Frame, Graph, from_json, to_json
 from torchrecorder.graph.codec import VERSION, problems
 
 
@@ -59,6 +59,16 @@ def test_the_format_is_pinned() -> None:
     assert VERSION == 1
     graph = from_json(json.dumps(parsed()))
     assert json.loads(to_json(graph)) == parsed()
+
+
+def test_lines_that_decide_are_written_where_there_are_any() -> None:
+    data = parsed() | {"decisions": [["m.py:3", "if x.any():", [0, 1]]]}
+    graph = from_json(json.dumps(data))
+    assert graph.decisions == (Decision("m.py:3", "if x.any():", (0, 1)),)
+    assert json.loads(to_json(graph)) == data
+    data["decisions"][0][2] = [2]
+    with pytest.raises(FormatError, match=r"the decision at m\.py:3 names the unknown value 2"):
+        from_json(json.dumps(data))
 
 
 def with_frames() -> Any:

@@ -66,8 +66,8 @@ def calls_of(graph: Any) -> list[tuple[str, str | None, int]]:
 def test_modules_in_a_python_list_are_told_apart() -> None:
     layers = [nn.Linear(3, 4), nn.Linear(4, 3)]
     graph = record(Net(lambda self, x: self.layers[1](self.layers[0](x)), layers=layers), X)
-    assert edges(graph) == drawn("in:x -> m:~Linear -> m:~Linear#2 -> out")
-    assert [graph.modules[name].params.total for name in ("~Linear", "~Linear:2")] == [16, 15]
+    assert edges(graph) == drawn("in:x -> m:layers[0] -> m:layers[1] -> out")
+    assert [graph.modules[name].params.total for name in ("layers[0]", "layers[1]")] == [16, 15]
 
 
 def test_a_module_that_was_deleted_does_not_lend_its_name() -> None:

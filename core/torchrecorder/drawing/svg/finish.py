@@ -35,6 +35,10 @@ _PX = 4 / 3
 _MUTED = ".9"
 """Enough for a contrast of 4.5:1 in every theme that is tested, also where text is dark grey."""
 _STACK = 3.0
+_RHOMB = 4.0
+"""Half of a diagonal."""
+DECIDES = "the code takes one branch or another because of these numbers"
+"""What a pointer over the rhomb of a node shows."""
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _VARIABLE = re.compile(r"var\(--[\w-]+,(#[0-9a-f]{6})\)")
@@ -176,7 +180,18 @@ def _node(node: Figure, look: Theme) -> str:
         place = f'x="{_n(word.x)}" y="{_n(word.y)}"'
         parts.append(f'<text {place}{size}{style}{ink} stroke="none">{_text(word.text)}</text>')
         style = f' fill-opacity="{_MUTED}"'
-    return "".join((*parts, "</g>"))
+    return "".join((*parts, _decides(node), "</g>"))
+
+
+def _decides(node: Figure) -> str:
+    """A rhomb at the upper right corner of a node of whose numbers it depends which way the code goes."""
+    if "decides" not in node.flags:
+        return ""
+    inset = (1 - 0.5**0.5) / 2 * node.rect.width if node.is_round else _RHOMB
+    x, y = node.rect.right - inset, node.rect.top + (inset if node.is_round else 0)
+    r = _n(_RHOMB)
+    path = f'<path fill="{variable("skip")}" stroke="none" d="M{_n(x)} {_n(y - _RHOMB)}l{r} {r} -{r} {r} -{r} -{r}z"/>'
+    return f"<g><title>{DECIDES}</title>{path}</g>"
 
 
 def _error(flags: frozenset[str]) -> str:
