@@ -91,7 +91,7 @@ class OwnIdentityOfTwo(nn.Module):
 class IdentityInLayer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.outer = nn.Module()
+        self.outer: Any = nn.Module()
         self.outer.same = Same()
 
     def forward(self, x: Tensor) -> Any:
@@ -204,7 +204,7 @@ class LayerRegisteredInForward(nn.Module):
         self.fc = nn.Linear(3, 3)
 
     def forward(self, x: Tensor) -> Any:
-        self.late = nn.ReLU()
+        self.late: nn.Module = nn.ReLU()
         y = self.late(self.fc(x))
         self.late = nn.Tanh()
         return self.late(y)
@@ -214,7 +214,7 @@ def attends(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
     """Without torch's advice to compile."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found: Any = flex_attention(q, k, v, **options)
+        found: Tensor = flex_attention(q, k, v, **options)
     return found
 
 

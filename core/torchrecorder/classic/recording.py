@@ -191,7 +191,7 @@ class ClassicRecording:
         scope = self.nodes.get(parent)
         if scope is None:
             raise NotRecorded(what=type(parent).__name__)
-        word = net.name if cls is Step else cls.__name__
+        word: str = net.name if cls is Step else cls.__name__
         count = self.fn_types[word] = self.fn_types.get(word, 0) + 1
         if name is None:
             name = word if count == 1 else f"{word}-{count}"

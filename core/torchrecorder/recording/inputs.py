@@ -81,6 +81,7 @@ def record_guessed(
     accepted: Inputs | None = None
     guesses = Guesses(model, batch=2 if mode == "train" else 1)
     for guess in guesses:
+        inputs = Inputs()
         try:
             inputs = _guessed(guess, seed)
             return record(inputs, first)

@@ -130,9 +130,10 @@ def _put_back(state: _State) -> None:
             hooks.clear()
             hooks.update(hooked)
         setattr(tensor, name, hooks)
-    if not is_same(tensor.__dict__, state.attributes):
-        tensor.__dict__.clear()
-        tensor.__dict__.update(state.attributes)
+    own: dict[str, Any] = vars(tensor)
+    if not is_same(own, state.attributes):
+        own.clear()
+        own.update(state.attributes)
 
 
 def is_same(now: Mapping[Any, object], kept: Mapping[Any, object]) -> bool:
@@ -151,9 +152,12 @@ def outside_of_modes() -> Iterator[None]:
         yield
 
 
+_DISPATCH = "__torch_dispatch__"
+
+
 def _has_memory(tensor: Tensor) -> bool:
     """Whether its data is what lies in its storage; a class that computes by itself has other tensors inside."""
-    is_bare = type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__
+    is_bare = getattr(type(tensor), _DISPATCH) is getattr(Tensor, _DISPATCH)
     return is_bare and tensor.layout is torch.strided and not tensor.is_nested and not tensor.is_meta
 
 

@@ -134,7 +134,7 @@ def describe(model: nn.Module, called: Iterable[str], met: Mapping[str, Module])
     """Facts of the modules that were called or hold one that was, in registration order, then of those only met."""
     wanted = with_holders(called)
     found = describe_modules(model, wanted)
-    found.update((path, facts) for path, facts in met.items() if path in wanted and path not in found)
+    found.update((path, facts) for path, facts in met.items() if path in wanted)
     return found
 
 

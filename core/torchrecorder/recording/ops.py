@@ -307,9 +307,8 @@ class OpLog:
         overwritten = _overwritten(whole.name, given, written) if written else ()
         fresh = self._fresh(given, [tensor for ref in whole.running.results if (tensor := ref()) is not None])
         if fresh or overwritten:
-            name, facts = whole.first, whole.facts
-            if whole.parts > 1:
-                name, facts = whole.name, (facts[0], "op", {})
+            facts: Facts = (whole.facts[0], "op", {}) if whole.parts > 1 else whole.facts
+            name = whole.name if whole.parts > 1 else whole.first
             self._add(name, whole.running, given, overwritten, fresh, facts)
 
     def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:

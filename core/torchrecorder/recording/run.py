@@ -6,7 +6,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -208,11 +208,11 @@ def prepared(
             originals: Sequence[tuple[nn.Module, nn.Module]] = ()
             with outside_of_modes():
                 model = journal.keep(forward.model)
-            if executed == "real":
+            tensors = None if executed == "real" else _TENSORS[executed]()
+            if tensors is None:
                 substitute = copies_of_arguments(forward.args, forward.kwargs)
                 in_place_of: Callable[[nn.Module], nn.Module] = journal.keep
             else:
-                tensors = _TENSORS[executed]()
                 copies = ModelCopy(tensors.of)
                 model, originals = copies.of(forward.model), copies.modules
                 substitute, in_place_of = tensors.of_arguments(forward.args, forward.kwargs), copies.of
@@ -226,8 +226,7 @@ def prepared(
         stack.callback(sys.setrecursionlimit, limit)
         sys.setrecursionlimit(limit * 3 // 2)
         stack.enter_context(preserved_process_state(forward.seed))
-        if executed != "real":
-            stack.enter_context(tensors.running())
+        stack.enter_context(nullcontext() if tensors is None else tensors.running())
         yield ready, args, kwargs
 
 

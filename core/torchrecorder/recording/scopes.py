@@ -328,7 +328,7 @@ class Scopes:
         if isinstance(scope, nn.Module):
             self.stack[-1].children += 1
             return self._open(self._name(scope), "module", call, within).id, None
-        return self._open(scope.__name__, "function", call, within).id, None
+        return self._open(str(getattr(scope, "__name__", "")), "function", call, within).id, None
 
     def _name(self, module: nn.Module) -> str:
         return self._names.of(module, (running.module for running in reversed(self.stack)))

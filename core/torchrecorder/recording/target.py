@@ -58,7 +58,7 @@ def as_module(found: object) -> object:
         return found
     module = found.module()
     if found.example_inputs is not None:
-        module.example_input_array = found.example_inputs
+        vars(module)["example_input_array"] = found.example_inputs
     return module
 
 

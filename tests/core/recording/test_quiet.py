@@ -75,14 +75,15 @@ class TestOwnHooks:
 
     def test_nothing_is_left_on_the_module(self) -> None:
         model = self.hooked(lambda module, args, out: None)
-        (hook,) = model.inner._forward_hooks
+        inner: Any = model.inner
+        (hook,) = inner._forward_hooks
         record(model, X)
-        assert [*model.inner._forward_hooks] == [hook]
-        assert not model.inner._forward_hooks_always_called
-        assert not model.inner._forward_hooks_with_kwargs
+        assert [*inner._forward_hooks] == [hook]
+        assert not inner._forward_hooks_always_called
+        assert not inner._forward_hooks_with_kwargs
 
 
-def branches(self: Any, x: Tensor) -> Tensor:
+def branches(self: Any, x: Tensor) -> Any:
     y = self.fc(x)
     if (y < 9).any():
         return y + 1
@@ -167,7 +168,8 @@ def torch_layer() -> nn.Module:
     """A layer whose code lies in torch and takes a number out of a tensor."""
     made: dict[str, Any] = {}
     exec(compile("def forward(self, x): return x * x.sum().item()", nn.__file__, "exec"), made)
-    return type("Layer", (nn.Module,), {"forward": made["forward"], "__module__": "torch.nn.modules.layer"})()
+    layer: nn.Module = type("Layer", (nn.Module,), {**made, "__module__": "torch.nn.modules.layer"})()
+    return layer
 
 
 def test_what_leaves_inside_a_layer_of_torch_is_noted_where_the_user_called_it() -> None:

@@ -147,7 +147,7 @@ def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> It
     if is_packed:
         yield (batch, 16, channels)
         return
-    own = (config.get("sample_height"), config.get("sample_width"))
+    own: Any = (config.get("sample_height"), config.get("sample_width"))
     frames = _FRAMES
     if length := config.get("sample_frames"):
         frames = (length - 1) // (config.get("temporal_compression_ratio") or 1) + 1
