@@ -155,7 +155,7 @@ def _run(model: nn.Module, args: Any, kwargs: Any, seed: int) -> tuple[Graph, Ta
     with prepared("real", Forward(model, args, kwargs, seed=seed), TapedSession) as (session, given, named):
         assert isinstance(session, TapedSession)
         result = session.run(given, named)
-        tensors = dict(named_tensors(result, objects=True))
+        tensors = dict(named_tensors(result, objects=True, private=False))
         values = {path: session.tape._own(tensor) for path, tensor in tensors.items()}
         outputs = {path: tensor.detach().clone() for path, tensor in tensors.items()}
         return session.graph(Info("real", torch.__version__, "eval")), session.tape, values, outputs

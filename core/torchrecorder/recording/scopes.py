@@ -20,7 +20,6 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-import torch._tensor
 import torch.overrides
 import torch.utils.checkpoint
 from torch import fx, nn
@@ -39,7 +38,7 @@ _LONGEST = 120
 """Signs of a statement in a note."""
 _SESSION = str(Path(__file__).with_name("session.py"))
 """The file of what calls the model; frames outside it are not the forward's."""
-_BETWEEN = (str(Path(__file__).parent), torch.overrides.__file__, torch._tensor.__file__)
+_BETWEEN = (str(Path(__file__).parent), torch.overrides.__file__, torch.Tensor.backward.__code__.co_filename)
 """Files between what asks a tensor and the recorder that sees the question."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -97,6 +98,9 @@ class FakeTensors:
                 if self._floats is not None:
                     stack.callback(torch.set_default_dtype, torch.get_default_dtype())
                     torch.set_default_dtype(self._floats)
+                # `copy.deepcopy` of a tensor asks where its data lies.
+                stack.enter_context(warnings.catch_warnings())
+                warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor", UserWarning)
                 stack.enter_context(self._mode)
                 yield
         finally:
