@@ -130,23 +130,10 @@ def from_json(text: str | bytes) -> Graph:
 def _graph(data: Mapping[str, Any]) -> Graph:
     metas = [TensorMeta(tuple(shape), *rest) for shape, *rest in data["metas"]]
     later = data.get("frames") or {}
-    functions, places = later.get("functions", ()), later.get("places", ())
-    frames = (
-        Frame(id_, name, defined, call, parent, source, offset)
-        for id_, (function, call, parent, place) in enumerate(later.get("rows", ()))
-        for (name, defined), (source, offset) in [(functions[function], places[place])]
-    )
     modules = [
         Module(fqn, cls, native, ParamCount(*counts), extra_repr, tuple(aliases))
         for fqn, cls, native, counts, extra_repr, aliases in data["modules"]
     ]
-    ops = []
-    columns = _columns(data["ops"], later.get("ops"), later.get("offsets"))
-    for id_, (row, place) in enumerate(zip(data["ops"], columns, strict=True)):
-        name, target, call, inputs, outputs, mutates, kernels, flops, attrs, source, kind, *more = row
-        ids = (tuple(inputs), tuple(outputs), tuple(mutates))
-        nodes = _autograd_nodes(*more)
-        ops.append(Op(id_, name, target, call, *ids, tuple(kernels), flops, attrs, source, kind, nodes, *place))
     values = (
         Value(id_, kind, producer, index, None if meta is None else metas[meta], name, group)
         for id_, (kind, producer, index, meta, name, group) in enumerate(data["values"])
@@ -159,15 +146,30 @@ def _graph(data: Mapping[str, Any]) -> Graph:
     return Graph(
         modules={module.fqn: module for module in modules},
         calls=tuple(calls),
-        ops=tuple(ops),
+        ops=tuple(_ops(data["ops"], _columns(data["ops"], later.get("ops"), later.get("offsets")))),
         values=tuple(values),
         inputs=data["inputs"],
         outputs={path: tuple(ids) for path, ids in data["outputs"].items()},
         info=Info(*how, tuple(info["notes"]), failure, info.get("recorder", "modern")),
         tied={name: tuple(names) for name, names in data["tied"].items()},
-        frames=tuple(frames),
+        frames=tuple(_frames_of(later)),
         decisions=tuple(Decision(source, text, tuple(ids)) for source, text, ids in data.get("decisions", ())),
     )
+
+
+def _ops(rows: Sequence[Sequence[Any]], places: Iterable[Sequence[Any]]) -> Iterator[Op]:
+    for id_, (row, place) in enumerate(zip(rows, places, strict=True)):
+        name, target, call, inputs, outputs, mutates, kernels, flops, attrs, source, kind, *more = row
+        ids = (tuple(inputs), tuple(outputs), tuple(mutates))
+        nodes = _autograd_nodes(*more)
+        yield Op(id_, name, target, call, *ids, tuple(kernels), flops, attrs, source, kind, nodes, *place)
+
+
+def _frames_of(later: Mapping[str, Any]) -> Iterator[Frame]:
+    functions, places = later.get("functions", ()), later.get("places", ())
+    for id_, (function, call, parent, place) in enumerate(later.get("rows", ())):
+        (name, defined), (source, offset) = functions[function], places[place]
+        yield Frame(id_, name, defined, call, parent, source, offset)
 
 
 def _autograd_nodes(rows: Sequence[Sequence[Any]] = ()) -> tuple[AutogradNode, ...]:
