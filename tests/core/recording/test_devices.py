@@ -60,7 +60,7 @@ def test_a_device_that_is_not_there(name: str, way: Any) -> None:
     assert net.fc.weight is weight
     with pytest.raises((AssertionError, RuntimeError)):  # the process is as it was
         torch.zeros(3, device=kind)
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, RuntimeError)):  # of a build without CUDA, of a machine without a driver
         torch.cuda.current_device()
 
 
@@ -143,7 +143,7 @@ def test_a_model_that_is_built_on_a_device_that_is_not_there(inputs: str) -> Non
     places = {note.rpartition(":")[2] for note in graph.info.notes}
     assert len(places) == len(graph.info.notes) == 6 + bool(inputs)
     assert all("cpu stands for cuda, which this machine does not have" in note for note in graph.info.notes)
-    with pytest.raises(AttributeError, match="_cuda_setDevice"):
+    with pytest.raises((AttributeError, RuntimeError), match=r"_cuda_setDevice|NVIDIA driver"):
         BuiltOnCuda()
 
 
