@@ -71,6 +71,17 @@ def test_lines_that_decide_are_written_where_there_are_any() -> None:
         from_json(json.dumps(data))
 
 
+def refusal(data: Any, path: list[Any], value: Any) -> str:
+    """Why a Graph is refused, with this value at this place."""
+    place = data
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(FormatError) as caught:
+        from_json(json.dumps(data))
+    return str(caught.value)
+
+
 def with_frames() -> Any:
     data = parsed()
     data["frames"] = {
@@ -104,14 +115,7 @@ def test_frames_name_each_function_and_place_once() -> None:
     ],
 )
 def test_frames_that_break_an_invariant_are_refused(path: list[Any], value: Any, reason: str) -> None:
-    data = with_frames()
-    place = data["frames"]
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    with pytest.raises(FormatError) as caught:
-        from_json(json.dumps(data))
-    assert reason in str(caught.value)
+    assert reason in refusal(with_frames(), ["frames", *path], value)
 
 
 @pytest.mark.parametrize(
@@ -135,14 +139,7 @@ def test_frames_that_break_an_invariant_are_refused(path: list[Any], value: Any,
     ],
 )
 def test_what_breaks_an_invariant_is_refused(path: list[Any], value: Any, reason: str) -> None:
-    data = parsed()
-    place = data
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    with pytest.raises(FormatError) as caught:
-        from_json(json.dumps(data))
-    assert reason in str(caught.value)
+    assert reason in refusal(parsed(), path, value)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "5", '"x"', "{}", "[" * 100_000])
