@@ -88,7 +88,7 @@ class Recorder(ClassicRecording):
             name: Its name.
 
         Raises:
-            NotRecorded: There is no node of `parent` (a KeyError).
+            NotRecorded: `parent` has not been recorded (a KeyError).
         """
         if net in self._hooked:
             return

@@ -182,7 +182,7 @@ class ClassicRecording:
 
         Raises:
             NotRecordable: It is none of these (a RuntimeError).
-            NotRecorded: There is no node of `parent` (a KeyError).
+            NotRecorded: `parent` has not been recorded (a KeyError).
         """
         cls = type(net)
         kind = self._kinds.get(cls)
@@ -216,7 +216,7 @@ class ClassicRecording:
             fn: A recorded object that will be connected to further operations.
 
         Raises:
-            NotRecorded: There is no node of `fn` (a KeyError).
+            NotRecorded: `fn` has not been recorded (a KeyError).
         """
         if fn not in self.nodes:
             raise NotRecorded(what=type(fn).__name__)

@@ -17,8 +17,8 @@ from torchrecorder.running import torch_private
 def op_acc(gf: Any, rec: ClassicRecording, node: BaseNode) -> None:
     """Operator accumulator: an `OpNode` for `gf` and for each operation it is connected to, if not yet recorded.
 
-    An accumulation of gradients points to its tensor instead. There is no recursion, as there is in 1.0.3: chains may
-    be long.
+    An accumulation of gradients points to its tensor instead. The walk is iterative, since a
+    recursive one, as in 1.0.3, exceeds Python's recursion limit on long chains.
 
     Args:
         gf: A `grad_fn` object obtained from a tensor; None is passed over.
@@ -146,7 +146,7 @@ def leaf_dummy(tensor: Tensor, rec: ClassicRecording) -> Tensor:
         The tensor after adding 0.
 
     Raises:
-        NotRecorded: There is no node of `tensor` (a KeyError).
+        NotRecorded: `tensor` has not been recorded (a KeyError).
 
     Examples:
         >>> import torch

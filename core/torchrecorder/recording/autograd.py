@@ -59,7 +59,7 @@ class AutogradNodes:
         return tuple(AutogradNode(name, tuple(inputs), tuple(values)) for name, inputs, values in rows)
 
     def _walk(self, node: Any, places: dict[Any, int], rows: list[tuple[str, list[int], list[int]]]) -> None:
-        """Add rows for a node and for those before it that are not known. There is no recursion: chains may be long."""
+        """Add rows for a node and for unknown ones before it; iteratively, since chains may be long."""
         path = [node] if node not in places else []
         while path:
             node = path[-1]

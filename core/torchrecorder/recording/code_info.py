@@ -76,7 +76,7 @@ def deciding_statement(frame: FrameType) -> tuple[str, int]:
     """The statement of which the frame runs a part, as one line, and where it begins.
 
     Of an `if` or `while` it is the head, `if x.any():`. The text is empty for an `assert`, which has no other branch,
-    and where there is no source.
+    and if the source is not available.
     """
     code = frame.f_code
     lines = linecache.getlines(code.co_filename, frame.f_globals)

@@ -77,7 +77,7 @@ class Devices:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """In this, `torch.cuda.synchronize()` and `module.cuda()` do nothing where there is no such device."""
+        """While it is active, `torch.cuda.synchronize()` and `module.cuda()` do nothing if that device is missing."""
         originals = [(owner, name, getattr(owner, name)) for owner, name in _REPLACED]
         try:
             for owner, name, original in originals:

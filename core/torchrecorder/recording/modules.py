@@ -97,7 +97,7 @@ class ModuleNames:
                     yield path
 
     def generated(self, holder: nn.Module, at: str, cls: str, path: str = "") -> str:
-        """Take facts of a module that is no longer called, but was when the forward of `holder` was generated.
+        """Describe a module that is no longer called, but was when the forward of `holder` was generated.
 
         Its parameters may still lie below the holder, in modules without a forward.
         """

@@ -239,7 +239,7 @@ class Scopes:
     def locate(self, reads: bool = True) -> Place:
         """Where the operation that ran last was called.
 
-        There is no call where torch works for itself: it imports a part of itself, or does a checkpoint's bookkeeping.
+        The call is None for internal work of torch: importing one of its modules, or the bookkeeping of a checkpoint.
 
         Args:
             reads: Whether the operation reads tensors, which the bookkeeping of a checkpoint does not.
