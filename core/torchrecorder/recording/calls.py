@@ -16,7 +16,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.graph.model import Failure
-from torchrecorder.recording.journal import Journal
+from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import RunningCall, Scopes

@@ -17,7 +17,7 @@ from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.recording import flops
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
-from torchrecorder.recording.journal import Journal
+from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.names import (
     CHANGES_STATE,
     DECISIONS,

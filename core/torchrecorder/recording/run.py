@@ -20,11 +20,11 @@ from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
 from torchrecorder.recording.autograd import followed
 from torchrecorder.recording.devices import NOT_THERE, is_there, stands_for
-from torchrecorder.recording.journal import Journal
-from torchrecorder.recording.kept_tensors import outside_of_modes
-from torchrecorder.recording.model_copy import CopiedArguments, ModelCopy
+from torchrecorder.recording.isolation.journal import Journal
+from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
+from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelCopy
+from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.recording.session import Session, forward_error, unseen_error
-from torchrecorder.recording.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules
 from torchrecorder.running.nested import named_tensors

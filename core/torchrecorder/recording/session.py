@@ -17,8 +17,8 @@ from torchrecorder.recording.autograd import AutogradNodes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.devices import Devices
-from torchrecorder.recording.journal import Journal
-from torchrecorder.recording.model_copy import ITERATORS, RecordedIterator
+from torchrecorder.recording.isolation.journal import Journal
+from torchrecorder.recording.isolation.model_copy import ITERATORS, RecordedIterator
 from torchrecorder.recording.modes import ApiMode, KernelMode
 from torchrecorder.recording.modules import ModuleNames, Signatures, describe
 from torchrecorder.recording.ops import OpLog

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.core.recording.fingerprint import Fingerprint
+from tests.core.recording.isolation.fingerprint import Fingerprint
 from torchrecorder.errors import InputError
 from torchrecorder.graph import Graph
 from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn.utils import parametrizations, weight_norm
 
-from tests.core.recording.fingerprint import Fingerprint
+from tests.core.recording.isolation.fingerprint import Fingerprint
 from tests.core.recording.nets import Net, op_names, record
 from tests.truth.all import CASES
 from tests.truth.case import Case

@@ -26,10 +26,10 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.utils.hooks import RemovableHandle
 
-from torchrecorder.recording.copies import LEADS_TO_MODEL, SHARED, is_stateful_of_numpy
-from torchrecorder.recording.kept_tensors import KeptTensors, is_same, outside_of_modes
+from torchrecorder.recording.isolation.copies import LEADS_TO_MODEL, SHARED, is_stateful_of_numpy
+from torchrecorder.recording.isolation.kept_tensors import KeptTensors, is_same, outside_of_modes
+from torchrecorder.recording.isolation.substitutes import is_plain, lazy_like, like
 from torchrecorder.recording.scripted import script_copy
-from torchrecorder.recording.substitutes import is_plain, lazy_like, like
 from torchrecorder.running import torch_private
 from torchrecorder.running.objects import dictionary, is_open, members, native_base
 

@@ -15,9 +15,9 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.recording.copies import COPIERS, SHARED, Copier, container_copier
+from torchrecorder.recording.isolation.copies import COPIERS, SHARED, Copier, container_copier
+from torchrecorder.recording.isolation.substitutes import Substitute
 from torchrecorder.recording.scripted import script_copy
-from torchrecorder.recording.substitutes import Substitute
 from torchrecorder.running.objects import dictionary, is_open, members
 
 _DEEPEST = 60
