@@ -115,27 +115,6 @@ class Recorder:
         one_at_a_time.release()
 
 
-def get_recorder_tensor(input_tensor: torch.Tensor, collect_attributes: bool = False) -> RecorderTensor:
-    """A RecorderTensor on the memory of a tensor, with the node of an input.
-
-    Args:
-        input_tensor: The tensor.
-        collect_attributes: Whether the nodes that come from it describe themselves.
-
-    Returns:
-        The RecorderTensor.
-
-    Examples:
-        >>> import torch
-        >>> from torchrecorder.torchview.torchview import get_recorder_tensor
-        >>> get_recorder_tensor(torch.ones(2, 3)).tensor_nodes[-1].tensor_shape
-        (2, 3)
-    """
-    tensor: RecorderTensor = input_tensor.as_subclass(RecorderTensor)
-    tensor.tensor_nodes = [TensorNode(tensor, 0, name="input-tensor", collect_attributes=collect_attributes)]
-    return tensor
-
-
 def creation_ops_wrapper(_orig_op: Callable[..., Any], model_graph: ComputationGraph) -> Callable[..., Any]:
     """The function, its tensor being a RecorderTensor with a node in the module that runs.
 

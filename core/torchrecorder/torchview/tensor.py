@@ -7,18 +7,16 @@ with it. The last is the one that an operation on the tensor follows.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-import torch
 from torch import ScriptMethod, Tensor, nn
 
 from torchrecorder.running import torch_private
-from torchrecorder.running.nested import Items, items_of, rebuilt, walk
+from torchrecorder.running.nested import Items, walk
 from torchrecorder.torchview.computation_node import FunctionNode, ModuleNode, NodeContainer, TensorNode
 from torchrecorder.torchview.utils import OrderedSet, shape_of, stringify_attributes
 
@@ -115,24 +113,24 @@ _CLOSED = (str, bytes, type, nn.Module, Iterator, range)
 """What holds no tensors, or cannot be iterated over without changing it: a generator belongs to the model."""
 
 
-def _is_open(data: Any) -> bool:
+def is_open(data: Any) -> bool:
     """Whether torchview iterates over it; tensors and arrays are values."""
     return isinstance(data, Iterable) and not isinstance(data, _CLOSED) and not hasattr(data, "__array__")
 
 
-def _opened(data: Any) -> Items:
+def opened(data: Any) -> Items:
     """What torchview opens besides containers: namespaces, and whatever can be iterated over."""
     if isinstance(data, SimpleNamespace):
         return vars(data).items()
     try:
-        return list(enumerate(data)) if _is_open(data) else ()
+        return list(enumerate(data)) if is_open(data) else ()
     except Exception:  # transformers' caches, while a layer is unset
         return ()
 
 
 def recorders(data: Any) -> list[RecorderTensor]:
     """The RecorderTensors inside nested values, each as often as it is there."""
-    found = walk(data, Tensor, _opened, depth=sys.maxsize)
+    found = walk(data, Tensor, opened, depth=sys.maxsize)
     return [tensor for _, tensor in found if isinstance(tensor, RecorderTensor)]
 
 
@@ -183,59 +181,6 @@ def traverse_data_inplace(recorded_data: Any, action_fn: Callable[..., Any], **k
     """
     for tensor in recorders(recorded_data):
         action_fn(tensor, **kwargs)
-
-
-def traverse_data(data: Any, action_fn: Callable[..., Any], aggregate_fn: Callable[..., Any]) -> Any:
-    """The same nested values with `action_fn(tensor)` in place of each tensor.
-
-    Args:
-        data: A tensor, or tensors in mappings, sequences, sets, dataclasses and namespaces. Anything else, such as a
-            generator or an array, is given back as it is.
-        action_fn: Makes the new value.
-        aggregate_fn: Called with a container, gives what builds the new one; usually `type`.
-
-    Returns:
-        New containers of the new values.
-
-    Examples:
-        >>> import torch
-        >>> from torchrecorder.torchview.torchview import traverse_data
-        >>> traverse_data({"x": [torch.ones(2, 3), 7]}, lambda tensor: tuple(tensor.shape), type)
-        {'x': [(2, 3), 7]}
-    """
-    if isinstance(data, Tensor):
-        return action_fn(data)
-    # Not `map_tensors`, which builds containers by itself, and those only in which something has changed.
-    changed = {key: traverse_data(item, action_fn, aggregate_fn) for key, item in items_of(data, _opened)}
-    if isinstance(data, SimpleNamespace) or (dataclasses.is_dataclass(data) and not isinstance(data, type)):
-        return rebuilt(data, changed)
-    try:
-        if isinstance(data, Mapping):
-            return aggregate_fn(data)(changed)
-        if isinstance(data, tuple) and hasattr(data, "_fields"):
-            return aggregate_fn(data)(*changed.values())
-        return aggregate_fn(data)([*changed.values()]) if _is_open(data) else data
-    except TypeError:  # a view of a dict, or a class with a constructor of its own: nothing can be built of its items
-        return data
-
-
-def set_device(data: Any, device: torch.device | str) -> Any:
-    """The same nested values with their tensors on a device.
-
-    Args:
-        data: As for `traverse_data`.
-        device: Where the tensors are to be.
-
-    Returns:
-        New containers, with copies of the tensors that were elsewhere.
-
-    Examples:
-        >>> import torch
-        >>> from torchrecorder.torchview.torchview import set_device
-        >>> set_device([torch.ones(2)], "meta")[0].device
-        device(type='meta')
-    """
-    return traverse_data(data, lambda tensor: tensor.to(device, non_blocking=True), type)
 
 
 def collect_tensor_node(
