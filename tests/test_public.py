@@ -14,6 +14,7 @@ PUBLIC = [
     "torchrecorder.scio.recorder",
     "torchrecorder.drawing",
     "torchrecorder.errors",
+    "torchrecorder.errors.base",
     "torchrecorder.graph",
     "torchrecorder.helpers",
     "torchrecorder.torchfunc.hooks.recorders",

@@ -32,84 +32,18 @@
         └── BadInputs(InputError, TypeError)
                                          the inputs of a classic recording cannot be made
 
-An error is its facts, which stay readable as attributes, and three templates that are filled with them: `_summary`,
-`_hint` and `_details`. A part in brackets, `[ ({origin})]`, is left out if a fact in it is empty; a fact of several
-lines is a tuple. `to_json` and `from_json` carry an error through the worker's pipe, and pickling takes the same way.
+How an error is made of its facts is in `torchrecorder.errors.base`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
-_OPTIONAL_PART = re.compile(r"\[([^][]*)\]")
-_FACT = re.compile(r"\{(\w+)")
-
-
-@dataclass(eq=False)
-class TorchRecorderError(Exception):
-    """Base class; `kind` is the last part of the warning's name, `torchrecorder.<kind>`."""
-
-    kind: ClassVar[str] = "error"
-    _summary: ClassVar[str] = ""
-    _hint: ClassVar[str] = ""
-    _details: ClassVar[str] = ""
-
-    def __str__(self) -> str:
-        hint = self.hint()
-        return f"{self.summary()}\n{hint}" if hint else self.summary()
-
-    def summary(self) -> str:
-        """What happened and where, in one sentence."""
-        return self._filled(self._summary)
-
-    def hint(self) -> str:
-        """What to do next; empty where the summary says it."""
-        return self._filled(self._hint)
-
-    def details(self) -> str:
-        """What a person who debugs wants besides: a traceback or the tail of a log."""
-        return self._filled(self._details)
-
-    def to_json(self) -> dict[str, Any]:
-        """The error as plain data: its class name and its facts."""
-        facts = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
-        return {"type": type(self).__name__, **facts}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> TorchRecorderError:
-        """The error that `to_json` wrote.
-
-        Raises:
-            FormatError: `data` names no error of this module or lacks a fact.
-        """
-        facts = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "type"}
-        try:
-            return _classes()[data["type"]](**facts)
-        except (KeyError, TypeError) as error:
-            raise FormatError(what="an error message", reason=f"{type(error).__name__}: {error}") from error
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TorchRecorderError.from_json, (self.to_json(),)
-
-    def _filled(self, template: str) -> str:
-        facts = {f.name: getattr(self, f.name) for f in fields(self)}
-        # The brackets go before the facts come in, which may have brackets of their own.
-        template = _OPTIONAL_PART.sub(
-            lambda part: part[1] if all(facts[name] for name in _FACT.findall(part[1])) else "", template
-        )
-        return template.format_map({k: "\n".join(v) if isinstance(v, tuple) else v for k, v in facts.items()})
-
-
-def _classes(base: type[TorchRecorderError] = TorchRecorderError) -> dict[str, type[TorchRecorderError]]:
-    found = {base.__name__: base}
-    for cls in base.__subclasses__():
-        found |= _classes(cls)
-    return found
+from torchrecorder.errors.base import FormatError as FormatError
+from torchrecorder.errors.base import TorchRecorderError
 
 
 @dataclass(eq=False)
@@ -395,16 +329,6 @@ class StylerError(TorchRecorderError, RuntimeError):
     problems: tuple[str, ...]
     trace: str = ""
     """The traceback of the user's code, if it raised."""
-
-
-@dataclass(eq=False)
-class FormatError(TorchRecorderError, ValueError):
-    """Stored data cannot be read."""
-
-    kind = "cache"
-    _summary = "cannot read {what}: {reason}"
-    what: str
-    reason: str
 
 
 @dataclass(eq=False)
