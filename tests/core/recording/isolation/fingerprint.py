@@ -54,9 +54,10 @@ class Fingerprint:
 
 
 def _process() -> Iterator[tuple[str, object]]:
-    yield "torch's random numbers", torch.get_rng_state().tolist()
+    yield "torch's random numbers", torch.get_rng_state().numpy().tobytes()
     yield "Python's random numbers", random.getstate()
-    yield "numpy's random numbers", str(np.random.get_state(legacy=False))
+    name, numbers, *rest = np.random.get_state(legacy=True)
+    yield "numpy's random numbers", (name, np.asarray(numbers).tobytes(), *rest)
     yield "grad mode", torch.is_grad_enabled()
     yield "inference mode", torch.is_inference_mode_enabled()
     yield "dtype", torch.get_default_dtype()
@@ -126,10 +127,15 @@ def _parts(obj: Any) -> Iterator[tuple[str, Any]]:
     if not isinstance(obj, (torch.Generator, types.FunctionType, types.MethodType, torch.jit.ScriptModule)):
         with contextlib.suppress(AttributeError):
             yield from object.__getattribute__(obj, "__dict__").items()
-        for base in type(obj).__mro__:
-            for name, member in vars(base).items():
-                if isinstance(member, types.MemberDescriptorType) and base.__module__ != "builtins":
-                    try:
-                        yield name, member.__get__(obj)
-                    except AttributeError:
-                        yield name, None
+        for name, member in _slots(type(obj)):
+            try:
+                yield name, member.__get__(obj)
+            except AttributeError:
+                yield name, None
+
+
+@functools.cache
+def _slots(cls: type) -> list[tuple[str, types.MemberDescriptorType]]:
+    """They are made with the class, so they are looked for once."""
+    found = [item for base in cls.__mro__ if base.__module__ != "builtins" for item in vars(base).items()]
+    return [(name, member) for name, member in found if isinstance(member, types.MemberDescriptorType)]

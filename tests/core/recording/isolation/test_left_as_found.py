@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.distributed.fsdp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
@@ -362,12 +361,14 @@ def test_a_script_module_inside_is_left_as_it_was() -> None:
 
 
 def test_a_sharded_model_keeps_its_parameters(tmp_path: Path) -> None:
+    from torch.distributed import fsdp  # takes a second, which every process that collects tests would spend
+
     torch.distributed.init_process_group("gloo", rank=0, world_size=1, init_method=(tmp_path / "group").as_uri())
     try:
         mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (1,))
         net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2))
         for part in (net[0], net[2], net):
-            torch.distributed.fsdp.fully_shard(part, mesh=mesh)
+            fsdp.fully_shard(part, mesh=mesh)
         before = [(name, id(parameter)) for name, parameter in net.named_parameters()]
         graph = record(net, X, run="real")
         assert [name for name in op_names(graph) if name in ("linear", "relu")] == ["linear", "relu", "linear"]
