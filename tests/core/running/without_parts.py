@@ -15,6 +15,8 @@ from typing import Any, cast
 import torch
 import torch._dynamo
 from torch import Tensor, nn
+from torch._dynamo.eval_frame import OptimizedModule
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from torchrecorder.running import torch_private
 
@@ -118,6 +120,9 @@ def without(path: str) -> dict[str, Any]:
 
 def main() -> None:
     warnings.simplefilter("ignore")
+    for net, x in nets():  # what torch imports when it is first used, seconds of each fork; and nothing of ours
+        with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
+            _ = net if isinstance(net, OptimizedModule | Drawing) else net(x)
     for path in ("", *torch_private.PARTS):
         reader, writer = os.pipe()
         if os.fork() == 0:
