@@ -29,6 +29,9 @@ ORIGINALS = {
 }
 """The releases that our recorders are ports of. scio needs Python 3.12."""
 
+PEERS = ["torchview==0.2.7", "torchvista==0.2.13", "torchlens==2.36.1"]
+"""Tools of others that record a model, too."""
+
 MARKS = ("soak", "browser", "transformers", "parity")
 """The marks of tests that the session `tests` leaves out; `pyproject.toml` says what they are."""
 
@@ -155,11 +158,12 @@ def install_libraries(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure; `-- record` the recorder, in ratios to the plain forward of the same run, `-- cache` the cache,
-    `-- seeds` the four ports, `-- house` how simple the source is.
+    `-- seeds` the four ports, `-- peers` the recorder beside other tools, `-- house` how simple the source is.
     """
-    if "seeds" in session.posargs:
-        session.notify("bench_seeds", posargs=[])
-        return
+    for apart in ("seeds", "peers"):
+        if apart in session.posargs:
+            session.notify(f"bench_{apart}", posargs=[name for name in session.posargs if name != apart])
+            return
     install(session, *group("test"), "transformers")
     session.install("--no-deps", "torchvision==0.28.0", "pillow")
     for name in session.posargs or ["record"]:
@@ -173,7 +177,7 @@ def bench(session: nox.Session) -> None:
 def parity(session: nox.Session, seed: str) -> None:
     """Compare a recorder with the original that it is a port of; arguments go to pytest."""
     install(session, *group("test"))
-    folder = {f"PARITY_{seed.upper()}": aside(session, seed)}
+    folder = {f"PARITY_{seed.upper()}": aside(session, seed, ORIGINALS[seed])}
     session.run("pytest", f"tests/parity/test_against_{seed}.py", *session.posargs, env=folder)
 
 
@@ -181,13 +185,25 @@ def parity(session: nox.Session, seed: str) -> None:
 def bench_seeds(session: nox.Session) -> None:
     """Measure the recorders beside their originals; `bench -- seeds` comes here, because scio needs this Python."""
     install(session, *group("test"))
-    session.run("python", "bench/seeds.py", *(f"{seed}={aside(session, seed)}" for seed in ORIGINALS))
+    session.run(
+        "python",
+        "bench/seeds.py",
+        *(f"{seed}={aside(session, seed, packages)}" for seed, packages in ORIGINALS.items()),
+    )
 
 
-def aside(session: nox.Session, seed: str) -> str:
-    """Install an original into a folder of its own, where nothing finds it by chance: one has our package's name."""
-    folder = str(Path(session.create_tmp()) / seed)
-    session.run("python", "-m", "pip", "install", "--no-deps", "--upgrade", "--target", folder, *ORIGINALS[seed])
+@nox.session
+def bench_peers(session: nox.Session) -> None:
+    """Measure the recorder beside other tools; `bench -- peers` comes here, further arguments name models."""
+    install_libraries(session)
+    session.install("graphviz", "ipython", "safetensors", "tqdm")  # what the tools import
+    session.run("python", "bench/peers.py", aside(session, "peers", PEERS), *session.posargs)
+
+
+def aside(session: nox.Session, name: str, packages: list[str]) -> str:
+    """Install packages into a folder of their own, where nothing finds them by chance: one has our package's name."""
+    folder = str(Path(session.create_tmp()) / name)
+    session.run("python", "-m", "pip", "install", "--no-deps", "--upgrade", "--target", folder, *packages)
     return folder
 
 
