@@ -43,7 +43,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchrecorder.errors.base import FormatError as FormatError
-from torchrecorder.errors.base import TorchRecorderError
+from torchrecorder.errors.base import TorchRecorderError as TorchRecorderError
 
 
 @dataclass(eq=False)
