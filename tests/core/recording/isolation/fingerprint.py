@@ -127,7 +127,8 @@ def _parts(obj: Any) -> Iterator[tuple[str, Any]]:
     if not isinstance(obj, (torch.Generator, types.FunctionType, types.MethodType, torch.jit.ScriptModule)):
         with contextlib.suppress(AttributeError):
             yield from object.__getattribute__(obj, "__dict__").items()
-        for name, member in _slots(type(obj)):
+        cls: Any = type(obj)
+        for name, member in _slots(cls):
             try:
                 yield name, member.__get__(obj)
             except AttributeError:
