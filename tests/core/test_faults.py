@@ -24,7 +24,7 @@ from torchrecorder.faults import OLDEST_TORCH
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Worker
 
-pytestmark = pytest.mark.usefixtures("real_processes")
+starts = pytest.mark.usefixtures("real_processes")
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,6 +63,22 @@ def error_of(target: str = "torch.nn.Linear(3, 4)", path: tuple[str, ...] = ()) 
     return first.error
 
 
+# First, because the fixture of the tests below it stays until the end of the file.
+@pytest.mark.parametrize("function", ["make_inputs", "capture"])
+def test_a_fault_of_ours_in_a_job_is_told(function: str, torch_of: Any, tmp_path: Path) -> None:
+    (tmp_path / "breaking.py").write_text(
+        "import torchrecorder.worker.job as job\nfrom torch.nn import Linear\n"
+        f"def broken(*args, **options): {{}}['no such key']\n"
+        f"broken.__code__ = broken.__code__.replace(co_filename=job.__file__)\njob.{function} = broken\n"
+    )
+    torch_of("", "unused.py")
+    error = error_of("breaking.Linear(3, 4)", (str(tmp_path),))
+    assert isinstance(error, FailedInside)
+    assert not error.at_start
+    assert "KeyError: 'no such key' (torchrecorder/worker/job.py:" in str(error)
+
+
+@starts
 @pytest.mark.parametrize("which", TORCHES)
 def test_a_worker_tells_what_is_wrong_with_torch(which: str, torch_of: Any) -> None:
     torch_of(TORCHES[which])
@@ -72,6 +88,7 @@ def test_a_worker_tells_what_is_wrong_with_torch(which: str, torch_of: Any) -> N
     assert re.search(words, str(error)), str(error)
 
 
+@starts
 @pytest.mark.parametrize("name", ["draw", "capture", "Recorder", "helpers"])
 @pytest.mark.parametrize("which", TORCHES)
 def test_so_does_the_package(which: str, name: str, torch_of: Any) -> None:
@@ -86,6 +103,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
 
 
+@starts
 def test_the_doctor_tells_too(torch_of: Any, tmp_path: Path) -> None:
     torch_of(TORCHES["too old"])
     done = subprocess.run(
@@ -96,6 +114,7 @@ def test_the_doctor_tells_too(torch_of: Any, tmp_path: Path) -> None:
     assert "has torch 1.13.1+cu117" in done.stdout
 
 
+@starts
 def test_without_numpy_everything_is_recorded(torch_of: Any) -> None:
     torch_of("raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')", "numpy.py")
     assert error_of("torch.nn.TransformerEncoderLayer(3, 1, 8)") is None
@@ -116,6 +135,7 @@ sys.meta_path.insert(0, Breaks())
 """
 
 
+@starts
 def test_a_fault_of_ours_is_not_that_of_torch(torch_of: Any) -> None:
     torch_of(BREAKS, "sitecustomize.py")
     error = error_of()
@@ -129,20 +149,7 @@ def test_a_fault_of_ours_is_not_that_of_torch(torch_of: Any) -> None:
     assert re.search(said, done.stderr), done.stderr
 
 
-@pytest.mark.parametrize("function", ["make_inputs", "capture"])
-def test_so_is_one_in_a_job(function: str, torch_of: Any, tmp_path: Path) -> None:
-    (tmp_path / "breaking.py").write_text(
-        "import torchrecorder.worker.job as job\nfrom torch.nn import Linear\n"
-        f"def broken(*args, **options): {{}}['no such key']\n"
-        f"broken.__code__ = broken.__code__.replace(co_filename=job.__file__)\njob.{function} = broken\n"
-    )
-    torch_of("", "unused.py")
-    error = error_of("breaking.Linear(3, 4)", (str(tmp_path),))
-    assert isinstance(error, FailedInside)
-    assert not error.at_start
-    assert "KeyError: 'no such key' (torchrecorder/worker/job.py:" in str(error)
-
-
+@starts
 def test_a_python_that_ends_at_once(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho 'no more memory' >&2\nexit 3\n")
