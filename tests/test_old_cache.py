@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.folders import contents
+
 ROOT = Path(__file__).parent.parent
 ABSENT = re.compile(r"(torch|numpy|graphviz)([-_.].*)?")
 """Files and folders of packages that a small builder does not install."""
@@ -42,10 +44,6 @@ def build(project: Path, environment: dict[str, str], *command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "warning" not in (done.stdout + done.stderr).lower()
     assert contents(project / "diagrams") == before
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def titles(page: Path) -> list[str]:

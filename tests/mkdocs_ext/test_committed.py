@@ -10,6 +10,7 @@ from mkdocs.exceptions import ConfigurationError
 from mkdocs.livereload import LiveReloadServer
 
 from mkdocs_torchrecorder.extension import settings
+from tests.folders import contents
 from tests.mkdocs_ext.nets import write_nets
 from tests.mkdocs_ext.placements import FENCE
 from tests.mkdocs_ext.seeing import see
@@ -54,10 +55,6 @@ def edit(site: Site) -> None:
     file = site.folder / "src" / "nets" / "__init__.py"
     text = file.read_text()
     file.write_text(text.replace("self.second(self.first(x))", "self.first(self.second(x))"))
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def test_it_is_enough_and_stays_as_it_is(site: Site) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.folders import contents
 from tests.sphinx_ext.project import ROOT, Built, Project
 
 PAGE = """
@@ -55,10 +56,6 @@ def bare(recorded: Path, tmp_path: Path) -> Project:
         customize.write(BARE)
     project.configure('torchrecorder_engine = "/nowhere/dot"')
     return project
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def test_it_is_enough(bare: Project) -> None:

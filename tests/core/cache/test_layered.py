@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.folders import contents
 from tests.models.one_layer import net
 from torchrecorder.cache.store import entry_text
 from torchrecorder.drawing.model import Drawing
@@ -84,10 +85,6 @@ def test_it_is_the_same_wherever_it_was_made(recorded: Path, tmp_path: Path) -> 
     shutil.rmtree(again / "diagrams")
     Pipeline(settings(again), writes_committed=True).run([REQUEST])
     assert contents(again / "diagrams") == contents(recorded / "diagrams")
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def test_a_build_does_not_write_to_it(project: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.folders import contents
 from torchrecorder.cli import main
 from torchrecorder.cli.projects import update
 from torchrecorder.pipeline import Collected
@@ -45,10 +46,6 @@ def found(tmp_path: Path) -> Collected:
 def fresh(found: Collected) -> int:
     recordings = Pipeline(found.settings).recordings()
     return sum(recordings.look(r.recording)[1].verdict is Verdict.FRESH for r in found.requests)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def spawning() -> Executor:
