@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +11,6 @@ from tests.forking.client import VARIABLE, Hosts, divert
 
 hypothesis.settings.register_profile("tests", deadline=None)  # how long an example takes says how busy a machine is
 hypothesis.settings.load_profile("tests")
-
-
-_writes_no_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, False
-"""Compiling our files and pytest's asserts costs seconds of every process, so what collecting compiles is kept."""
-
-
-def pytest_collection_finish() -> None:
-    sys.dont_write_bytecode = _writes_no_bytecode
 
 
 @pytest.fixture(scope="session", autouse=True)
