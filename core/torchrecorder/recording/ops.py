@@ -53,6 +53,8 @@ class Kernel:
     makes: bool
     """Whether what it gives is on memory of its own, as far as its schema says."""
     rule: flops.Rule | None
+    is_torchs: bool
+    """Whether nobody else can have registered what it does in a mode."""
 
 
 class OpLog:
@@ -358,7 +360,8 @@ def _describe(func: Callable[..., object]) -> Kernel:
         for names in (("running_mean", "running_var"), ("training", "use_input_stats"))
     )
     makes = schema is not None and all(given.alias_info is None for given in schema.returns)
-    return Kernel(func, name, str(func), writes, updates, training, makes, flops.rule_for(func))
+    is_torchs = schema is not None and schema.name.startswith(("aten::", "prim::"))
+    return Kernel(func, name, str(func), writes, updates, training, makes, flops.rule_for(func), is_torchs)
 
 
 def _at(places: Sequence[tuple[int, str]], args: Sequence[object], kwargs: Mapping[str, object]) -> list[object]:
