@@ -18,6 +18,7 @@ from torchrecorder.graph.model import OpKind
 from torchrecorder.recording import flops
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.isolation.journal import Journal
+from torchrecorder.recording.memory import Room
 from torchrecorder.recording.names import (
     CHANGES_STATE,
     DECISIONS,
@@ -68,6 +69,8 @@ class OpLog:
         self.paused = False
         self.most: int | None = None
         """Operations after which the forward is stopped; one that allocates without end does end only on numbers."""
+        self.room: Room | None = None
+        """The memory that is left for it, on numbers."""
         self._values = values
         self._scopes = scopes
         self._running: RunningOp | None = None
@@ -256,6 +259,8 @@ class OpLog:
         op = len(self.rows)
         if op == self.most:
             raise RuntimeError(f"it did not end within {op} operations")
+        if self.room is not None and values.nbytes > self.room.until and (taken := self.room.taken(values.nbytes)):
+            raise MemoryError(f"{taken}, after {op + 1} operations, the last of them {name.name}")
         if self._nodes is not None:
             for tensor in given:
                 if not any(tensor is other for other in overwritten):
