@@ -40,7 +40,8 @@ class ApiMode(TorchFunctionMode):
         return self._log.run(func, args, kwargs)
 
 
-_depth, _take_off, _put_on = torch_private.FAKE_MODES.get() or (lambda: 0, None, None)
+_fake_modes: tuple[Any, Any, Any] = torch_private.FAKE_MODES.get() or (lambda: 0, None, None)
+_depth, _take_off, _put_on = _fake_modes
 
 
 def _called(kernel: Kernel, types: Sequence[type], args: Sequence[object], kwargs: Mapping[str, object]) -> object:

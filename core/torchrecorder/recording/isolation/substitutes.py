@@ -77,7 +77,7 @@ class FakeTensors:
         # Not by a call in the mode, and `nn.Parameter` of it: each takes as long as an operation of the forward.
         new: Tensor = torch_private.FAKE_TENSOR.get()(self._mode, _on_meta(tensor, dtype), device)
         if isinstance(tensor, nn.Parameter):
-            new._is_param = True  # type: ignore[attr-defined]
+            new._is_param = True
         return new.requires_grad_(tensor.requires_grad)
 
     def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
