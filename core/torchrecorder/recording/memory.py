@@ -33,7 +33,11 @@ class Room:
         Args:
             made: The bytes that it has made, whether it kept them or not.
         """
-        left, resident = _left(), _resident()
+        try:
+            left, resident = _left(), _resident()
+        except OSError:  # a jail without /proc
+            self.until = sys.maxsize
+            return ""
         self._left = self._left or left
         self._resident = self._resident or resident
         self.until = made + max(left // 2, _MIB)
@@ -100,7 +104,7 @@ def _of_group(folder: Path, bound: str, usage: str, cached: str) -> int:
         facts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
     except OSError:  # the topmost one has none; one in a container may not be shown
         return sys.maxsize
-    # Pages of files that nobody uses are given up before a process is killed.
+    # The kernel gives up pages of files that are not in use before it kills a process.
     return sys.maxsize if limit == "max" else int(limit) - used + int(facts.get(cached, 0))
 
 

@@ -55,7 +55,7 @@ class Kernel:
     """Whether what it gives is on memory of its own, as far as its schema says."""
     rule: flops.Rule | None
     is_torchs: bool
-    """Whether nobody else can have registered what it does in a mode."""
+    """Whether it is of torch itself, so that no other code has registered what it does in a mode."""
 
 
 class OpLog:

@@ -95,6 +95,13 @@ def test_the_forward_of_another_process_is_not_blamed(monkeypatch: pytest.Monkey
     assert room.taken(room.until) == ""
 
 
+def test_a_jail_that_says_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory, "_ROOT", tmp_path)
+    room = memory.Room()
+    assert room.taken(room.until) == ""
+    assert room.until == sys.maxsize
+
+
 def test_much_that_is_let_go_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     room = memory.Room()
     monkeypatch.setattr(memory, "_left", lambda: 8 * GIB)
