@@ -8,6 +8,7 @@ edge is too many.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ from torchrecorder.recording.modes import KernelMode
 from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import Kernel, OpLog
 from torchrecorder.recording.run import Forward, prepared
+from torchrecorder.recording.running_op import Whole
 from torchrecorder.recording.session import Session
 from torchrecorder.running.nested import named_tensors, tensors_in
 
@@ -30,6 +32,13 @@ class Slot:
     """Where a tensor stood among the arguments: the value it had itself."""
 
     value: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """Where a tensor stood that lives inside a function of several operations: its place among those it made."""
+
+    place: int
 
 
 @dataclass
@@ -45,17 +54,73 @@ class Step:
     """What arguments were before and after the operation overwrote them."""
 
 
+@dataclass
+class WholeStep:
+    """A function that is one operation for its users: those that ran in it, in order."""
+
+    parts: list[Step] = field(default_factory=list)
+    """Their results are places among `made`."""
+    made: list[weakref.ref[Tensor]] = field(default_factory=list)
+    results: dict[int, int] = field(default_factory=dict)
+    """What of `made` was given out, with its value."""
+    renamed: list[tuple[int, int]] = field(default_factory=list)
+
+    def place(self, tensor: Tensor) -> int | None:
+        return next((i for i in reversed(range(len(self.made))) if self.made[i]() is tensor), None)
+
+    def take(self, step: Step, out: Any) -> None:
+        for tensor in tensors_in((out,), []):
+            step.results.append(len(self.made))
+            self.made.append(weakref.ref(tensor))
+        self.parts.append(step)
+
+    def _needed(self) -> list[Step]:
+        """Those that what was given out depends on; not what ran in a transform, where tensors do not outlive it."""
+        found: list[Step] = []
+        places = set(self.results)
+
+        def read(item: Any) -> Any:
+            if type(item) is Part:
+                places.add(item.place)
+            return item
+
+        for part in reversed(self.parts):
+            written = {first.place for first in part.args[:1] if type(first) is Part and not part.results}
+            if not places.isdisjoint(written.union(part.results)):
+                found.append(part)
+                replaced((part.args, part.kwargs), read)
+        return found[::-1]
+
+    def execute(self, known: dict[int, Tensor]) -> None:
+        made: dict[int, Tensor] = {}
+
+        def found(item: Any) -> Any:
+            if type(item) is Part:
+                return made[item.place]
+            return known[item.value] if type(item) is Slot else item
+
+        for part in self._needed():
+            args, kwargs = replaced((part.args, part.kwargs), found)
+            made.update(zip(part.results, tensors_in((part.func(*args, **kwargs),), []), strict=True))
+        known.update((after, known[before]) for before, after in self.renamed)
+        known.update((value, made[place]) for place, value in self.results.items())
+
+
 class Tape(OpLog):
     """A log that also keeps the functions and what they were called with, tensors replaced by their values."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.steps: dict[int, Step] = {}
+        self.steps: dict[int, Step | WholeStep] = {}
         self.constants: dict[int, Tensor] = {}
+        self._parts = WholeStep()
+        """Of the function that is running and is one for its users."""
 
     def run(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if self.paused or self._running is not None:
             return super().run(func, args, kwargs)
+        if self._whole is not None and self.settle():
+            return self._part(func, args, kwargs)
         return self._taped(func, args, kwargs, lambda: super(Tape, self).run(func, args, kwargs))
 
     def kernel(self, kernel: Kernel, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
@@ -63,6 +128,11 @@ class Tape(OpLog):
             super().kernel(kernel, args, kwargs, out)
             return
         func = kernel.func
+        if self._whole is not None and self.settle():
+            step = Step(func, *self._of_part((args, kwargs)))
+            super().kernel(kernel, args, kwargs, out)
+            self._parts.take(step, out)
+            return
 
         def log() -> Any:
             super(Tape, self).kernel(kernel, args, kwargs, out)
@@ -82,12 +152,45 @@ class Tape(OpLog):
         step = Step(func, self._slots(args), self._slots(kwargs))
         count = len(self.rows)
         out = log()
-        if len(self.rows) > count:
+        if self._whole is not None:  # it is the first one in a function of several
+            self._parts = WholeStep()
+            self._parts.take(step, out)
+        elif len(self.rows) > count:
             after = [self._own(tensor) for tensor in given]
             step.renamed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
             step.results = [self._own(tensor) for tensor in tensors_in((out,), [])]
             self.steps[len(self.rows) - 1] = step
         return out
+
+    def _part(self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        step = Step(func, *self._of_part((args, kwargs)))
+        out = super()._part(func, args, kwargs)
+        self._parts.take(step, out)
+        return out
+
+    def _log_whole(self, whole: Whole) -> None:
+        given = [*whole.given.values()]
+        before, count = [self._own(tensor) for tensor in given], len(self.rows)
+        super()._log_whole(whole)
+        if len(self.rows) > count:
+            step = self.steps[count] = self._parts
+            after = [self._own(tensor) for tensor in given]
+            step.renamed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+            alive = {place: tensor for place, ref in enumerate(step.made) if (tensor := ref()) is not None}
+            step.results = {place: self._own(t) for place, t in alive.items() if self._values.is_known(t)}
+
+    def _of_part(self, obj: Any) -> Any:
+        """The arguments of an operation inside: what it made itself, what was there before, and what nobody knows."""
+
+        def of_item(item: Any) -> Any:
+            if not isinstance(item, Tensor):
+                return item
+            place = self._parts.place(item)
+            if place is not None:
+                return Part(place)
+            return Slot(self._own(item)) if self._values.is_met(item) else item
+
+        return replaced(obj, of_item)
 
     def _slots(self, obj: Any) -> Any:
         return replaced(obj, lambda item: Slot(self._own(item)) if isinstance(item, Tensor) else item)
@@ -175,6 +278,9 @@ def _known(graph: Graph, tape: Tape, model: nn.Module, args: Any, kwargs: Any) -
 def _execute(graph: Graph, tape: Tape, known: dict[int, Tensor]) -> None:
     for op in sorted(_reached(graph)):
         step = tape.steps[op]
+        if isinstance(step, WholeStep):
+            step.execute(known)
+            continue
         args, kwargs = replaced(
             (step.args, step.kwargs), lambda item: known[item.value] if type(item) is Slot else item
         )

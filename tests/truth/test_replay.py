@@ -14,6 +14,7 @@ from tests.truth import replay as replaying
 from tests.truth.all import CASES
 from tests.truth.case import Case
 from tests.truth.other_inputs import other_inputs
+from tests.truth.quiet_cases import attends
 from tests.truth.replay import replay
 from torchrecorder.recording.session import Session
 
@@ -25,10 +26,6 @@ _NOT_ALONE["GradientInForward"] = "a gradient needs what autograd recorded of th
 _NOT_ALONE["Bag"] = "its offsets in another order are no offsets"
 _NOT_ALONE |= dict.fromkeys(("IteratorInput", "GeneratorInput"), "an iterator gives its items once")
 _NOT_ALONE |= dict.fromkeys(("Autocast", "AutocastOps"), "operations are cast only where the model says so")
-_NOT_ALONE |= dict.fromkeys(
-    ("Nested", "JaggedTensor", "FlexAttention", "FlexAttentionWithMask"),
-    "functions of several operations are one in the Graph, and the tape has their parts",
-)
 _NOT_ALONE |= dict.fromkeys((case.name for case in CASES if case.leaves), "numbers leave PyTorch")
 
 
@@ -69,3 +66,17 @@ def test_a_missing_edge_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replaying.TapedSession, "graph", without_an_edge)
     with pytest.raises((KeyError, AssertionError)):
         replay(net, (torch.ones(2, 3),), {})
+
+
+def test_a_missing_edge_of_a_function_of_several_operations_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Session.graph
+
+    def without_an_edge(self: Session, info: Any) -> Any:
+        graph = whole(self, info)
+        ops = [replace(op, inputs=op.inputs[:1]) if op.name == "flex_attention" else op for op in graph.ops]
+        return replace(graph, ops=tuple(ops))
+
+    net = Net(lambda self, q: attends(q, q * 1.5, q - 1))
+    monkeypatch.setattr(replaying.TapedSession, "graph", without_an_edge)
+    with pytest.raises(KeyError):
+        replay(net, (torch.ones(1, 2, 16, 8),), {})

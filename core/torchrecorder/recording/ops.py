@@ -18,6 +18,7 @@ from torchrecorder.graph.model import OpKind
 from torchrecorder.recording import flops
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.isolation.journal import Journal
+from torchrecorder.recording.memory import Room
 from torchrecorder.recording.names import (
     CHANGES_STATE,
     DECISIONS,
@@ -53,6 +54,8 @@ class Kernel:
     makes: bool
     """Whether what it gives is on memory of its own, as far as its schema says."""
     rule: flops.Rule | None
+    is_torchs: bool
+    """Whether it is of torch itself, so that no other code has registered what it does in a mode."""
 
 
 class OpLog:
@@ -66,6 +69,8 @@ class OpLog:
         self.paused = False
         self.most: int | None = None
         """Operations after which the forward is stopped; one that allocates without end does end only on numbers."""
+        self.room: Room | None = None
+        """The memory that is left for it, on numbers."""
         self._values = values
         self._scopes = scopes
         self._running: RunningOp | None = None
@@ -254,6 +259,8 @@ class OpLog:
         op = len(self.rows)
         if op == self.most:
             raise RuntimeError(f"it did not end within {op} operations")
+        if self.room is not None and values.nbytes > self.room.until and (taken := self.room.taken(values.nbytes)):
+            raise MemoryError(f"{taken}, after {op + 1} operations, the last of them {name.name}")
         if self._nodes is not None:
             for tensor in given:
                 if not any(tensor is other for other in overwritten):
@@ -358,7 +365,8 @@ def _describe(func: Callable[..., object]) -> Kernel:
         for names in (("running_mean", "running_var"), ("training", "use_input_stats"))
     )
     makes = schema is not None and all(given.alias_info is None for given in schema.returns)
-    return Kernel(func, name, str(func), writes, updates, training, makes, flops.rule_for(func))
+    is_torchs = schema is not None and schema.name.startswith(("aten::", "prim::"))
+    return Kernel(func, name, str(func), writes, updates, training, makes, flops.rule_for(func), is_torchs)
 
 
 def _at(places: Sequence[tuple[int, str]], args: Sequence[object], kwargs: Mapping[str, object]) -> list[object]:

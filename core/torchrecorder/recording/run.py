@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -101,16 +102,13 @@ Run = Literal["auto", "real", "fake", "meta"]
 LARGE = 300_000_000
 """Parameters above which a model is not computed unless asked: it takes seconds and gigabytes for one picture."""
 
-_OF_THE_MACHINE = (
-    *("can't allocate memory", "out of memory", "not enough memory"),
-    *("not implemented for", "CUDA error", *NOT_THERE),
-)
+_OF_MEMORY = ("can't allocate memory", "out of memory", "not enough memory")
+"""Texts of exceptions of those who want more memory than there is."""
+_OF_THE_MACHINE = ("not implemented for", "CUDA error", *NOT_THERE)
 """Texts of exceptions that are caused by the machine, not by the model."""
 _MOST_OPS = 20_000
 """Operations of a forward that is followed by shape because the machine could not compute it: the memory may be full
 because the forward has no end."""
-_KINDS = ("MemoryError", "NotImplementedError", "OutOfMemoryError")
-"""Their classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,8 @@ def run_as(run: Run, forward: Forward) -> Graph:
         return record(first, forward)
     except ForwardError as error:
         # A model that raises for its own reasons is not tried again.
-        if first != "real" or any(text in error.cause for text in _OF_THE_MACHINE) or error.cause.startswith(_KINDS):
+        is_of_machine = error.cause.startswith("NotImplementedError") or _is_in(error.cause, _OF_THE_MACHINE)
+        if first != "real" or is_of_machine or wants_memory(error):
             if first == "fake" and run == "auto" and _WANTS_BFLOAT16.search(error.cause):
                 others.insert(0, "bfloat16")
             where = f" in {error.layer}" if error.layer else ""
@@ -149,12 +148,14 @@ def run_as(run: Run, forward: Forward) -> Graph:
             why = f"because {_NAMES[first]} it failed{where}: {cause}"
             for other in others:
                 notes = (f"the forward ran {_NAMES[other]}, {why}",)
-                most = _MOST_OPS + 10 * len(error.graph.ops) if first == "real" else None
+                most = _MOST_OPS + 2 * len(error.graph.ops) if first == "real" else None
                 try:
                     return record(other, forward, notes, most)
                 except ForwardError as another:
                     if "it did not end within" in another.cause:
-                        error.advice = f"{_NAMES[other]}, {another.cause.partition(': ')[2]}"
+                        error.advice = (
+                            f"{_NAMES[other]}, {another.cause.partition(': ')[2]}: does a loop in it never end?"
+                        )
                         break
                     if other == "real" and error.advice == _BY_SHAPE:
                         error.advice = f"computed on real tensors, it failed too: {another.cause.partition(chr(10))[0]}"
@@ -172,14 +173,30 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
     with prepared(executed, forward) as (running, args, kwargs):
         if most_ops is not None:
             running.stop_after(most_ops)
+        if executed == "real":
+            running.stop_when_full()
         try:
             running.run(args, kwargs)
         except Exception as error:
-            raise forward_error(error, running.graph(info), _advice(executed, forward)) from error
+            found = forward_error(error, running.graph(info), _advice(executed, forward))
+            if wants_memory(found):
+                found.advice = found.advice or _TAKES_LESS
+                traceback.clear_frames(error.__traceback__)  # they hold what fills it
+            raise found from error
         with _looking_at(forward.model):
             return running.graph(info)
 
 
+def wants_memory(error: ForwardError) -> bool:
+    """Whether the forward wants more memory than there is."""
+    return error.cause.startswith(("MemoryError", "OutOfMemoryError")) or _is_in(error.cause, _OF_MEMORY)
+
+
+def _is_in(cause: str, texts: Sequence[str]) -> bool:
+    return any(text in cause for text in texts)
+
+
+_TAKES_LESS = "inputs of a smaller shape take less; `run: fake` follows shapes only, which takes none"
 _BY_SHAPE = "it was followed by shapes only, without values; `run: real` computes it"
 _NO_NUMBERS = (
     "it can only be followed by shapes, since its tensors hold no numbers; one that is built with them is computed"

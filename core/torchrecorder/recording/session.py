@@ -19,6 +19,7 @@ from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.devices import Devices
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.model_copy import ITERATORS, RecordedIterator
+from torchrecorder.recording.memory import Room
 from torchrecorder.recording.modes import ApiMode, KernelMode
 from torchrecorder.recording.modules import ModuleNames, Signatures, describe
 from torchrecorder.recording.ops import OpLog
@@ -66,6 +67,10 @@ class Session:
     def stop_after(self, operations: int) -> None:
         """Let the forward fail if it goes on after so many."""
         self._ops.most = operations
+
+    def stop_when_full(self) -> None:
+        """Let the forward fail before it has filled the memory."""
+        self._ops.room = Room()
 
     def run(self, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call the model and give its result. After an exception, which goes on, `graph` ends where it was raised."""

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from torchrecorder.graph import TensorMeta, Value
 from torchrecorder.graph.model import ValueKind
+from torchrecorder.recording.memory import OWN
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import describe_tensor
 
@@ -84,6 +85,8 @@ class Values:
         self._entries: dict[int, Entry] = {}
         self._storages: dict[int, Storage] = {}
         self._groups = 0
+        self.nbytes = 0
+        """Of all memory that was met, and what is kept of it here."""
         self._passing: dict[int, Storage] = {}
         """Memory that ops made and that was there when it was last looked at."""
         self._enough = _STORAGES
@@ -275,6 +278,7 @@ class Values:
             return storage, True
         storage = self._storages[address] = Storage(self._groups, address, _reference(raw))
         self._groups += 1
+        self.nbytes += raw.nbytes() + OWN
         return storage, False
 
     def _watch(self, storage: Storage) -> None:

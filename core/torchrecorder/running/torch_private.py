@@ -13,6 +13,7 @@ import pkgutil
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from types import CodeType
 from typing import Any
 
@@ -190,6 +191,12 @@ FAKE_MODE = Part(
     "torch._subclasses.fake_tensor:FakeTensorMode",
     "no forward is followed on fake tensors, but on the meta device",
 )
+FAKE_MODES = Part(
+    "torch._C:_unset_dispatch_mode",
+    "forwards on fake tensors take longer",
+    find=lambda: _fake_modes(),
+)
+"""What says how many modes see kernels, takes the one of fake tensors off, and puts it on."""
 ACTIVE_FAKE_MODE = Part(
     "torch._guards:active_fake_mode",
     "a model cannot be recorded inside of a FakeTensorMode of the user's",
@@ -245,6 +252,11 @@ def _functions_of_stack(kind: str) -> tuple[Callable[..., object], ...]:
     pop, push = (getattr(torch._C, f"_{verb}_torch_{kind}_stack") for verb in ("pop", "push_on"))
     innermost = () if kind == "function" else (None,)
     return pkgutil.resolve_name(f"{home}:_get_current_{kind}_mode_stack"), lambda: pop(*innermost), push
+
+
+def _fake_modes() -> tuple[Callable[..., object], ...]:
+    take_off = partial(torch._C._unset_dispatch_mode, torch._C._TorchDispatchModeKey.FAKE)
+    return torch._C._len_torch_dispatch_stack, take_off, torch._C._set_dispatch_mode
 
 
 def _functorch() -> tuple[Callable[..., object], ...]:

@@ -27,7 +27,7 @@ from torchrecorder.graph import Graph, to_json
 from torchrecorder.line_process import tail
 from torchrecorder.recording.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
-from torchrecorder.recording.run import Run, capture
+from torchrecorder.recording.run import Run, capture, wants_memory
 from torchrecorder.recording.target import load_arguments, load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
 from torchrecorder.trace.trace import Trace
@@ -133,7 +133,8 @@ def _recorded(request: RecordingRequest, model: nn.Module, inputs: Inputs, run: 
             return captured()
     except ForwardError as first:
         # Some forwards need the other; if not even that helps, the first error counts. A guess may be wrong otherwise.
-        if not inputs.guessed or "grad" in first.cause:
+        # With gradients no forward takes less memory.
+        if (is_on or not wants_memory(first)) and (not inputs.guessed or "grad" in first.cause):
             with contextlib.suppress(ForwardError), torch.set_grad_enabled(not is_on):
                 graph = captured()
                 return _with_ordinary_names(graph, first) if is_on else graph

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
 import warnings
+import weakref
 from contextlib import nullcontext
 from typing import Any
 
@@ -18,7 +20,7 @@ from torch.utils._python_dispatch import BaseTorchDispatchMode, _get_current_dis
 from tests.core.recording.nets import Net, op_names, record
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Graph
-from torchrecorder.recording import capture, run
+from torchrecorder.recording import capture, memory, run
 from torchrecorder.recording.inputs import Inputs, record_guessed
 from torchrecorder.recording.run import Run
 
@@ -390,5 +392,33 @@ def test_a_forward_that_allocates_without_end(in_layers: bool, monkeypatch: pyte
     monkeypatch.setattr(run, "_MOST_OPS", 50)
     error = failure(Net(body, fc=nn.Linear(3, 3)), X)
     assert "allocate memory" in error.cause
-    assert error.advice == "on fake tensors, it did not end within 90 operations"
+    assert error.advice == "on fake tensors, it did not end within 58 operations: does a loop in it never end?"
+    assert op_names(record(nn.ReLU(), X)) == ["relu"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory is left")
+@pytest.mark.parametrize("run_as", ["real", "auto"])
+def test_a_forward_that_fills_the_memory(run_as: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = memory._resident() + (400 << 20)
+    monkeypatch.setattr(memory, "_of_machine", lambda root: room - memory._resident())
+    monkeypatch.setattr(run, "_MOST_OPS", 50)
+    kept: list[weakref.ref[Tensor]] = []
+
+    def layer(self: Any, x: Tensor) -> Any:
+        held = []
+        while True:
+            held.append(torch.zeros(1 << 22))
+            kept.append(weakref.ref(held[-1]))
+
+    net = Net(lambda self, x: self.fills(x), fills=Net(layer))
+    error = failure(net, X, run=run_as)
+    assert re.match(
+        r"MemoryError: it keeps \d+ MiB of the \d+ MiB of memory that were left,"
+        r" after \d+ operations, the last of them zeros$",
+        error.cause,
+    )
+    assert error.layer == "fills (Net)"
+    assert error.origin.startswith("tests/core/recording/test_bad_input.py:")
+    assert ("does a loop in it never end?" if run_as == "auto" else "`run: fake`") in error.advice
+    assert [ref for ref in kept if type(ref()) is Tensor] == [], "what fills the memory is let go with the error"
     assert op_names(record(nn.ReLU(), X)) == ["relu"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -71,6 +72,27 @@ def test_each_is_an_error_of_its_own(
     assert isinstance(error, kind), error
     assert words in str(error) + error.details()
     assert ask(worker, "lim_nets.Net").error is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory is left")
+def test_a_forward_that_fills_the_memory_is_stopped_before(folder: Path) -> None:
+    """Once: with gradients it would take no less."""
+    with Worker([str(folder)], memory_bytes=4 << 30) as worker:
+        error = ask(worker, "lim_nets.Keeps").error
+        assert isinstance(error, ForwardError), error
+        assert re.match(
+            r"MemoryError: it keeps \d[.\d]* .iB of the \d[.\d]* .iB of memory that were left,"
+            r" after \d+ operations, the last of them (linear|zeros|add)$",
+            error.cause,
+        )
+        assert error.origin == f"lim_nets.py:{_line_of('kept.append')}"
+        assert error.hint() == "inputs of a smaller shape take less; `run: fake` follows shapes only, which takes none"
+        assert (folder / "lim_keeps").read_text() == "x"
+        assert ask(worker, "lim_nets.Net").error is None
+
+
+def _line_of(text: str) -> int:
+    return next(i for i, line in enumerate(MISBEHAVING.read_text().splitlines(), 1) if text in line)
 
 
 def test_a_result_that_no_json_holds_is_recorded(worker: Worker) -> None:

@@ -62,14 +62,23 @@ class FakeTensors:
             return lazy_like(tensor)
         is_cast = self._floats is not None and tensor.dtype is torch.float32
         if is_cast or not has_numbers(tensor):
-            with self._mode:
-                is_away = tensor.is_meta or not is_there(tensor.device.type)
-                device = torch.device("cpu") if is_away else tensor.device
-                return _empty_like(tensor, device, self._floats if is_cast else None)
+            return self._without_data(tensor, self._floats if is_cast else None)
         # A tensor that autograd made would be asked for its gradient, of which torch warns.
         new: Tensor = self._mode.from_tensor(tensor if tensor.is_leaf else _cut(tensor))
         self._given_out[id(new)] = new
         return new
+
+    def _without_data(self, tensor: Tensor, dtype: torch.dtype | None) -> Tensor:
+        is_away = tensor.is_meta or not is_there(tensor.device.type)
+        device = torch.device("cpu") if is_away else tensor.device
+        if tensor.layout is not torch.strided or tensor.is_nested:
+            with self._mode:
+                return tensor.detach().to(device)
+        # Not by a call in the mode, and `nn.Parameter` of it: each takes as long as an operation of the forward.
+        new: Tensor = torch_private.FAKE_TENSOR.get()(self._mode, _on_meta(tensor, dtype), device)
+        if isinstance(tensor, nn.Parameter):
+            new._is_param = True
+        return new.requires_grad_(tensor.requires_grad)
 
     def of_arguments(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Substitute:
         """A fake one, on one memory with that of before if the tensor was met before."""
@@ -119,7 +128,8 @@ class MetaTensors:
             return lazy_like(tensor)
         address = storage_address(tensor)
         if address is None or not is_plain(tensor):
-            return _empty_like(tensor, torch.device("meta"))
+            is_odd = tensor.layout is not torch.strided or tensor.is_nested
+            return tensor.detach().to("meta") if is_odd else like(tensor, _on_meta(tensor))
         if address not in self._memories:
             nbytes = tensor.untyped_storage().nbytes()
             self._memories[address] = torch.UntypedStorage(nbytes, device="meta")  # type: ignore[no-untyped-call]
@@ -142,11 +152,9 @@ def has_numbers(tensor: Tensor) -> bool:
     return not (tensor.is_meta or (fake is not None and isinstance(tensor, fake)))
 
 
-def _empty_like(tensor: Tensor, device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
-    if tensor.layout is not torch.strided or tensor.is_nested:
-        return tensor.detach().to(device)
+def _on_meta(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     sizes, strides = (tuple(map(_size, numbers)) for numbers in (tensor.size(), tensor.stride()))
-    return like(tensor, torch.empty_strided(sizes, strides, dtype=dtype or tensor.dtype, device=device))
+    return torch.empty_strided(sizes, strides, dtype=dtype or tensor.dtype, device="meta")
 
 
 def _size(number: int | torch.SymInt) -> int:

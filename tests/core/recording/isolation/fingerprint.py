@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.modules import module as torch_module
 from torch.nn.parameter import is_lazy
 
@@ -98,9 +99,12 @@ def _of_tensor(tensor: Tensor) -> Iterator[tuple[str, object]]:
     for name in ("_backward_hooks", "_post_accumulate_grad_hooks"):
         hooks = getattr(tensor, name)
         yield name, hooks and [id(hook) for hook in hooks.values()]
-    if not is_lazy(tensor) and tensor.layout is torch.strided and not tensor.is_meta:
-        yield "place", (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
-        yield "data", tensor.detach().tolist()
+    if not is_lazy(tensor) and tensor.layout is torch.strided:
+        storage = tensor.untyped_storage()
+        yield "memory", (storage._cdata, storage.nbytes())
+        yield "place", (tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
+        if not tensor.is_meta and not isinstance(tensor, FakeTensor):
+            yield "data", (tensor.data_ptr(), tensor.detach().tolist())
 
 
 def _parts(obj: Any) -> Iterator[tuple[str, Any]]:

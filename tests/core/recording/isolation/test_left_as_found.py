@@ -19,6 +19,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.utils import parametrizations, weight_norm
 
 from tests.core.recording.isolation.fingerprint import Fingerprint
@@ -213,6 +214,17 @@ def test_what_a_step_changes_is_put_back(step: Step, mode: Any, grad: Any, way: 
     model = World(step)
     with grad():
         assert changes(model, X.clone(), mode=mode, run=way) == []
+
+
+@every_step
+@pytest.mark.parametrize("nowhere", [lambda: torch.device("meta"), FakeTensorMode], ids=["meta", "fake"])
+def test_a_model_without_data_is_left_as_it_was(step: Step, nowhere: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tensors give their shapes to those that are recorded, and nothing else."""
+    if nowhere is FakeTensorMode:  # in which torch cannot make a lazy layer
+        monkeypatch.setattr(nn, "LazyLinear", lambda size: nn.Linear(3, size))
+    with nowhere():
+        model, x = World(step), torch.ones(4, 3)
+    assert changes(model, x, mode="train") == []
 
 
 @every_step
