@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torchrecorder.graph import Module
 from torchrecorder.graph.model import ValueKind
 from torchrecorder.running.facts import (
+    NamedModules,
     Parameters,
     describe_module,
     describe_modules,
@@ -49,10 +50,11 @@ class ModuleNames:
 
     def register(self, model: nn.Module, prefix: str = "") -> None:
         """Take the paths of a model's modules, and let its parameters and buffers be known by theirs."""
-        for path, module in named_modules(model, prefix):
+        modules = [*named_modules(model, prefix)]
+        for path, module in modules:
             self._paths.setdefault(id(module), (weakref.ref(module), path))
-        for kind, name, tensor in named_state(model):
-            self._declare(tensor, kind, f"{prefix}.{name}" if prefix else name)
+        for kind, name, tensor in named_state(modules):
+            self._declare(tensor, kind, name)
 
     def stands_for(self, module: nn.Module, copied: nn.Module) -> None:
         """Give a module the path of its copy, also the tensors it holds itself: a function may hold the original."""
@@ -60,8 +62,8 @@ class ModuleNames:
             return
         path = self._paths[id(copied)][1]
         self._paths.setdefault(id(module), (weakref.ref(module), path))
-        for kind, name, tensor in named_state(module, recurse=False):
-            self._declare(tensor, kind, f"{path}.{name}" if path else name)
+        for kind, name, tensor in named_state([(path, module)]):
+            self._declare(tensor, kind, name)
 
     def of(self, module: nn.Module, running: Iterable[nn.Module] = ()) -> str:
         """The path of a module that one of those that are running calls."""
@@ -76,13 +78,14 @@ class ModuleNames:
             path = name if count == 1 else f"{name}:{count}"
         self._paths.pop(id(module), None)
         inside = Parameters()
-        for inner, child in named_modules(module, path):
+        modules = [*named_modules(module, path)]
+        for inner, child in modules:
             known = self._paths.get(id(child))
             if known is None or known[0]() is not child:
                 self._paths[id(child)] = (weakref.ref(child), inner)
                 self.met[inner] = describe_module(child, inner, inside)
-        for kind, inner, tensor in named_state(module):
-            self._declare(tensor, kind, f"{path}.{inner}")
+        for kind, inner, tensor in named_state(modules):
+            self._declare(tensor, kind, inner)
         return path
 
     def _held(self, module: nn.Module, running: Iterable[nn.Module]) -> Iterator[str]:
@@ -130,10 +133,10 @@ def _ways(item: object, module: nn.Module, depth: int = _DEEP) -> Iterator[str]:
                 yield from (f"[{key!r}]{way}" for way in _ways(inner, module, depth - 1))
 
 
-def describe(model: nn.Module, called: Iterable[str], met: Mapping[str, Module]) -> dict[str, Module]:
+def describe(every_path: NamedModules, called: Iterable[str], met: Mapping[str, Module]) -> dict[str, Module]:
     """Facts of the modules that were called or hold one that was, in registration order, then of those only met."""
     wanted = with_holders(called)
-    found = describe_modules(model, wanted)
+    found = describe_modules(every_path, wanted)
     found.update((path, facts) for path, facts in met.items() if path in wanted)
     return found
 

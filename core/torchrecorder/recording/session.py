@@ -25,7 +25,7 @@ from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
-from torchrecorder.running.facts import named_modules, tied
+from torchrecorder.running.facts import tied, under_every_path
 from torchrecorder.running.nested import named, named_tensors
 
 _MAX_ITEMS = 256
@@ -119,8 +119,9 @@ class Session:
 
     def graph(self, info: Info) -> Graph:
         called = [row.module for row in self._scopes.rows if row.kind == "module"]
+        every_path = under_every_path(self.model)
         if self._nodes is not None:  # 1.0.3 draws every layer
-            called += [path for path, _ in named_modules(self.model)]
+            called += [path for path, _ in every_path]
         calls = [
             Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
             for row in self._scopes.rows
@@ -132,14 +133,14 @@ class Session:
         if not self._outputs and self._failure is None:
             notes = (*notes, "the forward returned no tensor")
         return Graph(
-            modules=describe(self.model, called, self._names.met),
+            modules=describe(every_path, called, self._names.met),
             calls=tuple(calls),
             ops=tuple(self._ops.rows),
             values=tuple(self._values.rows),
             inputs=self._inputs,
             outputs=self._outputs,
             info=replace(info, notes=notes, failure=self._failure),
-            tied=tied(self.model),
+            tied=tied(every_path),
             frames=tuple(self._scopes.frames),
             decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.decisions.items()),
         )
