@@ -13,9 +13,9 @@ from torchrecorder.graph.model import ValueKind
 from torchrecorder.running.facts import (
     NamedModules,
     Parameters,
+    argument_names,
     describe_module,
     describe_modules,
-    forward_parameters,
     is_native,
     named_modules,
     named_state,
@@ -170,9 +170,7 @@ class Signatures:
     ) -> list[tuple[str, object]]:
         forward = getattr(module.forward, "__func__", module.forward)
         if forward not in self._known:
-            parameters = forward_parameters(module)
-            places = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
-            self._known[forward] = places, next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
+            self._known[forward] = argument_names(module)
         names, rest = self._known[forward]
         more = [f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names))]
         return [*zip((*names, *more), args, strict=False), *kwargs.items()]

@@ -6,9 +6,8 @@ import contextlib
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -33,15 +32,12 @@ from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values, innermost, storage_address
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
+from torchrecorder.running.objects import ByIdentity
 
 _SAVING: Any = torch.ops.aten.detach.default
-"""The kernel with which autograd keeps a tensor; the function of that name is an operation like any other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    func: Callable[..., object]
-    """Kept, so that no other kernel gets its address."""
+class Kernel(NamedTuple):
     name: OpName
     label: str
     writes: tuple[tuple[int, str], ...]
@@ -52,7 +48,13 @@ class Kernel:
     """Position and name of the argument that says whether it is training; empty, if it always is."""
     makes: bool
     """Whether what it gives is on memory of its own, as far as its schema says."""
+    saves: bool
+    """Whether autograd keeps a tensor with it; the function of that name is an operation like any other."""
     rule: flops.Rule | None
+
+
+_FOUND: ByIdentity[Callable[..., object], Kernel] = ByIdentity()
+"""Facts of all kernels that ran in recordings of this process."""
 
 
 class OpLog:
@@ -74,7 +76,9 @@ class OpLog:
         self._nodes = nodes
         self._whole: Whole | None = None
         self.kernels: dict[int, Kernel] = {}
-        """What is known of kernels, by the address of their functions; what is not in it is for `facts` to find."""
+        """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""
+        self._kept: list[Callable[..., object]] = []
+        """The same functions, kept alive so that no id is used again."""
 
     def run(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call a function of torch's API and log it, if it is an operation."""
@@ -101,9 +105,12 @@ class OpLog:
         return out
 
     def facts(self, func: Callable[..., object]) -> Kernel:
-        found = self.kernels.get(id(func))
-        if found is None:
-            found = self.kernels[id(func)] = _describe(func)
+        found, rule = _FOUND.get(func), flops.rule_for(func)
+        if found is None or found.rule is not rule:  # one may be registered at any time
+            found = _describe(func, rule)
+            _FOUND.put(func, found)
+        self.kernels[id(func)] = found
+        self._kept.append(func)
         return found
 
     def before_write(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
@@ -155,7 +162,7 @@ class OpLog:
         running.results += results
         if kernel.makes:
             running.made += results
-        if around is None and kernel.func is not _SAVING:
+        if around is None and not kernel.saves:
             self._log(kernel.name, "kernel", running, args, kwargs, out)
 
     def passed(self, tensor: Tensor, call: int, fresh: Tensor) -> None:
@@ -348,7 +355,7 @@ _UPDATING = {
 """Kernels that overwrite statistics which they are given, and whose schemas do not say so."""
 
 
-def _describe(func: Callable[..., object]) -> Kernel:
+def _describe(func: Callable[..., object], rule: flops.Rule | None) -> Kernel:
     schema = None if torch_private.SCHEMA.get() is None else getattr(func, "_schema", None)
     name = kernel_name(func)
     arguments = [] if schema is None else [(i, a.name, a.alias_info) for i, a in enumerate(schema.arguments)]
@@ -358,7 +365,7 @@ def _describe(func: Callable[..., object]) -> Kernel:
         for names in (("running_mean", "running_var"), ("training", "use_input_stats"))
     )
     makes = schema is not None and all(given.alias_info is None for given in schema.returns)
-    return Kernel(func, name, str(func), writes, updates, training, makes, flops.rule_for(func))
+    return Kernel(name, str(func), writes, updates, training, makes, func is _SAVING, rule)
 
 
 def _at(places: Sequence[tuple[int, str]], args: Sequence[object], kwargs: Mapping[str, object]) -> list[object]:

@@ -25,7 +25,7 @@ import torch.utils.checkpoint
 from torch import fx, nn
 
 from torchrecorder.graph.model import CallKind, Frame
-from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos, deciding_statement
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos
 from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.recording.names import OpName
@@ -170,11 +170,11 @@ class Scopes:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
             frame = frame.f_back
-        file = None if frame is None else self._codes.of_code(frame).file
-        if frame is None or file is None:
+        info = None if frame is None else self._codes.of_code(frame)
+        if frame is None or info is None or info.file is None:
             return None
-        text, line = deciding_statement(frame)
-        return (f"{file}:{line}", text[:_LONGEST]) if text else None
+        text, line = info.statement(frame)
+        return (f"{info.file}:{line}", text[:_LONGEST]) if text else None
 
     def knows(self, module: nn.Module) -> bool:
         return self._names.is_known(module)

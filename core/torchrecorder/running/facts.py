@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -121,6 +122,28 @@ def forward_parameters(module: nn.Module) -> tuple[inspect.Parameter, ...]:
         return ()
 
 
+def argument_names(module: nn.Module) -> tuple[tuple[str, ...], str]:
+    """The names of the positions of a module's forward, and of what takes the rest (`args` in `*args`)."""
+    method: object = module.forward
+    is_bound = isinstance(method, MethodType)
+    function = method.__func__ if isinstance(method, MethodType) else method
+    for _ in range(_DECORATORS):
+        if isinstance(function, FunctionType) and "__wrapped__" in (held := function.__dict__):
+            function = function if held.keys() & _SPEAKS else function.__wrapped__
+    if isinstance(function, FunctionType) and not function.__dict__.keys() & {*_SPEAKS, "__wrapped__"}:
+        code = function.__code__  # it says what `inspect` takes long to find
+        rest = code.co_argcount + code.co_kwonlyargcount
+        names = code.co_varnames[is_bound : code.co_argcount]
+        return names, code.co_varnames[rest] if code.co_flags & inspect.CO_VARARGS else ""
+    parameters = forward_parameters(module)
+    places = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+    return places, next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
+
+
+_DECORATORS = 8
+"""As many around a forward are looked through here."""
+_SPEAKS = {"__signature__", "_partialmethod", "__partialmethod__"}
+"""Attributes of a function with which it says its parameters itself."""
 _KIND = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
 """Of an argument in TorchScript, by whether it has to be named."""
 
