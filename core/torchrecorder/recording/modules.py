@@ -58,18 +58,15 @@ class ModuleNames:
 
     def stands_for(self, module: nn.Module, copied: nn.Module) -> None:
         """Give a module the path of its copy, also the tensors it holds itself: a function may hold the original."""
-        if not self.is_known(copied):
+        path = self.known(copied)
+        if path is None:
             return
-        path = self._paths[id(copied)][1]
         self._paths.setdefault(id(module), (weakref.ref(module), path))
         for kind, name, tensor in named_state([(path, module)]):
             self._declare(tensor, kind, name)
 
     def of(self, module: nn.Module, running: Iterable[nn.Module] = ()) -> str:
-        """The path of a module that one of those that are running calls."""
-        known = self._paths.get(id(module))
-        if known is not None and known[0]() is module:
-            return known[1]
+        """The path of a module that one of those that are running calls and that has none yet."""
         self._meet(module)
         path = next(self._held(module, running), "")
         if not path:
@@ -80,8 +77,7 @@ class ModuleNames:
         inside = Parameters()
         modules = [*named_modules(module, path)]
         for inner, child in modules:
-            known = self._paths.get(id(child))
-            if known is None or known[0]() is not child:
+            if self.known(child) is None:
                 self._paths[id(child)] = (weakref.ref(child), inner)
                 self.met[inner] = describe_module(child, inner, inside)
         for kind, inner, tensor in named_state(modules):
@@ -114,9 +110,10 @@ class ModuleNames:
             self.met[full] = replace(facts, cls=cls, native=is_native(cls))
         return full
 
-    def is_known(self, module: nn.Module) -> bool:
+    def known(self, module: nn.Module) -> str | None:
+        """The path of a module that has one."""
         known = self._paths.get(id(module))
-        return known is not None and known[0]() is module
+        return known[1] if known is not None and known[0]() is module else None
 
 
 _DEEP, _LONG = 3, 1000
@@ -168,9 +165,14 @@ class Signatures:
     def named(
         self, module: nn.Module, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> list[tuple[str, object]]:
-        forward = getattr(module.forward, "__func__", module.forward)
-        if forward not in self._known:
-            self._known[forward] = argument_names(module)
-        names, rest = self._known[forward]
-        more = [f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names))]
-        return [*zip((*names, *more), args, strict=False), *kwargs.items()]
+        forward: object = module.forward
+        forward = getattr(forward, "__func__", forward)
+        known = self._known.get(forward)
+        if known is None:
+            known = self._known[forward] = argument_names(module)
+        names, rest = known
+        if len(args) > len(names):
+            more = (f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names)))
+            names = (*names, *more)
+        found = [*zip(names, args, strict=False)]
+        return [*found, *kwargs.items()] if kwargs else found

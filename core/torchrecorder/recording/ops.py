@@ -14,6 +14,7 @@ from torch import Tensor
 
 from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
+from torchrecorder.graph.quick import quick
 from torchrecorder.recording import flops
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.isolation.journal import Journal
@@ -34,6 +35,7 @@ from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
 from torchrecorder.running.objects import ByIdentity
 
+_op = quick(Op)
 _SAVING: Any = torch.ops.aten.detach.default
 
 
@@ -172,7 +174,7 @@ class OpLog:
         value = self._values.made(fresh, op, 0)
         if self._nodes is not None:
             self._nodes.learn(fresh, value)
-        self.rows.append(Op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
+        self.rows.append(_op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
 
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         name = getattr(func, "__name__", "")
@@ -270,7 +272,7 @@ class OpLog:
         self._adopt(running.results, outputs[0])
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
         more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)
-        self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *more))
+        self.rows.append(_op(op, name.name, name.target, call, inputs, outputs, mutates, *more))
 
     def _part(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call a function inside one that is a single operation for its users."""

@@ -177,7 +177,7 @@ class Scopes:
         return (f"{info.file}:{line}", text[:_LONGEST]) if text else None
 
     def knows(self, module: nn.Module) -> bool:
-        return self._names.is_known(module)
+        return self._names.known(module) is not None
 
     def enter(self, module: nn.Module, moment: int, first_op: int, *, is_scripted: bool = False) -> RunningCall:
         parent = frame = None
@@ -330,7 +330,8 @@ class Scopes:
         return self._open(str(getattr(scope, "__name__", "")), "function", call, within).id, None
 
     def _name(self, module: nn.Module) -> str:
-        return self._names.of(module, (running.module for running in reversed(self.stack)))
+        known = self._names.known(module)
+        return self._names.of(module, (running.module for running in reversed(self.stack))) if known is None else known
 
     def _open(self, module: str, kind: CallKind, parent: int | None, frame: int | None) -> CallRow:
         key = f"{kind} {module}"

@@ -13,6 +13,7 @@ from torch import nn
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Call, Decision, Failure, Graph, Info
 from torchrecorder.graph.model import Recorder
+from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import AutogradNodes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
@@ -28,6 +29,7 @@ from torchrecorder.running import torch_private
 from torchrecorder.running.facts import tied, under_every_path
 from torchrecorder.running.nested import named, named_tensors
 
+_call = quick(Call)
 _MAX_ITEMS = 256
 """Items that are taken from an iterator that a forward returns; it may be endless."""
 
@@ -123,7 +125,7 @@ class Session:
         if self._nodes is not None:  # 1.0.3 draws every layer
             called += [path for path, _ in every_path]
         calls = [
-            Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
+            _call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
             for row in self._scopes.rows
         ]
         notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._calls.notes(), *self._notes)

@@ -14,8 +14,10 @@ from torch.nn.parameter import is_lazy
 
 from torchrecorder.graph import Module, ParamCount, TensorMeta
 from torchrecorder.graph.model import ValueKind
+from torchrecorder.graph.quick import quick
 from torchrecorder.running import torch_private
 
+_module, _count = quick(Module), quick(ParamCount)
 _MANGLED = re.compile(r"^__torch__\.|___torch_mangle_\d+\.")
 """What TorchScript adds to the names of classes."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
@@ -28,7 +30,7 @@ NamedModules = Sequence[tuple[str, nn.Module]]
 def describe_module(module: nn.Module, path: str, inside: Parameters, aliases: tuple[str, ...] = ()) -> Module:
     cls = class_of(module)
     is_leaf = is_native(cls) and not hides_layers(module)
-    return Module(path, cls, is_leaf, inside.of(module), _extra_repr(module), aliases)
+    return _module(path, cls, is_leaf, inside.of(module), _extra_repr(module), aliases)
 
 
 def describe_modules(every_path: NamedModules, wanted: Collection[str]) -> dict[str, Module]:
@@ -129,7 +131,7 @@ def argument_names(module: nn.Module) -> tuple[tuple[str, ...], str]:
     function = method.__func__ if isinstance(method, MethodType) else method
     for _ in range(_DECORATORS):
         if isinstance(function, FunctionType) and "__wrapped__" in (held := function.__dict__):
-            function = function if held.keys() & _SPEAKS else function.__wrapped__
+            function = function if held.keys() & _SPEAKS else held["__wrapped__"]
     if isinstance(function, FunctionType) and not function.__dict__.keys() & {*_SPEAKS, "__wrapped__"}:
         code = function.__code__  # it says what `inspect` takes long to find
         rest = code.co_argcount + code.co_kwonlyargcount
@@ -214,7 +216,7 @@ class Parameters:
                     self._sizes[id(inner)] = self._collect(inner)
         everything, trainable = self._sizes[id(module)]
         own = sum(_sizes(module)[0].values())
-        return ParamCount(own, sum(everything.values()), sum(trainable.values()))
+        return _count(own, sum(everything.values()), sum(trainable.values()))
 
     def _collect(self, module: nn.Module) -> tuple[dict[int, int], dict[int, int]]:
         found = everything, trainable = _sizes(module)

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from types import MemberDescriptorType
 from typing import Any, Generic, TypeVar
 
-KeyT, FactT = TypeVar("KeyT"), TypeVar("FactT")
+KeyT = TypeVar("KeyT")
+FactT = TypeVar("FactT")
 
 
 class ByIdentity(Generic[KeyT, FactT]):

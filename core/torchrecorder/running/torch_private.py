@@ -203,9 +203,11 @@ STORAGE_ADDRESS = Part(
     "views are not connected with what was written to them, and parameters are copied",
 )
 STORAGE_REFERENCE = Part(
-    "torch.multiprocessing.reductions:StorageWeakRef",
+    "torch:UntypedStorage._weak_ref",
     "the memory of a recording is let go at its end only",
+    find=lambda: _functions_of_storage(),
 )
+"""The three functions that make, ask and free a weak reference to memory."""
 BASE = Part(
     "torch:Tensor._base",
     "the hook recorders do not see the gradient of a view that is overwritten",
@@ -245,6 +247,11 @@ def _functions_of_stack(kind: str) -> tuple[Callable[..., object], ...]:
     pop, push = (getattr(torch._C, f"_{verb}_torch_{kind}_stack") for verb in ("pop", "push_on"))
     innermost = () if kind == "function" else (None,)
     return pkgutil.resolve_name(f"{home}:_get_current_{kind}_mode_stack"), lambda: pop(*innermost), push
+
+
+def _functions_of_storage() -> tuple[Callable[..., Any], ...]:
+    storage: Any = torch.UntypedStorage
+    return storage._weak_ref, storage._expired, storage._free_weak_ref
 
 
 def _functorch() -> tuple[Callable[..., object], ...]:
