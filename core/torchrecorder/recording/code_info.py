@@ -14,7 +14,8 @@ import os
 import textwrap
 import tokenize
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path, PurePath
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -73,32 +74,78 @@ def import_path(filename: str, namespace: Mapping[str, object]) -> str:
     return PurePath(*path.relative_to(path.anchor).parts[-depth:]).as_posix()
 
 
-Statement = tuple[str, int]
-"""One as one line, and where it begins."""
+Span = tuple[tuple[int, int], tuple[int, int]]
+"""Line and column (in bytes) where an expression begins and ends."""
+
+
+class Statement(NamedTuple):
+    """A statement that decides by tensors which way to go."""
+
+    text: str
+    """As one line; of an `if`, `while` or `match` its head, `if x.any():`. Empty for an `assert`, which has no other
+    branch, and if the source is not available."""
+    line: int
+    """Where it begins."""
+    conditions: tuple[Span, ...] = ()
+    """What in it decides."""
+
+    def decides_at(self, frame: FrameType) -> bool:
+        """Whether what the frame calls is part of a condition."""
+        found = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+        line, end_line, column, end_column = found
+        if line is None or end_line is None or column is None or end_column is None:  # Python keeps no columns
+            return any(start[0] <= frame.f_lineno <= end[0] for start, end in self.conditions)
+        return any(start <= (line, column) and (end_line, end_column) <= end for start, end in self.conditions)
 
 
 def _deciding_statement(frame: FrameType) -> Statement:
-    """The statement of which the frame runs a part, as one line, and where it begins.
-
-    Of an `if` or `while` it is the head, `if x.any():`. The text is empty for an `assert`, which has no other branch,
-    and if the source is not available.
-    """
-    code = frame.f_code
+    """The statement of which the frame runs a part."""
+    code, line = frame.f_code, frame.f_lineno
     lines = linecache.getlines(code.co_filename, frame.f_globals)
-    line = frame.f_lineno - code.co_firstlineno + 1
+    block = lines[code.co_firstlineno - 1 :]
     try:
-        source = textwrap.dedent("".join(inspect.getblock(lines[code.co_firstlineno - 1 :])))
+        source = textwrap.dedent("".join(inspect.getblock(block)))
         tree = ast.parse(source)
-    except (SyntaxError, tokenize.TokenError):  # a lambda in the middle of a call
-        return " ".join(linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).split()), frame.f_lineno
-    around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno <= line <= (n.end_lineno or 0)]
+    except (SyntaxError, tokenize.TokenError):  # a lambda or comprehension in the middle of a statement
+        return Statement(" ".join("".join(lines[line - 1 : line]).split()), line, _conditions_in_file(lines, line))
+    above, left = code.co_firstlineno - 1, len(block[0]) - len(source.partition("\n")[0]) - 1
+    around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno + above <= line <= _end(n)[0] + above]
     found = max(around, key=lambda node: node.lineno, default=None)
     if found is None or isinstance(found, ast.Assert):
-        return "", frame.f_lineno
-    head = found.test if isinstance(found, (ast.If, ast.While)) else None
+        return Statement("", line)
+    head = found.subject if isinstance(found, ast.Match) else getattr(found, "test", None)
     text = " ".join((ast.get_source_segment(source, head or found) or "").split())
-    start = found.lineno + code.co_firstlineno - 1
-    return (f"{type(found).__name__.lower()} {text}:" if head else text), start
+    conditions = tuple(_conditions(found, above, left))
+    return Statement(f"{type(found).__name__.lower()} {text}:" if head else text, found.lineno + above, conditions)
+
+
+def _conditions_in_file(lines: Sequence[str], line: int) -> tuple[Span, ...]:
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError:  # of a notebook, say
+        return ()
+    return tuple((start, end) for start, end in _conditions(tree) if start[0] <= line <= end[0])
+
+
+def _conditions(tree: ast.AST, above: int = 0, left: int = 0) -> Iterator[Span]:
+    """Where the expressions lie that decide which way code goes, which begins below and to the right of these."""
+    for node in ast.walk(tree):
+        found: Sequence[ast.expr] = ()
+        if isinstance(node, (ast.If, ast.While, ast.IfExp)):
+            found = (node.test,)
+        elif isinstance(node, ast.Match):
+            found = (node.subject,)
+        elif isinstance(node, ast.comprehension):
+            found = node.ifs
+        elif isinstance(node, ast.BoolOp):
+            found = node.values[:-1]
+        for one in found:
+            end_line, end_column = _end(one)
+            yield (one.lineno + above, one.col_offset + left), (end_line + above, end_column + left)
+
+
+def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
 CALL: CodeType | None = torch_private.MODULE_CALL.get()

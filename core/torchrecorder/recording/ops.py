@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -106,6 +106,15 @@ class OpLog:
         self._log(name, "op", running, args, kwargs, out)
         return out
 
+    @contextlib.contextmanager
+    def unlogged(self) -> Iterator[None]:
+        """In this, what runs is no part of the model."""
+        was, self.paused = self.paused, True
+        try:
+            yield
+        finally:
+            self.paused = was
+
     def facts(self, func: Callable[..., object]) -> Kernel:
         found, rule = _FOUND.get(func), flops.rule_for(func)
         if found is None or found.rule is not rule:  # one may be registered at any time
@@ -128,11 +137,8 @@ class OpLog:
             base = torch_private.base_of(tensor)
             owner = tensor if base is None else base  # of a fake view it may be a tensor of the user's
             if not self._values.is_made(owner) and not self._is_made_within(owner):
-                was, self.paused = self.paused, True
-                try:
+                with self.unlogged():
                     self._journal.before_write(tensor)
-                finally:
-                    self.paused = was
 
     def _is_made_within(self, tensor: Tensor) -> bool:
         """Whether an earlier kernel of the operation that is running made its memory."""
@@ -182,8 +188,9 @@ class OpLog:
             self.notes[f"values left PyTorch through pickling, as torch.save does, {self._scopes.place()}"] = None
         elif name in EXITS:
             self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
+            self._decided(args, self._scopes.asked(in_condition=True))
         elif name in DECISIONS:
-            self._decided(args)
+            self._decided(args, self._scopes.asked())
         if name in LAYS_OPEN:
             self._protect(tensors_in(args, []))
         elif name in CHANGES_STATE:
@@ -195,9 +202,8 @@ class OpLog:
         finally:
             self._running = None
 
-    def _decided(self, args: Sequence[object]) -> None:
+    def _decided(self, args: Sequence[object], place: tuple[str, str] | None) -> None:
         """The code asks whether tensors are so or so, and goes on accordingly."""
-        place = self._scopes.asked()
         if place is None:
             return
         source, line = place

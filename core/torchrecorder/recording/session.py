@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
@@ -108,16 +107,13 @@ class Session:
             iterator.path, iterator.on_item = inner, self._take
 
     def _meet(self, module: nn.Module) -> None:
-        self._aside(lambda: self._journal.meet(module))
+        with self._ops.unlogged():
+            self._journal.meet(module)
 
     def _aside(self, take: Callable[[], object]) -> object:
         """Run code that is not part of the model."""
-        was, self._ops.paused = self._ops.paused, True
-        try:
-            with torch_private.without_torch_function(), (torch_private.NO_MODES.get() or nullcontext)():
-                return take()
-        finally:
-            self._ops.paused = was
+        with self._ops.unlogged(), torch_private.without_modes():
+            return take()
 
     def graph(self, info: Info) -> Graph:
         called = [row.module for row in self._scopes.rows if row.kind == "module"]

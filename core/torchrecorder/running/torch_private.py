@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import pkgutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from types import CodeType
 from typing import Any
@@ -274,6 +274,13 @@ def _skipper() -> Callable[[CodeType], None]:
 def without_torch_function() -> AbstractContextManager[object]:
     """In this, tensor subclasses and modes do not see what is asked of tensors."""
     return (NO_TORCH_FUNCTION.get() or contextlib.nullcontext)()
+
+
+@contextlib.contextmanager
+def without_modes() -> Iterator[None]:
+    """In this, neither tensor subclasses nor any mode sees what is done to tensors."""
+    with without_torch_function(), (NO_MODES.get() or contextlib.nullcontext)():
+        yield
 
 
 def without_subclass_function() -> AbstractContextManager[object]:

@@ -7,7 +7,7 @@ memory of any tensor is copied when a kernel is about to overwrite it, wherever 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -151,11 +151,7 @@ def is_same(now: Mapping[Any, object], kept: Mapping[Any, object]) -> bool:
 @contextmanager
 def outside_of_modes() -> Iterator[None]:
     """In this, nothing sees what is done to tensors, and those that are made are like any other."""
-    with (
-        torch.inference_mode(False),
-        torch_private.without_torch_function(),
-        (torch_private.NO_MODES.get() or nullcontext)(),
-    ):
+    with torch.inference_mode(False), torch_private.without_modes():
         yield
 
 
