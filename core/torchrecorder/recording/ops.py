@@ -108,7 +108,7 @@ class OpLog:
 
     @contextlib.contextmanager
     def unlogged(self) -> Iterator[None]:
-        """In this, what runs is no part of the model."""
+        """In this, what runs does not belong to the model."""
         was, self.paused = self.paused, True
         try:
             yield

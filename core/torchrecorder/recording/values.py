@@ -38,7 +38,8 @@ class _Held:
         return False
 
 
-_weak_reference, _is_gone, _free = torch_private.STORAGE_REFERENCE.get() or (None, None, None)
+_weak: tuple[Any, Any, Any] = torch_private.STORAGE_REFERENCE.get() or (None, None, None)
+_weak_reference, _is_gone, _free = _weak
 
 
 class _Weak:

@@ -150,7 +150,7 @@ def in_an_assertion(x: Tensor) -> object:
     return x
 
 
-NUMBERS = {
+NUMBERS: dict[Callable[[Tensor], object], str] = {
     in_an_if: "if x.sum().item() < 0:",
     in_a_function: "while abs(float(x.sum())) > 1e9:",
     in_an_expression: "return [1 if int(x.sum()) > 3 else 2, x]",
@@ -159,7 +159,7 @@ NUMBERS = {
     in_a_match: "match x.sum().item():",
 }
 """What decides by a number of a tensor, with the text of the note."""
-NO_CONDITIONS = (after_a_condition, among_the_results, in_an_assertion)
+NO_CONDITIONS: tuple[Callable[[Tensor], object], ...] = (after_a_condition, among_the_results, in_an_assertion)
 
 
 class TestDecisions:
