@@ -62,7 +62,7 @@ class Tape(OpLog):
         if self.paused or self._running is not None:
             super().kernel(kernel, args, kwargs, out)
             return
-        func = kernel.func
+        func = next(one for one in self._kept if self.kernels[id(one)] is kernel)
 
         def log() -> Any:
             super(Tape, self).kernel(kernel, args, kwargs, out)
