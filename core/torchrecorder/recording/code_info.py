@@ -108,13 +108,14 @@ def _deciding_statement(frame: FrameType) -> Statement:
         tree = ast.parse(source)
     except (SyntaxError, tokenize.TokenError):  # a lambda or comprehension in the middle of a statement
         return Statement(" ".join("".join(lines[line - 1 : line]).split()), line, _conditions_in_file(lines, line))
-    above, left = code.co_firstlineno - 1, len(block[0]) - len(source.partition("\n")[0]) - 1
+    above = code.co_firstlineno - 1
     around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno + above <= line <= _end(n)[0] + above]
     found = max(around, key=lambda node: node.lineno, default=None)
     if found is None or isinstance(found, ast.Assert):
         return Statement("", line)
     head = found.subject if isinstance(found, ast.Match) else getattr(found, "test", None)
     text = " ".join((ast.get_source_segment(source, head or found) or "").split())
+    left = len(block[0]) - len(source.partition("\n")[0]) - 1
     conditions = tuple(_conditions(found, above, left))
     return Statement(f"{type(found).__name__.lower()} {text}:" if head else text, found.lineno + above, conditions)
 

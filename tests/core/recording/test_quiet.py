@@ -233,6 +233,14 @@ class TestDecisions:
         view = make_view(record(Net(body, fc=nn.Linear(3, 3)), X))
         assert [node.decides for node in view.nodes][:2] == [False, True]
 
+    @pytest.mark.parametrize("asks", ["x.sum().item() > 0", "x.any()"])
+    def test_without_source_no_branch_is_noted(self, asks: str) -> None:
+        code = f"def forward(self, x):\n    if {asks}:\n        x = x + 1\n    return x\n"
+        made: dict[str, Any] = {"__name__": "gone"}
+        exec(compile(code, "/nets/gone.py", "exec"), made)
+        layer: nn.Module = type("Layer", (nn.Module,), {"forward": made["forward"]})()
+        assert record(layer, X).decisions == ()
+
     def test_without_columns_the_line_of_the_condition_decides(self) -> None:
         code = SimpleNamespace(co_positions=lambda: iter([(1, None, None, None)]))
         frame: Any = SimpleNamespace(f_code=code, f_lasti=0, f_lineno=1)
