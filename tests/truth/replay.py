@@ -18,9 +18,10 @@ from torch import Tensor, nn
 
 from torchrecorder.graph import Graph, Info
 from torchrecorder.recording.devices import Devices
+from torchrecorder.recording.kernels import Kernel
 from torchrecorder.recording.modes import KernelMode
 from torchrecorder.recording.modules import Signatures
-from torchrecorder.recording.ops import Kernel, OpLog
+from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.run import Forward, prepared
 from torchrecorder.recording.running_op import Whole
 from torchrecorder.recording.session import Session
@@ -127,7 +128,7 @@ class Tape(OpLog):
         if self.paused or self._running is not None:
             super().kernel(kernel, args, kwargs, out)
             return
-        func = kernel.func
+        func = next(one for one in self._kept if self.kernels[id(one)] is kernel)
         if self._whole is not None and self.settle():
             step = Step(func, *self._of_part((args, kwargs)))
             super().kernel(kernel, args, kwargs, out)

@@ -251,13 +251,11 @@ class Calls:
             producer = self._values.rows[value].producer
             if producer is not None and producer >= running.first_op:
                 return tensor
-        self._ops.paused = True
         try:
-            fresh: Tensor = torch.ops.aten.alias.default(tensor)
+            with self._ops.unlogged():
+                fresh: Tensor = torch.ops.aten.alias.default(tensor)
         except (RuntimeError, NotImplementedError):  # a kind of tensor without aliases: one name must do for both
             fresh = tensor
-        finally:
-            self._ops.paused = False
         self._ops.passed(tensor, running.row.id, fresh)
         return fresh
 

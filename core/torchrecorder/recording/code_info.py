@@ -1,7 +1,7 @@
 """Where code lies: whether it is the user's, and its path as `pkg/mod.py:12`.
 
 Paths are relative to the folder a module was imported from: a Graph must be the same in another checkout, and must not
-show the folders of the machine that recorded it. Facts of frames are cached per code object, because every operation
+show the folders of the machine that recorded it. Facts of frames are kept per code object, because every operation
 walks over some frames.
 """
 
@@ -14,7 +14,8 @@ import os
 import textwrap
 import tokenize
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path, PurePath
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -24,6 +25,7 @@ import torch.utils.checkpoint
 
 from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
+from torchrecorder.running.objects import ByIdentity
 
 # With a separator: the folder of torchvision begins like torch's.
 _TORCH = str(Path(torch.__file__).parent) + os.sep
@@ -72,28 +74,79 @@ def import_path(filename: str, namespace: Mapping[str, object]) -> str:
     return PurePath(*path.relative_to(path.anchor).parts[-depth:]).as_posix()
 
 
-def deciding_statement(frame: FrameType) -> tuple[str, int]:
-    """The statement of which the frame runs a part, as one line, and where it begins.
+Span = tuple[tuple[int, int], tuple[int, int]]
+"""Line and column (in bytes) where an expression begins and ends."""
 
-    Of an `if` or `while` it is the head, `if x.any():`. The text is empty for an `assert`, which has no other branch,
-    and if the source is not available.
-    """
-    code = frame.f_code
+
+class Statement(NamedTuple):
+    """A statement that decides by tensors which way to go."""
+
+    text: str
+    """As one line; of an `if`, `while` or `match` its head, `if x.any():`. Empty for an `assert`, which has no other
+    branch, and if the source is not available."""
+    line: int
+    """Where it begins."""
+    conditions: tuple[Span, ...] = ()
+    """What in it decides."""
+
+    def decides_at(self, frame: FrameType) -> bool:
+        """Whether what the frame calls is part of a condition."""
+        found = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+        line, end_line, column, end_column = found
+        if line is None or end_line is None or column is None or end_column is None:  # Python keeps no columns
+            return any(start[0] <= frame.f_lineno <= end[0] for start, end in self.conditions)
+        return any(start <= (line, column) and (end_line, end_column) <= end for start, end in self.conditions)
+
+
+def _deciding_statement(frame: FrameType) -> Statement:
+    """The statement of which the frame runs a part."""
+    code, line = frame.f_code, frame.f_lineno
     lines = linecache.getlines(code.co_filename, frame.f_globals)
-    line = frame.f_lineno - code.co_firstlineno + 1
+    block = lines[code.co_firstlineno - 1 :]
     try:
-        source = textwrap.dedent("".join(inspect.getblock(lines[code.co_firstlineno - 1 :])))
+        source = textwrap.dedent("".join(inspect.getblock(block)))
         tree = ast.parse(source)
-    except (SyntaxError, tokenize.TokenError):  # a lambda in the middle of a call
-        return " ".join(linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).split()), frame.f_lineno
-    around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno <= line <= (n.end_lineno or 0)]
+    except (SyntaxError, tokenize.TokenError):  # a lambda or comprehension in the middle of a statement
+        return Statement(" ".join("".join(lines[line - 1 : line]).split()), line, _conditions_in_file(lines, line))
+    above = code.co_firstlineno - 1
+    around = [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno + above <= line <= _end(n)[0] + above]
     found = max(around, key=lambda node: node.lineno, default=None)
     if found is None or isinstance(found, ast.Assert):
-        return "", frame.f_lineno
-    head = found.test if isinstance(found, (ast.If, ast.While)) else None
+        return Statement("", line)
+    head = found.subject if isinstance(found, ast.Match) else getattr(found, "test", None)
     text = " ".join((ast.get_source_segment(source, head or found) or "").split())
-    start = found.lineno + code.co_firstlineno - 1
-    return (f"{type(found).__name__.lower()} {text}:" if head else text), start
+    left = len(block[0]) - len(source.partition("\n")[0]) - 1
+    conditions = tuple(_conditions(found, above, left))
+    return Statement(f"{type(found).__name__.lower()} {text}:" if head else text, found.lineno + above, conditions)
+
+
+def _conditions_in_file(lines: Sequence[str], line: int) -> tuple[Span, ...]:
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError:  # of a notebook, say
+        return ()
+    return tuple((start, end) for start, end in _conditions(tree) if start[0] <= line <= end[0])
+
+
+def _conditions(tree: ast.AST, above: int = 0, left: int = 0) -> Iterator[Span]:
+    """Where the expressions lie that decide which way code goes, which begins below and to the right of these."""
+    for node in ast.walk(tree):
+        found: Sequence[ast.expr] = ()
+        if isinstance(node, (ast.If, ast.While, ast.IfExp)):
+            found = (node.test,)
+        elif isinstance(node, ast.Match):
+            found = (node.subject,)
+        elif isinstance(node, ast.comprehension):
+            found = node.ifs
+        elif isinstance(node, ast.BoolOp):
+            found = node.values[:-1]
+        for one in found:
+            end_line, end_column = _end(one)
+            yield (one.lineno + above, one.col_offset + left), (end_line + above, end_column + left)
+
+
+def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
 CALL: CodeType | None = torch_private.MODULE_CALL.get()
@@ -114,12 +167,14 @@ _WHOLE = {(str(Path(_TORCH, _FILES[home])), name): home for home, names in _HOME
 class CodeInfo(NamedTuple):
     """Facts of a function that frames are asked for."""
 
-    code: CodeType
-    """Kept alive, so that its id is not reused."""
+    module: object
+    """The name of the module that `file` was found by."""
     file: str | None
     """Its file as `pkg/mod.py`; None if it lies in torch or in the recorder, or was generated."""
     sources: dict[int, str]
     """What `source` gave, by the offset of the instruction: asking a frame for its line is slow."""
+    statements: dict[int, Statement]
+    """What `statement` gave, by line: its source is parsed for it."""
     is_end: bool
     """Whether what is further out is not asked: it runs a module, or the recording."""
     may_be_scope: bool
@@ -141,35 +196,37 @@ class CodeInfo(NamedTuple):
         found = self.sources[frame.f_lasti] = f"{self.file}:{frame.f_lineno}"
         return found
 
+    def statement(self, frame: FrameType) -> Statement:
+        """The statement that decides where one of its frames is."""
+        line = frame.f_lineno
+        if line not in self.statements:
+            self.statements[line] = _deciding_statement(frame)
+        return self.statements[line]
+
+
+_FOUND: ByIdentity[CodeType, CodeInfo] = ByIdentity()
+"""Facts of all code that recordings of this process met. What is defined again in a notebook is other code."""
+
 
 class CodeInfos:
-    """A cache per code object, keyed by id: comparing code objects is slow."""
+    """The facts of the code that one recording meets, by id: comparing code objects is slow."""
 
     def __init__(self) -> None:
         self.known: dict[int, CodeInfo] = {}
         """By the id of the code; `of_code` adds what is missing."""
+        self._kept: list[CodeType] = []
+        """The same, kept alive so that no id is used again."""
 
     def of_code(self, frame: FrameType) -> CodeInfo:
         code = frame.f_code
         info = self.known.get(id(code))
-        if info is not None:
-            return info
-        # Generated code (`<eval_with_key>.3` of torch.fx) carries a number that differs from run to run.
-        filename = code.co_filename
-        is_seen = is_user_file(filename) and not filename.startswith("<")
-        file = import_path(filename, frame.f_globals) if is_seen else None
-        is_end = code is CALL or code is HOOKED_CALL or (code.co_name == "run" and filename == _SESSION)
-        is_scope = code is APPLY or (code.co_name == "forward" and code.co_argcount > 0)
-        named = file is not None and _is_named_function(code)
-        function = (code.co_qualname.rpartition("<locals>.")[2], f"{file}:{code.co_firstlineno}") if named else None
-        is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
-        is_init = code.co_name == "__init__" and code.co_argcount > 0
-        home = _WHOLE.get((filename, code.co_name))
-        whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
-        is_looked_at = is_scope or named or is_import or is_checkpoint or is_init or whole is not None
-        facts = (is_end, is_scope, function, is_import, is_checkpoint, is_init, whole, is_looked_at)
-        info = CodeInfo(code, file, {}, *facts)
-        self.known[id(code)] = info
+        if info is None:
+            info = _FOUND.get(code)
+            if info is None or info.module != frame.f_globals.get("__name__"):
+                info = _facts_of(code, frame.f_globals)
+                _FOUND.put(code, info)
+            self.known[id(code)] = info
+            self._kept.append(code)
         return info
 
     def place(self, frame: FrameType | None) -> tuple[str | None, int | None]:
@@ -182,6 +239,24 @@ class CodeInfos:
                 return info.sources.get(frame.f_lasti) or info.source(frame), frame.f_lasti
             frame = frame.f_back
         return None, None
+
+
+def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
+    # Generated code (`<eval_with_key>.3` of torch.fx) carries a number that differs from run to run.
+    filename = code.co_filename
+    is_seen = is_user_file(filename) and not filename.startswith("<")
+    file = import_path(filename, namespace) if is_seen else None
+    is_end = code is CALL or code is HOOKED_CALL or (code.co_name == "run" and filename == _SESSION)
+    is_scope = code is APPLY or (code.co_name == "forward" and code.co_argcount > 0)
+    named = file is not None and _is_named_function(code)
+    function = (code.co_qualname.rpartition("<locals>.")[2], f"{file}:{code.co_firstlineno}") if named else None
+    is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
+    is_init = code.co_name == "__init__" and code.co_argcount > 0
+    home = _WHOLE.get((filename, code.co_name))
+    whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
+    is_looked_at = is_scope or named or is_import or is_checkpoint or is_init or whole is not None
+    facts = (is_end, is_scope, function, is_import, is_checkpoint, is_init, whole, is_looked_at)
+    return CodeInfo(namespace.get("__name__"), file, {}, {}, *facts)
 
 
 def _is_named_function(code: CodeType) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 from torch.overrides import TorchFunctionMode
 
 from torchrecorder.recording.devices import MOVES, Devices
-from torchrecorder.recording.ops import Kernel, OpLog
+from torchrecorder.recording.kernels import Kernel
+from torchrecorder.recording.ops import OpLog
 from torchrecorder.running import torch_private
 
 _DispatchMode: Any = torch_private.DISPATCH_MODE.get() or contextlib.nullcontext
@@ -44,19 +45,25 @@ _fake_modes: tuple[Any, Any, Any] = torch_private.FAKE_MODES.get() or (lambda: 0
 _depth, _take_off, _put_on = _fake_modes
 
 
-def _called(kernel: Kernel, types: Sequence[type], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+def _called(
+    kernel: Kernel,
+    func: Callable[..., object],
+    types: Sequence[type],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+) -> object:
     """What a kernel gives. A fake mode, if it is the only one below, is asked without the way through C and wrappers.
 
     That way costs a fifth of a kernel on fake tensors, and a forward that is not recorded goes it once.
     """
     if kernel.is_torchs and _depth() == 1 and (mode := _take_off()) is not None:
         try:
-            out = mode.dispatch(kernel.func, types, args, kwargs)
+            out = mode.dispatch(func, types, args, kwargs)
         finally:
             _put_on(mode)
         if out is not NotImplemented:
             return out
-    return kernel.func(*args, **kwargs)
+    return func(*args, **kwargs)
 
 
 class KernelMode(_DispatchMode):  # type: ignore[misc]
@@ -92,7 +99,7 @@ class KernelMode(_DispatchMode):  # type: ignore[misc]
         kernel = log.kernels.get(id(func)) or log.facts(func)
         if kernel.writes or kernel.updates:
             log.before_write(kernel, args, kwargs)
-        out = _called(kernel, types, args, kwargs)
+        out = _called(kernel, func, types, args, kwargs)
         log.kernel(kernel, args, kwargs, out)
         return out
 

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from torchrecorder.graph import Module
 from torchrecorder.graph.model import ValueKind
 from torchrecorder.running.facts import (
+    NamedModules,
     Parameters,
+    argument_names,
     describe_module,
     describe_modules,
-    forward_parameters,
     is_native,
     named_modules,
     named_state,
@@ -49,25 +50,23 @@ class ModuleNames:
 
     def register(self, model: nn.Module, prefix: str = "") -> None:
         """Take the paths of a model's modules, and let its parameters and buffers be known by theirs."""
-        for path, module in named_modules(model, prefix):
+        modules = [*named_modules(model, prefix)]
+        for path, module in modules:
             self._paths.setdefault(id(module), (weakref.ref(module), path))
-        for kind, name, tensor in named_state(model):
-            self._declare(tensor, kind, f"{prefix}.{name}" if prefix else name)
+        for kind, name, tensor in named_state(modules):
+            self._declare(tensor, kind, name)
 
     def stands_for(self, module: nn.Module, copied: nn.Module) -> None:
         """Give a module the path of its copy, also the tensors it holds itself: a function may hold the original."""
-        if not self.is_known(copied):
+        path = self.known(copied)
+        if path is None:
             return
-        path = self._paths[id(copied)][1]
         self._paths.setdefault(id(module), (weakref.ref(module), path))
-        for kind, name, tensor in named_state(module, recurse=False):
-            self._declare(tensor, kind, f"{path}.{name}" if path else name)
+        for kind, name, tensor in named_state([(path, module)]):
+            self._declare(tensor, kind, name)
 
     def of(self, module: nn.Module, running: Iterable[nn.Module] = ()) -> str:
-        """The path of a module that one of those that are running calls."""
-        known = self._paths.get(id(module))
-        if known is not None and known[0]() is module:
-            return known[1]
+        """The path of a module that one of those that are running calls and that has none yet."""
         self._meet(module)
         path = next(self._held(module, running), "")
         if not path:
@@ -76,13 +75,13 @@ class ModuleNames:
             path = name if count == 1 else f"{name}:{count}"
         self._paths.pop(id(module), None)
         inside = Parameters()
-        for inner, child in named_modules(module, path):
-            known = self._paths.get(id(child))
-            if known is None or known[0]() is not child:
+        modules = [*named_modules(module, path)]
+        for inner, child in modules:
+            if self.known(child) is None:
                 self._paths[id(child)] = (weakref.ref(child), inner)
                 self.met[inner] = describe_module(child, inner, inside)
-        for kind, inner, tensor in named_state(module):
-            self._declare(tensor, kind, f"{path}.{inner}")
+        for kind, inner, tensor in named_state(modules):
+            self._declare(tensor, kind, inner)
         return path
 
     def _held(self, module: nn.Module, running: Iterable[nn.Module]) -> Iterator[str]:
@@ -111,9 +110,10 @@ class ModuleNames:
             self.met[full] = replace(facts, cls=cls, native=is_native(cls))
         return full
 
-    def is_known(self, module: nn.Module) -> bool:
+    def known(self, module: nn.Module) -> str | None:
+        """The path of a module that has one."""
         known = self._paths.get(id(module))
-        return known is not None and known[0]() is module
+        return known[1] if known is not None and known[0]() is module else None
 
 
 _DEEP, _LONG = 3, 1000
@@ -130,10 +130,10 @@ def _ways(item: object, module: nn.Module, depth: int = _DEEP) -> Iterator[str]:
                 yield from (f"[{key!r}]{way}" for way in _ways(inner, module, depth - 1))
 
 
-def describe(model: nn.Module, called: Iterable[str], met: Mapping[str, Module]) -> dict[str, Module]:
+def describe(every_path: NamedModules, called: Iterable[str], met: Mapping[str, Module]) -> dict[str, Module]:
     """Facts of the modules that were called or hold one that was, in registration order, then of those only met."""
     wanted = with_holders(called)
-    found = describe_modules(model, wanted)
+    found = describe_modules(every_path, wanted)
     found.update((path, facts) for path, facts in met.items() if path in wanted)
     return found
 
@@ -165,11 +165,14 @@ class Signatures:
     def named(
         self, module: nn.Module, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> list[tuple[str, object]]:
-        forward = getattr(module.forward, "__func__", module.forward)
-        if forward not in self._known:
-            parameters = forward_parameters(module)
-            places = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
-            self._known[forward] = places, next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
-        names, rest = self._known[forward]
-        more = [f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names))]
-        return [*zip((*names, *more), args, strict=False), *kwargs.items()]
+        forward: object = module.forward
+        forward = getattr(forward, "__func__", forward)
+        known = self._known.get(forward)
+        if known is None:
+            known = self._known[forward] = argument_names(module)
+        names, rest = known
+        if len(args) > len(names):
+            more = (f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names)))
+            names = (*names, *more)
+        found = [*zip(names, args, strict=False)]
+        return [*found, *kwargs.items()] if kwargs else found

@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
-from torchrecorder.recording import flops
+from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.isolation.journal import Journal
+from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
 from torchrecorder.recording.memory import Room
 from torchrecorder.recording.names import (
     CHANGES_STATE,
@@ -26,7 +25,6 @@ from torchrecorder.recording.names import (
     LAYS_OPEN,
     OpName,
     attributes,
-    kernel_name,
     op_name,
 )
 from torchrecorder.recording.running_op import MASKS, Facts, RunningOp, Whole
@@ -35,27 +33,7 @@ from torchrecorder.recording.values import Values, innermost, storage_address
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
 
-_SAVING: Any = torch.ops.aten.detach.default
-"""The kernel with which autograd keeps a tensor; the function of that name is an operation like any other."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    func: Callable[..., object]
-    """Kept, so that no other kernel gets its address."""
-    name: OpName
-    label: str
-    writes: tuple[tuple[int, str], ...]
-    """Position and name of the arguments that its schema says it overwrites."""
-    updates: tuple[tuple[int, str], ...]
-    """Of those that it overwrites in training, the statistics of batch norm, which its schema does not say."""
-    training: tuple[tuple[int, str], ...]
-    """Position and name of the argument that says whether it is training; empty, if it always is."""
-    makes: bool
-    """Whether what it gives is on memory of its own, as far as its schema says."""
-    rule: flops.Rule | None
-    is_torchs: bool
-    """Whether it is of torch itself, so that no other code has registered what it does in a mode."""
+_op = quick(Op)
 
 
 class OpLog:
@@ -79,7 +57,9 @@ class OpLog:
         self._nodes = nodes
         self._whole: Whole | None = None
         self.kernels: dict[int, Kernel] = {}
-        """What is known of kernels, by the address of their functions; what is not in it is for `facts` to find."""
+        """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""
+        self._kept: list[Callable[..., object]] = []
+        """The same functions, kept alive so that no id is used again."""
 
     def run(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call a function of torch's API and log it, if it is an operation."""
@@ -105,18 +85,26 @@ class OpLog:
         self._log(name, "op", running, args, kwargs, out)
         return out
 
+    @contextlib.contextmanager
+    def unlogged(self) -> Iterator[None]:
+        """In this, what runs does not belong to the model."""
+        was, self.paused = self.paused, True
+        try:
+            yield
+        finally:
+            self.paused = was
+
     def facts(self, func: Callable[..., object]) -> Kernel:
-        found = self.kernels.get(id(func))
-        if found is None:
-            found = self.kernels[id(func)] = _describe(func)
+        found = self.kernels[id(func)] = kernel_facts(func)
+        self._kept.append(func)
         return found
 
     def before_write(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
         """A kernel that overwrites some of its arguments is about to run."""
         if kernel.writes:
-            self._protect(tensors_in(_at(kernel.writes, args, kwargs), []))
-        if kernel.updates and all(_at(kernel.training, args, kwargs)):
-            self._protect(tensors_in(_at(kernel.updates, args, kwargs), []))
+            self._protect(tensors_in(arguments_at(kernel.writes, args, kwargs), []))
+        if kernel.updates and all(arguments_at(kernel.training, args, kwargs)):
+            self._protect(tensors_in(arguments_at(kernel.updates, args, kwargs), []))
 
     def _protect(self, tensors: Iterable[Tensor]) -> None:
         """Let the data be kept of those of the tensors that are older than the recording."""
@@ -124,11 +112,8 @@ class OpLog:
             base = torch_private.base_of(tensor)
             owner = tensor if base is None else base  # of a fake view it may be a tensor of the user's
             if not self._values.is_made(owner) and not self._is_made_within(owner):
-                was, self.paused = self.paused, True
-                try:
+                with self.unlogged():
                     self._journal.before_write(tensor)
-                finally:
-                    self.paused = was
 
     def _is_made_within(self, tensor: Tensor) -> bool:
         """Whether an earlier kernel of the operation that is running made its memory."""
@@ -150,9 +135,12 @@ class OpLog:
         running = RunningOp() if around is None else around
         running.kernels.append(kernel.label)
         if kernel.rule is not None:
-            _count(running, kernel.rule, args, kwargs, out)
+            flops = counted(kernel.rule, args, kwargs, out)
+            if flops is not None:
+                running.flops = (running.flops or 0) + flops
         if kernel.writes:
-            running.written += [(id(t), storage_address(t)) for t in tensors_in(_at(kernel.writes, args, kwargs), [])]
+            written = tensors_in(arguments_at(kernel.writes, args, kwargs), [])
+            running.written += [(id(tensor), storage_address(tensor)) for tensor in written]
         if type(out) is Tensor or isinstance(out, Tensor):
             results = [weakref.ref(out)]
         else:
@@ -160,7 +148,7 @@ class OpLog:
         running.results += results
         if kernel.makes:
             running.made += results
-        if around is None and kernel.func is not _SAVING:
+        if around is None and not kernel.saves:
             self._log(kernel.name, "kernel", running, args, kwargs, out)
 
     def passed(self, tensor: Tensor, call: int, fresh: Tensor) -> None:
@@ -170,7 +158,7 @@ class OpLog:
         value = self._values.made(fresh, op, 0)
         if self._nodes is not None:
             self._nodes.learn(fresh, value)
-        self.rows.append(Op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
+        self.rows.append(_op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
 
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         name = getattr(func, "__name__", "")
@@ -178,8 +166,9 @@ class OpLog:
             self.notes[f"values left PyTorch through pickling, as torch.save does, {self._scopes.place()}"] = None
         elif name in EXITS:
             self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
+            self._decided(args, self._scopes.asked(in_condition=True))
         elif name in DECISIONS:
-            self._decided(args)
+            self._decided(args, self._scopes.asked())
         if name in LAYS_OPEN:
             self._protect(tensors_in(args, []))
         elif name in CHANGES_STATE:
@@ -191,9 +180,8 @@ class OpLog:
         finally:
             self._running = None
 
-    def _decided(self, args: Sequence[object]) -> None:
+    def _decided(self, args: Sequence[object], place: tuple[str, str] | None) -> None:
         """The code asks whether tensors are so or so, and goes on accordingly."""
-        place = self._scopes.asked()
         if place is None:
             return
         source, line = place
@@ -270,7 +258,7 @@ class OpLog:
         self._adopt(running.results, outputs[0])
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
         more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)
-        self.rows.append(Op(op, name.name, name.target, call, inputs, outputs, mutates, *more))
+        self.rows.append(_op(op, name.name, name.target, call, inputs, outputs, mutates, *more))
 
     def _part(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call a function inside one that is a single operation for its users."""
@@ -342,44 +330,10 @@ class OpLog:
                 self._values.alias(tensor, value)
 
     def _name(self, func: Callable[..., object]) -> OpName | None:
-        name = None if func is _SAVING else op_name(func)
+        name = None if func is SAVING else op_name(func)
         with contextlib.suppress(TypeError):  # not every callable can be a key
             self._names[func] = name
         return name
-
-
-_UPDATING = {
-    *("batch_norm", "native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "_batch_norm_impl_index"),
-    *("batch_norm_update_stats", "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts", "instance_norm"),
-}
-"""Kernels that overwrite statistics which they are given, and whose schemas do not say so."""
-
-
-def _describe(func: Callable[..., object]) -> Kernel:
-    schema = None if torch_private.SCHEMA.get() is None else getattr(func, "_schema", None)
-    name = kernel_name(func)
-    arguments = [] if schema is None else [(i, a.name, a.alias_info) for i, a in enumerate(schema.arguments)]
-    writes = tuple((i, argument) for i, argument, alias in arguments if alias is not None and alias.is_write)
-    updates, training = (
-        tuple((i, argument) for i, argument, _ in arguments if argument in names and name.name in _UPDATING)
-        for names in (("running_mean", "running_var"), ("training", "use_input_stats"))
-    )
-    makes = schema is not None and all(given.alias_info is None for given in schema.returns)
-    is_torchs = schema is not None and schema.name.startswith(("aten::", "prim::"))
-    return Kernel(func, name, str(func), writes, updates, training, makes, flops.rule_for(func), is_torchs)
-
-
-def _at(places: Sequence[tuple[int, str]], args: Sequence[object], kwargs: Mapping[str, object]) -> list[object]:
-    """The arguments at these positions, or under these names."""
-    return [args[position] if position < len(args) else kwargs.get(name) for position, name in places]
-
-
-def _count(
-    running: RunningOp, rule: flops.Rule, args: Sequence[object], kwargs: Mapping[str, object], out: object
-) -> None:
-    counted = flops.count(rule, args, kwargs, out)
-    if counted is not None:
-        running.flops = (running.flops or 0) + counted
 
 
 def _overwritten(name: OpName, given: Sequence[Tensor], written: Sequence[tuple[int, int | None]]) -> Sequence[Tensor]:

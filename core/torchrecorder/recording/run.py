@@ -27,7 +27,7 @@ from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelC
 from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.running import torch_private
-from torchrecorder.running.facts import named_modules
+from torchrecorder.running.facts import named_modules, named_state
 from torchrecorder.running.nested import named_tensors
 from torchrecorder.running.restore import preserved_process_state
 
@@ -279,23 +279,29 @@ _TENSORS: dict[Executed, Callable[[], FakeTensors | MetaTensors]] = {
 
 def is_small(model: nn.Module) -> bool:
     """Whether the model has real parameters, few enough to compute a forward for one picture."""
-    parameters = list(model.parameters())
-    if not all(map(has_numbers, (*parameters, *model.buffers()))):
-        return False
-    return sum(p.numel() for p in parameters if not is_lazy(p)) <= LARGE
+    size = 0
+    for kind, _, tensor in named_state([*named_modules(model)]):
+        if not has_numbers(tensor):
+            return False
+        if kind == "param" and not is_lazy(tensor):
+            size += tensor.numel()
+    return size <= LARGE
+
+
+def _given(forward: Forward) -> Iterator[Tensor]:
+    return (tensor for _, tensor in named_tensors((forward.args, forward.kwargs), objects=True))
 
 
 def _tensors(forward: Forward) -> Iterator[Tensor]:
-    yield from (tensor for _, tensor in named_tensors((forward.args, forward.kwargs), objects=True))
-    yield from forward.model.parameters()
-    yield from forward.model.buffers()
+    yield from _given(forward)
+    yield from (tensor for _, _, tensor in named_state([*named_modules(forward.model)]))
 
 
 def _ways(forward: Forward) -> list[Executed]:
     """The execution modes to try, best first: real shows most, and almost every model runs on fake tensors."""
-    if not all(map(has_numbers, _tensors(forward))):
-        return ["fake", "meta"]
-    return ["real", "fake", "meta"] if is_small(forward.model) else ["fake", "real", "meta"]
+    if all(map(has_numbers, _given(forward))) and is_small(forward.model):
+        return ["real", "fake", "meta"]
+    return ["fake", "real", "meta"] if all(map(has_numbers, _tensors(forward))) else ["fake", "meta"]
 
 
 _NAMES = {

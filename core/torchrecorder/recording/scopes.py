@@ -13,7 +13,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ import torch.utils.checkpoint
 from torch import fx, nn
 
 from torchrecorder.graph.model import CallKind, Frame
-from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos, deciding_statement
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos
 from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.recording.names import OpName
@@ -162,22 +162,27 @@ class Scopes:
             frame = frame.f_back
         return reduces and frame is not None and frame.f_code.co_filename != copy.__file__
 
-    def asked(self) -> tuple[str, str] | None:
+    def asked(self, in_condition: bool = False) -> tuple[str, str] | None:
         """`file:line` and text of the user's statement that asks a tensor which branch to take.
 
         None if torch asks for itself.
+
+        Args:
+            in_condition: Whether it does so only if the answer is part of a condition, as that of `x.item()` may be.
         """
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
             frame = frame.f_back
-        file = None if frame is None else self._codes.of_code(frame).file
-        if frame is None or file is None:
+        info = None if frame is None else self._codes.of_code(frame)
+        if frame is None or info is None or info.file is None:
             return None
-        text, line = deciding_statement(frame)
-        return (f"{file}:{line}", text[:_LONGEST]) if text else None
+        statement = info.statement(frame)
+        if not statement.text or (in_condition and not statement.decides_at(frame)):
+            return None
+        return f"{info.file}:{statement.line}", statement.text[:_LONGEST]
 
     def knows(self, module: nn.Module) -> bool:
-        return self._names.is_known(module)
+        return self._names.known(module) is not None
 
     def enter(self, module: nn.Module, moment: int, first_op: int, *, is_scripted: bool = False) -> RunningCall:
         parent = frame = None
@@ -270,21 +275,11 @@ class Scopes:
                     return None, None, None, None
                 if CALL is None and info.may_be_scope and self._is_running(frame):
                     break
-                if info.whole is not None and reads is not None:
-                    self._whole = frame, info.whole
-                if info.is_init and isinstance(_first_argument(frame, frame.f_code), nn.Module):
-                    self.makes_layer = True
-                if info.function is not None:
-                    kept = 0 if applied else len(frames)
-                    while kept and frames[kept - 1][0] is not frame:
-                        kept -= 1
-                    if kept:  # what is around it is as it was
-                        return *self._innermost(top, inner, kept), source, offset
-                    inner.append((frame, info))
-                elif top.generated is not None and frame.f_code is top.generated.code:
-                    inner += [(one, one) for one in top.generated.around(frame)]
-                elif info.may_be_scope and (scope := _scope_of(frame, top)) is not None:
-                    inner.append((frame, scope))
+                if reads is not None:
+                    self._look_at(frame, info)
+                if info.function is not None and not applied and (kept := _place_among(frames, frame)):
+                    return *self._innermost(top, inner, kept), source, offset  # what is around it is as it was
+                inner += _standing(frame, info, top)
             above, frame = frame, frame.f_back
         if applied:
             top.applied = met
@@ -294,6 +289,13 @@ class Scopes:
         if not inner and not frames:
             return top.row.id, None, source, offset
         return *self._innermost(top, inner), source, offset
+
+    def _look_at(self, frame: FrameType, info: CodeInfo) -> None:
+        """Take what a frame around an operation says of it."""
+        if info.whole is not None:
+            self._whole = frame, info.whole
+        if info.is_init and isinstance(_first_argument(frame, frame.f_code), nn.Module):
+            self.makes_layer = True
 
     def _is_running(self, frame: FrameType) -> bool:
         """Whether it is the forward of a module that a hook has announced."""
@@ -330,7 +332,8 @@ class Scopes:
         return self._open(str(getattr(scope, "__name__", "")), "function", call, within).id, None
 
     def _name(self, module: nn.Module) -> str:
-        return self._names.of(module, (running.module for running in reversed(self.stack)))
+        known = self._names.known(module)
+        return self._names.of(module, (running.module for running in reversed(self.stack))) if known is None else known
 
     def _open(self, module: str, kind: CallKind, parent: int | None, frame: int | None) -> CallRow:
         key = f"{kind} {module}"
@@ -351,6 +354,24 @@ def _caller_of_module(frame: FrameType | None) -> FrameType | None:
     while frame is not None and frame.f_code is not CALL:
         frame = frame.f_back
     return None if frame is None else frame.f_back
+
+
+def _place_among(frames: Sequence[tuple[Standing, int, int | None]], frame: FrameType) -> int:
+    """How many frames there are up to this one; none, if it is not among them."""
+    kept = len(frames)
+    while kept and frames[kept - 1][0] is not frame:
+        kept -= 1
+    return kept
+
+
+def _standing(frame: FrameType, info: CodeInfo, top: RunningCall) -> Sequence[tuple[Standing, Any]]:
+    """The scopes and functions that a frame is, innermost first."""
+    if info.function is not None:
+        return ((frame, info),)
+    if top.generated is not None and frame.f_code is top.generated.code:
+        return [(one, one) for one in top.generated.around(frame)]
+    scope = _scope_of(frame, top) if info.may_be_scope else None
+    return () if scope is None else ((frame, scope),)
 
 
 def _scope_of(frame: FrameType, top: RunningCall) -> Any:

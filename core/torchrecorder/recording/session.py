@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
@@ -13,6 +12,7 @@ from torch import nn
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Call, Decision, Failure, Graph, Info
 from torchrecorder.graph.model import Recorder
+from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import AutogradNodes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
@@ -26,9 +26,10 @@ from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import Scopes
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
-from torchrecorder.running.facts import named_modules, tied
+from torchrecorder.running.facts import tied, under_every_path
 from torchrecorder.running.nested import named, named_tensors
 
+_call = quick(Call)
 _MAX_ITEMS = 256
 """Items that are taken from an iterator that a forward returns; it may be endless."""
 
@@ -111,23 +112,21 @@ class Session:
             iterator.path, iterator.on_item = inner, self._take
 
     def _meet(self, module: nn.Module) -> None:
-        self._aside(lambda: self._journal.meet(module))
+        with self._ops.unlogged():
+            self._journal.meet(module)
 
     def _aside(self, take: Callable[[], object]) -> object:
         """Run code that is not part of the model."""
-        was, self._ops.paused = self._ops.paused, True
-        try:
-            with torch_private.without_torch_function(), (torch_private.NO_MODES.get() or nullcontext)():
-                return take()
-        finally:
-            self._ops.paused = was
+        with self._ops.unlogged(), torch_private.without_modes():
+            return take()
 
     def graph(self, info: Info) -> Graph:
         called = [row.module for row in self._scopes.rows if row.kind == "module"]
+        every_path = under_every_path(self.model)
         if self._nodes is not None:  # 1.0.3 draws every layer
-            called += [path for path, _ in named_modules(self.model)]
+            called += [path for path, _ in every_path]
         calls = [
-            Call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
+            _call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
             for row in self._scopes.rows
         ]
         notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._calls.notes(), *self._notes)
@@ -137,14 +136,14 @@ class Session:
         if not self._outputs and self._failure is None:
             notes = (*notes, "the forward returned no tensor")
         return Graph(
-            modules=describe(self.model, called, self._names.met),
+            modules=describe(every_path, called, self._names.met),
             calls=tuple(calls),
             ops=tuple(self._ops.rows),
             values=tuple(self._values.rows),
             inputs=self._inputs,
             outputs=self._outputs,
             info=replace(info, notes=notes, failure=self._failure),
-            tied=tied(self.model),
+            tied=tied(every_path),
             frames=tuple(self._scopes.frames),
             decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.decisions.items()),
         )

@@ -18,10 +18,12 @@ from torch import Tensor
 
 from torchrecorder.graph import TensorMeta, Value
 from torchrecorder.graph.model import ValueKind
+from torchrecorder.graph.quick import quick
 from torchrecorder.recording.memory import OWN
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import describe_tensor
 
+_value = quick(Value)
 _transform: tuple[Any, Any, Any] = torch_private.FUNCTORCH.get() or (None, None, None)
 _in_transform, _is_wrapped, _get_unwrapped = _transform
 _HAS_ADDRESSES = torch_private.STORAGE_ADDRESS.get() is not None
@@ -37,7 +39,26 @@ class _Held:
         return False
 
 
-_reference: Callable[[torch.UntypedStorage], Any] = torch_private.STORAGE_REFERENCE.get() or _Held
+_weak: tuple[Any, Any, Any] = torch_private.STORAGE_REFERENCE.get() or (None, None, None)
+_weak_reference, _is_gone, _free = _weak
+
+
+class _Weak:
+    """A reference that does not keep the memory, but its address from being used again."""
+
+    __slots__ = ("_address",)
+
+    def __init__(self, storage: torch.UntypedStorage) -> None:
+        self._address = _weak_reference(storage)
+
+    def expired(self) -> bool:
+        return bool(_is_gone(self._address))
+
+    def __del__(self, free: Callable[[int], object] = _free) -> None:  # at the end of the process there are no globals
+        free(self._address)
+
+
+_reference: type[_Held | _Weak] = _Held if _weak_reference is None else _Weak
 
 _NO_STORAGE = (NotImplementedError, RuntimeError, ValueError)
 """What torch raises for the storage of a sparse tensor, of a wrapper, of a lazy parameter."""
@@ -118,8 +139,7 @@ class Values:
 
         Both, if it is a view taken before that write: the data comes from the write, its arrangement from the view.
         """
-        (tensor,) = innermost([tensor])
-        return self._read(tensor)
+        return self._read(tensor if _in_transform is None or _in_transform() is None else _unwrapped(tensor))
 
     def read_all(self, tensors: Iterable[Tensor]) -> tuple[int, ...]:
         """What reads of these tensors depend on, each value once; the tensors are innermost ones."""
@@ -142,7 +162,7 @@ class Values:
 
     def at(self, tensor: Tensor, moment: Moment) -> int:
         """The value that a read gave at a moment of the past; its first one if it was not known then."""
-        (tensor,) = innermost([tensor])
+        tensor = tensor if _in_transform is None or _in_transform() is None else _unwrapped(tensor)
         now = self._read(tensor)[0]
         entry = self._entries[id(tensor)]
         writes = entry.storage.writes if entry.storage else []
@@ -206,7 +226,7 @@ class Values:
         storage, is_old = self._storage(tensor)
         value = len(self.rows)
         group = None if storage is None else storage.group
-        self.rows.append(Value(value, kind, producer, index, self._meta(tensor), name, group))
+        self.rows.append(_value(value, kind, producer, index, self._meta(tensor), name, group))
         if storage is not None and not is_old:
             storage.owner = value
             if producer is not None:

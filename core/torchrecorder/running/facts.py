@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
@@ -13,29 +14,31 @@ from torch.nn.parameter import is_lazy
 
 from torchrecorder.graph import Module, ParamCount, TensorMeta
 from torchrecorder.graph.model import ValueKind
+from torchrecorder.graph.quick import quick
 from torchrecorder.running import torch_private
 
+_module, _count = quick(Module), quick(ParamCount)
 _MANGLED = re.compile(r"^__torch__\.|___torch_mangle_\d+\.")
 """What TorchScript adds to the names of classes."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+|0x[0-9a-fA-F]{6,}")
 
 
+NamedModules = Sequence[tuple[str, nn.Module]]
+"""Modules with their paths."""
+
+
 def describe_module(module: nn.Module, path: str, inside: Parameters, aliases: tuple[str, ...] = ()) -> Module:
     cls = class_of(module)
-    own = sum(map(_size, {id(p): p for p in _own(module)}.values()))
-    everything = inside.of(module).values()
-    trainable = sum(_size(p) for p in everything if p.requires_grad)
-    count = ParamCount(own, sum(map(_size, everything)), trainable)
     is_leaf = is_native(cls) and not hides_layers(module)
-    return Module(path, cls, is_leaf, count, _extra_repr(module), aliases)
+    return _module(path, cls, is_leaf, inside.of(module), _extra_repr(module), aliases)
 
 
-def describe_modules(model: nn.Module, wanted: Collection[str]) -> dict[str, Module]:
+def describe_modules(every_path: NamedModules, wanted: Collection[str]) -> dict[str, Module]:
     """The facts of a model's modules by path, of those only that are wanted, in registration order."""
     paths: dict[int, list[str]] = {}
-    modules = dict(_under_every_path(model))
-    for path, module in modules.items():
+    for path, module in every_path:
         paths.setdefault(id(module), []).append(path)
+    modules = dict(every_path)
     inside = Parameters()
     return {
         first: describe_module(modules[first], first, inside, tuple(aliases))
@@ -72,7 +75,7 @@ def named_modules(model: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.
         waiting += reversed(children)
 
 
-def _under_every_path(model: nn.Module) -> Sequence[tuple[str, nn.Module]]:
+def under_every_path(model: nn.Module) -> NamedModules:
     """Each module as often as it has paths."""
     found = list(named_modules(model))
     registered = sum(child is not None for _, module in found for child in module._modules.values())
@@ -83,16 +86,15 @@ _HELD: dict[ValueKind, str] = {"param": "_parameters", "buffer": "_buffers"}
 """Where a module keeps its own tensors."""
 
 
-def _tensors(modules: Iterable[tuple[str, nn.Module]], held: str) -> Iterator[tuple[str, Tensor]]:
+def _tensors(modules: NamedModules, held: str) -> Iterator[tuple[str, Tensor]]:
     for path, module in modules:
         for name, tensor in getattr(module, held).items():
             if tensor is not None:
                 yield f"{path}.{name}" if path else name, tensor
 
 
-def named_state(model: nn.Module, recurse: bool = True) -> Iterator[tuple[ValueKind, str, Tensor]]:
-    """Each parameter and buffer of a model once, with its first name."""
-    modules = list(named_modules(model)) if recurse else [("", model)]
+def named_state(modules: NamedModules) -> Iterator[tuple[ValueKind, str, Tensor]]:
+    """Each parameter and buffer that the modules hold themselves once, with its first name."""
     for kind, held in _HELD.items():
         seen: set[int] = set()
         for name, tensor in _tensors(modules, held):
@@ -101,12 +103,11 @@ def named_state(model: nn.Module, recurse: bool = True) -> Iterator[tuple[ValueK
                 yield kind, name, tensor
 
 
-def tied(model: nn.Module) -> dict[str, tuple[str, ...]]:
-    """All names of each parameter or buffer that has several, by its first."""
+def tied(every_path: NamedModules) -> dict[str, tuple[str, ...]]:
+    """All names of each parameter or buffer of a model that has several, by its first."""
     names: dict[int, list[str]] = {}
-    modules = _under_every_path(model)
     for held in _HELD.values():
-        for name, tensor in _tensors(modules, held):
+        for name, tensor in _tensors(every_path, held):
             names.setdefault(id(tensor), []).append(name)
     return {first: (first, *rest) for first, *rest in names.values() if rest}
 
@@ -123,6 +124,28 @@ def forward_parameters(module: nn.Module) -> tuple[inspect.Parameter, ...]:
         return ()
 
 
+def argument_names(module: nn.Module) -> tuple[tuple[str, ...], str]:
+    """The names of the positions of a module's forward, and of what takes the rest (`args` in `*args`)."""
+    method: object = module.forward
+    is_bound = isinstance(method, MethodType)
+    function = method.__func__ if isinstance(method, MethodType) else method
+    for _ in range(_DECORATORS):
+        if isinstance(function, FunctionType) and "__wrapped__" in (held := function.__dict__):
+            function = function if held.keys() & _SPEAKS else held["__wrapped__"]
+    if isinstance(function, FunctionType) and not function.__dict__.keys() & {*_SPEAKS, "__wrapped__"}:
+        code = function.__code__  # it says what `inspect` takes long to find
+        rest = code.co_argcount + code.co_kwonlyargcount
+        names = code.co_varnames[is_bound : code.co_argcount]
+        return names, code.co_varnames[rest] if code.co_flags & inspect.CO_VARARGS else ""
+    parameters = forward_parameters(module)
+    places = tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+    return places, next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
+
+
+_DECORATORS = 8
+"""As many around a forward are looked through here."""
+_SPEAKS = {"__signature__", "_partialmethod", "__partialmethod__"}
+"""Attributes of a function with which it says its parameters itself."""
 _KIND = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
 """Of an argument in TorchScript, by whether it has to be named."""
 
@@ -180,35 +203,43 @@ def describe_tensor(tensor: Tensor) -> TensorMeta:
 
 
 class Parameters:
-    """The parameters in each module of a model; what is in a part is looked up once."""
+    """The number of parameters in each module of a model; what is in a part is looked up once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, dict[int, Tensor]] = {}
+        self._sizes: dict[int, tuple[dict[int, int], dict[int, int]]] = {}
+        """Of the parameters in a module and all below it, each once, by identity; then of those that require grad."""
 
-    def of(self, module: nn.Module) -> dict[int, Tensor]:
-        """The parameters in the module and all below it, each once, by identity."""
-        if id(module) in self._known:
-            return self._known[id(module)]
-        for _, inner in reversed(list(named_modules(module))):  # parts come after the whole
-            if id(inner) not in self._known:
-                self._known[id(inner)] = self._collect(inner)
-        return self._known[id(module)]
+    def of(self, module: nn.Module) -> ParamCount:
+        if id(module) not in self._sizes:
+            for _, inner in reversed([*named_modules(module)]):  # parts come after the whole
+                if id(inner) not in self._sizes:
+                    self._sizes[id(inner)] = self._collect(inner)
+        everything, trainable = self._sizes[id(module)]
+        own = sum(_sizes(module)[0].values())
+        return _count(own, sum(everything.values()), sum(trainable.values()))
 
-    def _collect(self, module: nn.Module) -> dict[int, Tensor]:
-        found: dict[int, Tensor] = {id(p): p for p in _own(module)}
-        for child in module.children():
-            known = self._known.get(id(child))
-            found.update({id(p): p for p in child.parameters()} if known is None else known)
+    def _collect(self, module: nn.Module) -> tuple[dict[int, int], dict[int, int]]:
+        found = everything, trainable = _sizes(module)
+        for child in module._modules.values():
+            if child is not None:
+                known = self._sizes.get(id(child))
+                # Not known is only what holds itself, or is held by several.
+                for one in [known] if known is not None else [_sizes(inner) for _, inner in named_modules(child)]:
+                    everything.update(one[0])
+                    trainable.update(one[1])
         return found
 
 
-def _own(module: nn.Module) -> list[Tensor]:
-    """The parameters in the module itself; `parameters(recurse=False)` takes ten times as long."""
-    return [parameter for parameter in module._parameters.values() if parameter is not None]
-
-
-def _size(parameter: Tensor) -> int:
-    return 0 if is_lazy(parameter) else parameter.numel()
+def _sizes(module: nn.Module) -> tuple[dict[int, int], dict[int, int]]:
+    """The sizes of the parameters that a module holds itself, and of those that require grad, by identity."""
+    everything: dict[int, int] = {}
+    trainable: dict[int, int] = {}
+    for parameter in module._parameters.values():  # `parameters(recurse=False)` takes ten times as long
+        if parameter is not None:
+            size = everything[id(parameter)] = 0 if is_lazy(parameter) else parameter.numel()
+            if parameter.requires_grad:
+                trainable[id(parameter)] = size
+    return everything, trainable
 
 
 def _extra_repr(module: nn.Module) -> str:
@@ -217,4 +248,6 @@ def _extra_repr(module: nn.Module) -> str:
         text = module.extra_repr()
     except Exception:  # it is the user's code, and only a decoration
         return ""
-    return _ADDRESS.sub("", text) if isinstance(text, str) else ""
+    if not isinstance(text, str):
+        return ""
+    return _ADDRESS.sub("", text) if "0x" in text else text

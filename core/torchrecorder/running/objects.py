@@ -11,7 +11,32 @@ import sys
 import weakref
 from collections.abc import Iterator
 from types import MemberDescriptorType
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+KeyT = TypeVar("KeyT")
+FactT = TypeVar("FactT")
+
+
+class ByIdentity(Generic[KeyT, FactT]):
+    """Facts of objects, forgotten with them. They are not compared: two equal code objects may lie in two files."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, tuple[weakref.ref[KeyT], FactT]] = {}
+
+    def get(self, obj: KeyT) -> FactT | None:
+        found = self._held.get(id(obj))
+        return None if found is None or found[0]() is not obj else found[1]
+
+    def put(self, obj: KeyT, fact: FactT) -> None:
+        """Keep what must not hold the object itself."""
+        key, held = id(obj), self._held
+
+        def forget(ref: weakref.ref[KeyT]) -> None:
+            if held.get(key, (None,))[0] is ref:
+                del held[key]
+
+        held[key] = weakref.ref(obj, forget), fact
+
 
 _OPEN_OF_STDLIB = {
     *(("types", "SimpleNamespace"), ("argparse", "Namespace")),

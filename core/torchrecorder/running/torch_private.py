@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import pkgutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from types import CodeType
@@ -210,9 +210,11 @@ STORAGE_ADDRESS = Part(
     "views are not connected with what was written to them, and parameters are copied",
 )
 STORAGE_REFERENCE = Part(
-    "torch.multiprocessing.reductions:StorageWeakRef",
+    "torch:UntypedStorage._weak_ref",
     "the memory of a recording is let go at its end only",
+    find=lambda: _functions_of_storage(),
 )
+"""The three functions that make, ask and free a weak reference to memory."""
 BASE = Part(
     "torch:Tensor._base",
     "the hook recorders do not see the gradient of a view that is overwritten",
@@ -259,6 +261,11 @@ def _fake_modes() -> tuple[Callable[..., object], ...]:
     return torch._C._len_torch_dispatch_stack, take_off, torch._C._set_dispatch_mode
 
 
+def _functions_of_storage() -> tuple[Callable[..., Any], ...]:
+    storage: Any = torch.UntypedStorage
+    return storage._weak_ref, storage._expired, storage._free_weak_ref
+
+
 def _functorch() -> tuple[Callable[..., object], ...]:
     found: Any = torch._C._functorch  # pyright: ignore[reportAttributeAccessIssue]
     return found.peek_interpreter_stack, found.is_functorch_wrapped_tensor, found.get_unwrapped
@@ -279,6 +286,13 @@ def _skipper() -> Callable[[CodeType], None]:
 def without_torch_function() -> AbstractContextManager[object]:
     """In this, tensor subclasses and modes do not see what is asked of tensors."""
     return (NO_TORCH_FUNCTION.get() or contextlib.nullcontext)()
+
+
+@contextlib.contextmanager
+def without_modes() -> Iterator[None]:
+    """In this, neither tensor subclasses nor any mode sees what is done to tensors."""
+    with without_torch_function(), (NO_MODES.get() or contextlib.nullcontext)():
+        yield
 
 
 def without_subclass_function() -> AbstractContextManager[object]:

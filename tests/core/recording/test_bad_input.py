@@ -232,8 +232,11 @@ def test_a_model_that_does_not_show_its_modules() -> None:
         def named_modules(self, *args: Any, **kwargs: Any) -> Any:
             raise ValueError("no")
 
+    model = Shy()
+    assert op_names(capture(model, (X,))) == op_names(capture(Layer(), (X,)))
+    model.add_module("again", model.fc)  # of what has several paths, it is asked for all of them
     with pytest.raises(ForwardError, match=r"before it began, looking for its modules .* raised ValueError: no"):
-        capture(Shy(), (X,))
+        capture(model, (X,))
 
 
 def test_modules_that_hold_one_another() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -44,3 +48,46 @@ def test_operations_of_such_a_package_have_sources() -> None:
 )
 def test_no_path_begins_at_the_root(file: str, name: str, path: str) -> None:
     assert import_path(file, {"__name__": name}) == path
+
+
+def test_what_is_defined_again_is_looked_at_again() -> None:
+    """The functions of all these nets are equal, also as code, and lie in different files."""
+    code = "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+    for file in ("first", "second"):
+        namespace: dict[str, type[torch.nn.Module]] = {"__name__": file}  # type: ignore[dict-item]
+        exec(compile(code, f"/nets/{file}.py", "exec"), namespace)
+        model = namespace["Net"]()
+        assert [record(model, torch.ones(2)).ops[0].source for _ in range(2)] == [f"{file}.py:4"] * 2
+
+
+def test_one_code_in_two_modules() -> None:
+    code = compile("def add(x):\n    return x + 1\n", "/nets/one/add.py", "exec")
+
+    class Net(torch.nn.Module):
+        def __init__(self, add: Callable[[torch.Tensor], torch.Tensor]) -> None:
+            super().__init__()
+            self.add = add
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.add(x)
+
+    namespaces: list[dict[str, Any]] = [{"__name__": name} for name in ("add", "one.add")]
+    for namespace in namespaces:
+        exec(code, namespace)
+    models = [Net(namespace["add"]) for namespace in namespaces]
+    assert [record(model, torch.ones(2)).ops[0].source for model in models * 2] == ["add.py:2", "one/add.py:2"] * 2
+
+
+def test_code_is_not_kept_alive_by_what_is_known_of_it() -> None:
+    namespace: dict[str, Any] = {}
+    exec(compile("def add(x):\n    return x + 1\n", "/nets/add.py", "exec"), namespace)
+
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return namespace["add"](x)
+
+    assert record(Net(), torch.ones(2)).ops[0].source == "add.py:2"
+    code = weakref.ref(namespace["add"].__code__)
+    namespace.clear()
+    gc.collect()
+    assert code() is None

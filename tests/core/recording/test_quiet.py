@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import io
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from torchrecorder.drawing.model import Drawing
 from torchrecorder.drawing.svg.finish import DECIDES
 from torchrecorder.drawing.svg.safe import is_safe
 from torchrecorder.engine import find_engine
+from torchrecorder.recording.code_info import Statement
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import make_view
 
@@ -101,6 +104,64 @@ def compares(self: Any, x: Tensor) -> Tensor:
     return y if torch.equal(x, y) and torch.allclose(x, y) else torch.cos(y)
 
 
+def in_an_if(x: Tensor) -> object:
+    if x.sum().item() < 0:
+        return 1
+    return x
+
+
+def in_a_function(x: Tensor) -> object:
+    while abs(float(x.sum())) > 1e9:
+        x = x / 2
+    return x
+
+
+def in_an_expression(x: Tensor) -> object:
+    return [1 if int(x.sum()) > 3 else 2, x]
+
+
+def in_a_filter(x: Tensor) -> object:
+    return [i for i in range(3) if x.sum().item() > i]
+
+
+def in_an_and(x: Tensor) -> object:
+    return x.sum().item() > 3 and x.ndim > 9
+
+
+def in_a_match(x: Tensor) -> object:
+    match x.sum().item():
+        case 1:
+            return x
+    return 2
+
+
+def after_a_condition(x: Tensor) -> object:
+    if x.ndim:
+        return x.sum().item() * 2
+    return x
+
+
+def among_the_results(x: Tensor) -> object:
+    return x.sum().item() if x.ndim else x
+
+
+def in_an_assertion(x: Tensor) -> object:
+    assert x.sum().item() < 1e9
+    return x
+
+
+NUMBERS: dict[Callable[[Tensor], object], str] = {
+    in_an_if: "if x.sum().item() < 0:",
+    in_a_function: "while abs(float(x.sum())) > 1e9:",
+    in_an_expression: "return [1 if int(x.sum()) > 3 else 2, x]",
+    in_a_filter: "return [i for i in range(3) if x.sum().item() > i]",
+    in_an_and: "return x.sum().item() > 3 and x.ndim > 9",
+    in_a_match: "match x.sum().item():",
+}
+"""What decides by a number of a tensor, with the text of the note."""
+NO_CONDITIONS: tuple[Callable[[Tensor], object], ...] = (after_a_condition, among_the_results, in_an_assertion)
+
+
 class TestDecisions:
     @pytest.mark.parametrize(
         ("body", "line", "asked"),
@@ -144,6 +205,48 @@ class TestDecisions:
         text = "return y if torch.equal(x, y) and torch.allclose(x, y) else torch.cos(y)"
         assert note.startswith(f"one branch of `{text}` was taken, ")
         assert [node.decides for node in make_view(graph).nodes] == [True, True, False, False]
+
+    @pytest.mark.parametrize("decide", [*NUMBERS, *NO_CONDITIONS])
+    def test_a_number_in_a_condition_decides(self, decide: Callable[[Tensor], object]) -> None:
+        body = lambda self, x: (decide(self.fc(x)), torch.cos(x))  # noqa: E731 - a module needs one
+        with torch.no_grad():
+            graph = record(Net(body, fc=nn.Linear(3, 3)), X)
+        text = NUMBERS.get(decide)
+        assert len(graph.info.notes) == 1 + bool(text)
+        assert graph.info.notes[0].startswith("values left PyTorch through ")
+        if text:
+            (decision,) = graph.decisions
+            assert decision.text == text
+            assert graph.info.notes[1] == f"one branch of `{text}` was taken, {decision.source}"
+            assert decision.source.endswith(f"test_quiet.py:{decide.__code__.co_firstlineno + 1}")
+            assert {graph.ops[graph.values[value].producer or 0].name for value in decision.values} == {"sum"}
+        else:
+            assert graph.decisions == ()
+
+    def test_the_view_marks_a_number_that_decides(self) -> None:
+        def body(self: Any, x: Tensor) -> Tensor:
+            y: Tensor = self.fc(x)
+            if y.sum().item() < 9:
+                return y + 1
+            return y - 1
+
+        view = make_view(record(Net(body, fc=nn.Linear(3, 3)), X))
+        assert [node.decides for node in view.nodes][:2] == [False, True]
+
+    @pytest.mark.parametrize("asks", ["x.sum().item() > 0", "x.any()"])
+    def test_without_source_no_branch_is_noted(self, asks: str) -> None:
+        code = f"def forward(self, x):\n    if {asks}:\n        x = x + 1\n    return x\n"
+        made: dict[str, Any] = {"__name__": "gone"}
+        exec(compile(code, "/nets/gone.py", "exec"), made)
+        layer: nn.Module = type("Layer", (nn.Module,), {"forward": made["forward"]})()
+        assert record(layer, X).decisions == ()
+
+    def test_without_columns_the_line_of_the_condition_decides(self) -> None:
+        code = SimpleNamespace(co_positions=lambda: iter([(1, None, None, None)]))
+        frame: Any = SimpleNamespace(f_code=code, f_lasti=0, f_lineno=1)
+        statement = Statement("if x:", 1, (((1, 7), (1, 9)),))
+        assert statement.decides_at(frame)
+        assert not statement._replace(conditions=(((2, 0), (2, 9)),)).decides_at(frame)
 
     @pytest.mark.parametrize(
         "body",

@@ -159,9 +159,10 @@ class Journal:
         """Keep what the forward of a class closes over, and that the caches of its methods are empty."""
         for base in kind.__mro__:
             if base.__module__.partition(".")[0] != "torch":
-                for value in vars(base).values():
-                    if isinstance(value, functools._lru_cache_wrapper) and not value.cache_info().currsize:
-                        self._later(value.cache_clear)
+                caches = [value for value in vars(base).values() if type(value) is functools._lru_cache_wrapper]
+                for cache in caches:
+                    if not cache.cache_info().currsize:
+                        self._later(cache.cache_clear)
         forward = getattr(kind, "forward", None)
         if isinstance(forward, FunctionType):
             self.keep(forward)

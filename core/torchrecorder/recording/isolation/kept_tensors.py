@@ -7,13 +7,13 @@ memory of any tensor is copied when a kernel is about to overwrite it, wherever 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from operator import is_
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.parameter import is_lazy
+from torch.nn.parameter import Parameter, is_lazy
 
 from torchrecorder.recording.values import storage_address
 from torchrecorder.running import torch_private
@@ -60,7 +60,9 @@ class KeptTensors:
         if id(tensor) in self._states:
             return
         is_leaf = tensor.grad_fn is None
-        hooks = [(name, found, dict(found)) for name in _HOOKS if (found := getattr(tensor, name)) is not None]
+        hooks: Sequence[tuple[str, dict[Any, Any], dict[Any, Any]]] = ()
+        if tensor._backward_hooks is not None or tensor._post_accumulate_grad_hooks is not None:
+            hooks = [(name, found, dict(found)) for name in _HOOKS if (found := getattr(tensor, name)) is not None]
         self._states[id(tensor)] = _State(
             tensor,
             type(tensor),
@@ -113,7 +115,12 @@ def _put_back(state: _State) -> None:
     tensor, alias = state.tensor, state.alias
     if type(tensor) is not state.kind:
         tensor.__class__ = state.kind
-    if alias is not None and (tensor.data_ptr() != alias.data_ptr() or _place(tensor) != _place(alias)):
+    if alias is not None and not (
+        tensor.data_ptr() == alias.data_ptr()
+        and tensor.storage_offset() == alias.storage_offset()
+        and tensor.size() == alias.size()
+        and tensor.stride() == alias.stride()
+    ):
         tensor.data = alias
     if state.is_leaf:
         if tensor.grad_fn is not None:  # it was overwritten with what needs gradients
@@ -130,8 +137,8 @@ def _put_back(state: _State) -> None:
             hooks.clear()
             hooks.update(hooked)
         setattr(tensor, name, hooks)
-    own: dict[str, Any] = vars(tensor)
-    if not is_same(own, state.attributes):
+    own: dict[str, Any] = tensor.__dict__
+    if (own or state.attributes) and not is_same(own, state.attributes):
         own.clear()
         own.update(state.attributes)
 
@@ -144,11 +151,7 @@ def is_same(now: Mapping[Any, object], kept: Mapping[Any, object]) -> bool:
 @contextmanager
 def outside_of_modes() -> Iterator[None]:
     """In this, nothing sees what is done to tensors, and those that are made are like any other."""
-    with (
-        torch.inference_mode(False),
-        torch_private.without_torch_function(),
-        (torch_private.NO_MODES.get() or nullcontext)(),
-    ):
+    with torch.inference_mode(False), torch_private.without_modes():
         yield
 
 
@@ -157,9 +160,6 @@ _DISPATCH = "__torch_dispatch__"
 
 def _has_memory(tensor: Tensor) -> bool:
     """Whether its data is what lies in its storage; a class that computes by itself has other tensors inside."""
-    is_bare = getattr(type(tensor), _DISPATCH) is getattr(Tensor, _DISPATCH)
+    kind = type(tensor)
+    is_bare = kind is Parameter or getattr(kind, _DISPATCH) is getattr(Tensor, _DISPATCH)
     return is_bare and tensor.layout is torch.strided and not tensor.is_nested and not tensor.is_meta
-
-
-def _place(tensor: Tensor) -> tuple[object, ...]:
-    return tensor.storage_offset(), tensor.size(), tensor.stride()
