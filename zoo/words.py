@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -47,7 +48,7 @@ def _tiny(model_type: str, name: str) -> nn.Module:
 
         return built
 
-    for change in (_shallow, _narrow):
+    for change in (_shallow, _narrow, _completed):
         try:
             with torch.device("meta"):
                 model = build(change)()
@@ -55,10 +56,11 @@ def _tiny(model_type: str, name: str) -> nn.Module:
             continue
         if sum(p.numel() for p in model.parameters()) <= 3 * LARGE:
             return build(change)()
-    try:
-        return small_or_meta(build(_shallow))
-    except Exception:
-        return small_or_meta(build(lambda config: None))
+    for change in (_shallow, _completed):
+        with suppress(Exception):
+            return small_or_meta(build(change))
+    with torch.device("meta"):
+        return build(lambda config: None)()
 
 
 _LAYERS = (
@@ -67,6 +69,10 @@ _LAYERS = (
 )
 _LISTS = ("layer_types", "layers_block_type", "mlp_layer_types", "no_rope_layers", "hybrid_override_pattern")
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+_CHOSEN = {"n_group": 1, "topk_group": 1, "num_experts_per_tok": 2, "moe_topk": 2, "moe_k": 2, "top_k_experts": 2}
+"""How many of the experts are chosen, at most."""
+_MISSING = {"prediction_length": 8, **dict.fromkeys(_EXPERTS, 8), "moe_intermediate_size": 64, "expert_hidden_size": 64}
+"""Values for what some configurations leave open, though their models need it."""
 
 
 def _parts(config: Any) -> Iterator[Any]:
@@ -90,14 +96,27 @@ def _shallow(config: Any) -> None:
                 setattr(part, name, kinds[:layers])
         if isinstance(getattr(part, "attn_layer_indices", None), list):
             part.attn_layer_indices = [1]
-        for name in _LAYERS:
+        if not getattr(part, "out_features", None):  # those of a backbone name layers
+            aliases = getattr(part, "attribute_map", {})
+            for name in _LAYERS:
+                count = getattr(part, name, None)
+                if type(count) is int and count > layers and "stages" not in aliases.get(name, ""):
+                    setattr(part, name, layers)
+        for name, most in (*dict.fromkeys(_EXPERTS, 8).items(), *_CHOSEN.items()):
             count = getattr(part, name, None)
-            if type(count) is int and count > layers:
-                setattr(part, name, layers)
-        for name in _EXPERTS:
-            count = getattr(part, name, None)
-            if type(count) is int and count > 8:
-                setattr(part, name, 8)
+            if type(count) is int and count > most:
+                setattr(part, name, most)
+        if getattr(part, "num_experts_per_tok", 0) is None:
+            part.num_experts_per_tok = 2
+
+
+def _completed(config: Any) -> None:
+    """Few layers, and a size for what the configuration leaves open."""
+    _shallow(config)
+    for part in _parts(config):
+        for name, value in _MISSING.items():
+            if getattr(part, name, value) is None:
+                setattr(part, name, value)
 
 
 def _narrow(config: Any) -> None:

@@ -15,7 +15,7 @@ from torchrecorder.errors import ForwardError, InputError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Mode
 from torchrecorder.recording.guess import Guesses, advice
-from torchrecorder.recording.guess.guess import Guess
+from torchrecorder.recording.guess.guess import Guess, own_parameters, parameters
 from torchrecorder.recording.run import Run, is_small
 from torchrecorder.request import InputSpec
 
@@ -83,7 +83,7 @@ def record_guessed(
     for guess in guesses:
         inputs = Inputs()
         try:
-            inputs = _guessed(guess, seed)
+            inputs = _guessed(model, guess, seed)
             return record(inputs, first)
         except ForwardError as error:
             reason = error.cause.partition("\n")[0]
@@ -102,20 +102,28 @@ def record_guessed(
         return record(accepted, run)
     if first != run and guesses.furthest is not None:
         with suppress(ForwardError):
-            return record(_guessed(guesses.furthest, seed), run)
+            return record(_guessed(model, guesses.furthest, seed), run)
     raise InputError(
         f"{type(model).__name__} is called with inputs of unknown shape", advice(model), tuple(tried[:_LISTED])
     )
 
 
-def _guessed(guess: Guess, seed: int) -> Inputs:
+def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
     if guess.arguments is not None:
         return Inputs(*guess.arguments, str(guess))
     large = next((spec for spec in guess.specs if math.prod(spec.shape) > _LARGEST), None)
     if large is not None:
         raise InputError(f"{large} is too large for a guess")
     made = make_inputs(guess.specs, seed)
-    return Inputs(made.args, {**made.kwargs, **guess.fixed}, str(guess))
+    named = {**made.kwargs, **guess.fixed}
+    if all(p.kind is not p.VAR_POSITIONAL for p in own_parameters(model)) or any(
+        p.kind is p.VAR_KEYWORD or p.name in named for p in own_parameters(model)
+    ):
+        return Inputs(made.args, named, str(guess))
+    free = parameters(model)[len(made.args) :]  # of what `forward(*args)` wraps
+    while free and free[-1].name not in named:
+        del free[-1]
+    return Inputs((*made.args, *(named.get(p.name, p.default) for p in free)), {}, str(guess))
 
 
 def _tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:

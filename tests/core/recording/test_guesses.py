@@ -190,6 +190,29 @@ def test_a_class_is_one_that_a_diffusers_model_knows() -> None:
     assert found.guessed == "sample=1,4,8,8; class_labels=int64[1]<3, from the config of Conditioned"
 
 
+class Wraps(nn.Module):
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+        self.model = model
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.model(*args, **kwargs) * self.scale
+
+
+class WrapsByPlace(Wraps):
+    def forward(self, *args: Any) -> Any:  # type: ignore[override]
+        return self.model(*args) * self.scale
+
+
+@pytest.mark.parametrize("wrapper", [Wraps, WrapsByPlace])
+def test_a_wrapper_is_called_as_what_it_holds(wrapper: type[Wraps]) -> None:
+    found = guess(wrapper(Graphs()))
+    assert found.guessed.startswith("x=4,5; edge_index=int64[2,8]<4; edge_weight=8; batch=int64[4]<1, a small graph")
+    assert len(found.args) == (4 if wrapper is WrapsByPlace else 0)
+    assert guess(wrapper(nn.Linear(3, 2))).guessed == "1,3, from model (Linear)"
+
+
 def test_two_examples_are_trained_on() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
     assert guess(model, mode="train").guessed == "2,3, from 0 (Linear)"

@@ -108,9 +108,47 @@ class Tiles(nn.Module):
         return self.proj(hidden_states.view(-1, 3, 4, 4)).flatten(1)
 
 
+class Remembers(nn.Module):
+    """Cannot run with what is switched on by default, as models of transformers whose layers need no cache."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 4)
+
+    def forward(self, x: Tensor, use_cache: bool | None = None, is_loud: bool | None = None) -> Any:
+        if use_cache is None:
+            raise AttributeError("the config has no attribute num_layers, which a cache of keys needs")
+        return self.fc(x)
+
+
+class Joins(nn.Module):
+    """What its layer takes is the input beside something else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(12, 2)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.fc(torch.cat([x, x.new_ones(len(x), 5)], -1))
+
+
+class Flat(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(6, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        if x.dim() != 2:
+            raise ValueError(f"a two-dimensional input is wanted (got '{x.dim()}')")
+        return self.lstm(x)[0]
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (Remembers(), r"x=1,6; use_cache=False, from fc \(Linear\), and from what its forward raised$"),
+        (Joins(), r"x=1,7, from"),
+        (Flat(), r"x=16,6, from"),
         (Weighs(), r"x=1,(\d+,)*7, from"),
         (LooksUp(), r"entries=int64\[1,[\d,]+\]<2, from"),
         (Film(), r"film=1,4,\d+,\d+,\d+, from"),

@@ -72,7 +72,18 @@ def is_flag(parameter: inspect.Parameter) -> bool:
 
 
 def parameters(model: nn.Module) -> list[inspect.Parameter]:
-    """The parameters of the forward, with their annotations as objects where that is possible."""
+    """The parameters of the forward, with their annotations as objects where that is possible.
+
+    Those of `forward(*args, **kwargs)` are those of the first module inside that is no layer of torch: it wraps it.
+    """
+    own = own_parameters(model)
+    if own and all(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in own):
+        inside = (own_parameters(part) for part in model.modules() if not type(part).__module__.startswith("torch."))
+        return next((found for found in inside if found and found[0].kind is not found[0].VAR_POSITIONAL), own)
+    return own
+
+
+def own_parameters(model: nn.Module) -> list[inspect.Parameter]:
     for evaluated in (True, False):
         try:
             return list(inspect.signature(model.forward, eval_str=evaluated).parameters.values())

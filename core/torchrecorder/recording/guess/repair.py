@@ -61,6 +61,7 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
         yield from _added(model, values, said, batch)
     if re.search(_CERTAIN, cause):
         yield from ({name: spec} for name in suspects for spec in _with_sizes(specs[name], cause, False))
+    yield from _switched_off(model, values, said)
     yield from _of_layer(model, specs, refusal.graph, batch)
     for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
         for name in suspects:
@@ -96,6 +97,15 @@ def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[
     for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
         if chosen:
             yield {p.name: input_for(p, model, main, batch) for p in chosen}
+
+
+def _switched_off(model: nn.Module, values: Values, said: str) -> Iterator[Values]:
+    """`use_cache=False` where the error speaks of a cache: what is on by default needs more than is there."""
+    for p in parameters(model):
+        option = re.fullmatch(r"(?:use|with|enable|do|apply)_(\w+)", p.name)
+        is_on = p.default is None or p.default is True
+        if option and is_on and p.name not in values and "bool" in str(p.annotation) and option[1] in said.lower():
+            yield {p.name: False}
 
 
 def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], graph: Graph | None, batch: int) -> Iterator[Values]:
@@ -145,6 +155,8 @@ def _with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
     """More or fewer axes."""
     axes = len(spec.shape)
     wanted: list[int] = []
+    for number, word in enumerate(("one", "two", "three", "four", "five"), 1):
+        cause = re.sub(rf"\b{word}[- ]dimension", f"{number}-dimension", cause)
     if "to unpack" in cause and (found := re.search(r"expected (\d+)", cause)):
         got = re.search(r"got (\d+)", cause)
         if got is None or int(got[1]) == axes or is_named:
@@ -207,9 +219,13 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
             yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
         for axis in reversed(range(len(spec.shape))):
             size = spec.shape[axis]
+            right = []
             # Directly, or as a part of what the layers made of it: as many times as large as the axis.
             if size and old % size == 0 and (new * size) % old == 0 and (size == old or (size > 1 and product)):
-                shape = (*spec.shape[:axis], new * size // old, *spec.shape[axis + 1 :])
+                right.append(new * size // old)
+            if product and 1 < size < old and size > old - new:  # or beside something else in one tensor
+                right.append(size - old + new)
+            for shape in [(*spec.shape[:axis], other, *spec.shape[axis + 1 :]) for other in right]:
                 if shape not in seen:
                     seen.add(shape)
                     yield replace(spec, shape=shape)
