@@ -38,14 +38,20 @@ _DIFFUSION: dict[str, Any] = {
 _LAYERS = re.compile(r"(.*_)?(num_)?(\w+_)?(n_?layers|layers|blocks|depth|dit_layers)$")
 _NO_LAYERS = re.compile(r".*(per_block|frame|patch|offset)")
 _HEADS = re.compile(r"(.*_)?(n_?heads|num_heads|heads|num(_key_value)?(_attention)?_heads|n?(num)?_?kv_heads)$")
-_WIDTHS = re.compile(r"(hidden_size|intermediate_size|dim|(\w+_)?dim|ffn_hidden_size|model_channels|embed_dim|d_model|d_ff)$")
+_WIDTHS = re.compile(
+    r"(hidden_size|intermediate_size|dim|(\w+_)?dim|ffn_hidden_size|model_channels|embed_dim|d_model|d_ff)$"
+)
 _KEPT_WIDTHS = re.compile(r".*(head_dim|rope|freq|rotary|z_dim|dim_head)")
 """Names of widths that do not grow with the heads."""
 
 
-_TEXT = re.compile(r"text_dim|text_embed_dim|llm_features_dim|context_in_dim|cap_feat_dim|text_in_dim|joint_attention_dim")
+_TEXT = re.compile(
+    r"text_dim|text_embed_dim|llm_features_dim|context_in_dim|cap_feat_dim|text_in_dim|joint_attention_dim"
+)
 """Names of widths of the prompt, which a layer of its own takes."""
-_BASES = re.compile(r"((en|de)coder_)?(base_dim|base_channels|ch|channels|hidden_channels)|dec_dim|upsample_initial_channel")
+_BASES = re.compile(
+    r"((en|de)coder_)?(base_dim|base_channels|ch|channels|hidden_channels)|dec_dim|upsample_initial_channel"
+)
 """Names of the width of the first stage, of which those of the others are multiples."""
 
 
@@ -286,4 +292,9 @@ def _net(cls: type[nn.Module], axes: int) -> nn.Module:
     if "channels" in known and known["channels"].annotation in ("int", int):
         values["channels"] = 8
     values["input_shape"] = (16,) * (axes or 2)
+    if {"attention_levels", "num_head_channels"} <= known.keys():  # those of diffusion, whose default takes long
+        small = {"channels": (8, 8, 16), "attention_levels": (False, False, True), "num_head_channels": 8}
+        given |= {**small, "norm_num_groups": 8, "num_res_blocks": 1}
+    if cls.__name__ == "ResNetBottleneck":
+        values["in_planes"] = 4 * values["planes"]
     return filled(cls, values, **given)

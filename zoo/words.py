@@ -71,7 +71,15 @@ _LISTS = ("layer_types", "layers_block_type", "mlp_layer_types", "no_rope_layers
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 _CHOSEN = {"n_group": 1, "topk_group": 1, "num_experts_per_tok": 2, "moe_topk": 2, "moe_k": 2, "top_k_experts": 2}
 """How many of the experts are chosen, at most."""
-_MISSING = {"prediction_length": 8, **dict.fromkeys(_EXPERTS, 8), "moe_intermediate_size": 64, "expert_hidden_size": 64}
+_MISSING = {
+    "prediction_length": 8,
+    "context_length": 16,
+    "n_shared_experts": 1,
+    "vocab_size": 99,
+    **dict.fromkeys(_EXPERTS, 8),
+    "moe_intermediate_size": 64,
+    "expert_hidden_size": 64,
+}
 """Values for what some configurations leave open, though their models need it."""
 
 

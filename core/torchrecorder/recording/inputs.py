@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 
 import torch
@@ -25,6 +26,8 @@ _BY_SHAPE = ("DynamicOutputShapeException", "DataDependentOutputException", "Uns
 """What is raised where shapes alone do not say enough; without a mask, say, they may."""
 _NOT_THE_INPUTS = ("ImportError", "ModuleNotFoundError", "Expected inputs of BF16 type", *_BY_SHAPE)
 """What forwards raise that no other inputs would change: a package is missing, or the execution mode cannot run it."""
+_PATIENCE_S = 60.0
+"""Seconds of refused guesses after which no other is tried: an answer must come while a build waits for it."""
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
@@ -80,7 +83,10 @@ def record_guessed(
     tried: list[str] = []
     accepted: Inputs | None = None
     guesses = Guesses(model, batch=2 if mode == "train" else 1)
+    start = monotonic()
     for guess in guesses:
+        if monotonic() - start > _PATIENCE_S:
+            break
         inputs = Inputs()
         try:
             inputs = _guessed(model, guess, seed)

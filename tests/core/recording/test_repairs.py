@@ -143,9 +143,28 @@ class Flat(nn.Module):
         return self.lstm(x)[0]
 
 
+class Checks(nn.Module):
+    """Says which axis is wrong, as the checks of kornia do."""
+
+    def forward(self, lafs: Tensor) -> Any:
+        if lafs.dim() != 4:
+            raise ValueError(f"Shape dimension mismatch: expected 4 dimensions, got {lafs.dim()}.")
+        for axis, size in ((2, 2), (3, 3)):
+            if lafs.shape[axis] != size:
+                raise ValueError(f"Shape mismatch at dimension {axis}: expected {size}, got {lafs.shape[axis]}.")
+        return lafs.sum(-1)
+
+
+class Several(nn.Module):
+    def forward(self, xs: list[Tensor], factor: int) -> Any:
+        return sum(xs) * factor
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (Checks(), r"lafs=1,\d+,2,3, from nothing but"),
+        (Several(), r"xs=\[\[1, 3, 64, 64\], \[1, 3, 64, 64\]\]; factor=8, from nothing but"),
         (Remembers(), r"x=1,6; use_cache=False, from fc \(Linear\), and from what its forward raised$"),
         (Joins(), r"x=1,7, from"),
         (Flat(), r"x=16,6, from"),
@@ -162,6 +181,40 @@ class Flat(nn.Module):
 )
 def test_what_a_forward_says_repairs_a_guess(model: nn.Module, said: str) -> None:
     assert re.match(said, guess(model).guessed)
+
+
+class Parts(Counts):
+    """Takes inputs of many widths, each of which a layer of its own tells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(9, 1)
+        self.weights = nn.ParameterList([nn.Parameter(torch.ones(2, width)) for width in range(11, 18)])
+
+    def forward(self, a: Tensor, b: Tensor, c: Tensor, d: Tensor, e: Tensor, f: Tensor, g: Tensor) -> Any:
+        self.ran.append(a.shape)
+        return [functional.linear(x, w) for x, w in zip((a, b, c, d, e, f, g), self.weights, strict=True)]
+
+
+def test_repairs_go_on_as_long_as_they_help() -> None:
+    assert guess(Parts()).guessed.startswith("a=1,11; b=1,12; c=1,13; d=1,14; e=1,15; f=1,16; g=1,17, from")
+    assert len(Parts.ran) < 16
+
+
+class Streams(Counts):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(9, 4)
+        self.body_ = nn.ModuleList([nn.Linear(width, 4) for width in (9, 9, 9, 7)])
+
+    def forward(self, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Any:
+        self.ran.append([x.shape[-1] for x in (a, b, c, d)])
+        return sum(layer(x * 2) for layer, x in zip(self.body_, (a, b, c, d), strict=True))
+
+
+def test_the_input_of_the_layer_that_raised_is_changed_first() -> None:
+    assert guess(Streams()).guessed.startswith("a=1,9; b=1,9; c=1,9; d=1,7, from")
+    assert next(widths for widths in Streams.ran if len(set(widths)) > 1) == [9, 9, 9, 7]
 
 
 def test_a_right_guess_costs_one_forward() -> None:
@@ -206,6 +259,22 @@ def test_much_work_in_vain_ends_the_search() -> None:
     with pytest.raises(InputError):
         guess(Long())
     assert len(Long.ran) <= 8
+
+
+def test_slow_guesses_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("torchrecorder.recording.inputs.monotonic", lambda: now[0])
+
+    class Slow(Counts):
+        def forward(self, x: Tensor) -> Any:
+            self.ran.append(x.shape)
+            now[0] += 25
+            raise ValueError("expected 7 to be 8 at dimension 2")
+
+    with pytest.raises(InputError) as caught:
+        guess(Slow())
+    assert len(Slow.ran) == 3
+    assert len(caught.value.tried) == 3
 
 
 def test_a_missing_package_is_no_fault_of_the_inputs() -> None:

@@ -47,6 +47,8 @@ class Guess:
 def _text(value: object) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}: {_text(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, Tensor):
         return str(value.tolist() if value.dim() < 2 else list(value.shape))
     return str(value)

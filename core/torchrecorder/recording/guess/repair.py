@@ -56,7 +56,10 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     said = f"{cause}\n{refusal.traceback[-_LINES:]}"
     sizes = f"{cause} {' '.join(map(str, _sizes_named(model, cause)))}"
     specs = {name: value for name, value in values.items() if isinstance(value, InputSpec)}
-    suspects = sorted(specs, key=lambda name: (not _mentions(cause, name), not _mentions(said, name)))
+    at_layer = _went_into_layer(refusal.graph)
+    suspects = sorted(
+        specs, key=lambda name: (not _mentions(cause, name), name not in at_layer, not _mentions(said, name))
+    )
     if re.search(_LEFT_OUT, cause):
         yield from _added(model, values, said, batch)
     if re.search(_CERTAIN, cause):
@@ -97,6 +100,21 @@ def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[
     for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
         if chosen:
             yield {p.name: input_for(p, model, main, batch) for p in chosen}
+
+
+def _went_into_layer(graph: Graph | None) -> set[str]:
+    """The inputs of the forward from which those of the call were computed that raised."""
+    if graph is None or graph.info.failure is None or graph.info.failure.call is None:
+        return set()
+    by_value = {value: path for path, value in graph.inputs.items()}
+    waiting = list(graph.calls[graph.info.failure.call].inputs.values())
+    seen = set(waiting)
+    while waiting:
+        producer = graph.values[waiting.pop()].producer
+        new = set() if producer is None else set(graph.ops[producer].inputs) - seen
+        waiting += new
+        seen |= new
+    return {by_value[value] for value in seen & by_value.keys()}
 
 
 def _switched_off(model: nn.Module, values: Values, said: str) -> Iterator[Values]:
@@ -207,6 +225,10 @@ _CERTAIN = (
 
 def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
     """An axis of another size, of those that the error speaks of."""
+    if found := re.search(r"dim(?:ension)? (\d): expected (\d+),? (?:but )?got (\d+)", cause):
+        axis, new, old = map(int, found.groups())
+        if spec.shape[axis : axis + 1] == (old,):
+            yield replace(spec, shape=(*spec.shape[:axis], new, *spec.shape[axis + 1 :]))
     if product := re.search(_CERTAIN, cause):
         known = {name.partition("_")[0]: int(size) for name, size in product.groupdict().items() if size}
         pairs = [(known["is"], known["wants"])]
