@@ -48,13 +48,13 @@ def _tiny(model_type: str, name: str) -> nn.Module:
 
         return built
 
-    for change in (_shallow, _narrow, _completed):
+    for change in (_narrowest,) * (model_type in _COMPUTED) + (_shallow, _narrow, _completed):
         try:
             with torch.device("meta"):
                 model = build(change)()
         except Exception:
             continue
-        if sum(p.numel() for p in model.parameters()) <= 3 * LARGE:
+        if sum(p.numel() for p in model.parameters()) <= (8 if change is _narrowest else 3) * LARGE:
             return build(change)()
     for change in (_shallow, _completed):
         with suppress(Exception):
@@ -101,7 +101,8 @@ def _shallow(config: Any) -> None:
         for name in _LISTS:
             kinds = getattr(part, name, None)
             if isinstance(kinds, (list, tuple)) and kinds and isinstance(kinds[0], (str, int)):
-                setattr(part, name, kinds[:layers])
+                with suppress(AttributeError):  # computed from others
+                    setattr(part, name, kinds[:layers])
         if isinstance(getattr(part, "attn_layer_indices", None), list):
             part.attn_layer_indices = [1]
         if not getattr(part, "out_features", None):  # those of a backbone name layers
@@ -143,6 +144,55 @@ def _narrow(config: Any) -> None:
             setattr(config, name, max(1, value // less))
     if type(getattr(config, "vocab_size", None)) is int and config.vocab_size > 50_000:
         raise ValueError("special tokens would lie outside a smaller vocabulary")
+
+
+_COMPUTED = frozenset(
+    {
+        *("gemma4_vision", "glm46v", "glm4v", "glm4v_moe", "glm4v_moe_text", "glm4v_text", "glm4v_vision"),
+        *("glm4v_moe_vision", "glm5_next", "glm5_next_text", "glm_image", "glm_image_text", "glmga", "higgs_audio_v2"),
+    }
+)
+"""Model types that choose by value what they compute, so that only small ones can be recorded: shapes say too little."""
+
+
+def _narrowest(config: Any) -> None:
+    """Two heads in each part, and the widths that go with them; what has the width of another part keeps it."""
+    _completed(config)
+    _widen_rope(config)
+    widths: dict[int, int] = {}
+    for part in _parts(config):
+        heads = next((n for name in _HEAD_COUNTS if type(n := getattr(part, name, None)) is int), 2)
+        width = getattr(part, "hidden_size", heads)
+        less = next((n for n in range(heads // 2, 1, -1) if heads % n == width % n == 0), 1)
+        grouped = getattr(part, "num_key_value_heads", None)
+        if type(grouped) is int:
+            part.num_key_value_heads = 1 if grouped < heads else 2
+        for name in (*_HEAD_COUNTS, *_WIDTHS):
+            value = getattr(part, name, None)
+            is_free = name not in _HEAD_COUNTS and (getattr(part, "head_dim", None) or "intermediate" in name)
+            if type(value) is int and (is_free or value % less == 0):
+                setattr(part, name, value // less // 8 * 8 if is_free else value // less)
+                if name in ("hidden_size", "embed_dim", "d_model"):
+                    widths[value] = getattr(part, name)
+    for part in _parts(config):
+        for name in ("out_hidden_size", "projection_dim", "encoder_hidden_size", "text_hidden_size"):
+            if (value := getattr(part, name, None)) in widths:
+                setattr(part, name, widths[value])
+
+
+_HEAD_COUNTS = ("num_attention_heads", "num_heads", "attention_heads", "n_heads")
+_WIDTHS = ("hidden_size", "intermediate_size", "moe_intermediate_size", "embed_dim", "d_model", "ffn_dim")
+
+
+def _widen_rope(config: Any) -> None:
+    """The sections of positions that their models take for granted, where the configuration has none."""
+    for part in _parts(config):
+        rope = getattr(part, "rope_parameters", None)
+        heads = getattr(part, "num_attention_heads", None)
+        if isinstance(rope, dict) and "mrope_section" not in rope and heads and part.model_type.startswith("glm"):
+            half = (getattr(part, "head_dim", None) or part.hidden_size // heads) // 2
+            half = int(half * rope.get("partial_rotary_factor", 1))
+            rope["mrope_section"] = [half - 2 * (half * 3 // 8), half * 3 // 8, half * 3 // 8]
 
 
 _XT: dict[str, dict[str, Any]] = {

@@ -180,6 +180,25 @@ def test_a_diffusers_model_needs_no_shape() -> None:
     assert guess(film).guessed.startswith("sample=1,4,5,8,8; timestep")
 
 
+def test_a_large_sample_of_a_diffusers_model_is_guessed_smaller() -> None:
+    model = FromDiffusers(in_channels=4, sample_size=512, cross_attention_dim=6)
+    assert guess(model).guessed.startswith("sample=1,4,64,64; timestep")
+    model = FromDiffusers(in_channels=4, sample_height=480, sample_width=720, cross_attention_dim=6)
+    assert guess(model).guessed.startswith("sample=1,4,64,64; timestep")
+    model = FromDiffusers(in_channels=4, sample_height=60, sample_width=90, cross_attention_dim=6)
+    assert guess(model).guessed.startswith("sample=1,4,60,90; timestep")
+
+
+def test_what_the_config_of_a_diffusers_model_names_is_passed() -> None:
+    class Chunked(FromDiffusers):
+        def forward(self, sample: Tensor, chunks: list[int]) -> Any:  # type: ignore[override]
+            return [part.mean() + self.text.weight for part in sample.split(chunks, 1)]
+
+    Chunked.__module__ = "diffusers.models.some"
+    found = guess(Chunked(in_channels=4, sample_size=8, chunks=[1, 3]))
+    assert found.guessed == "sample=1,4,8,8; chunks=[1, 3], from the config of Chunked"
+
+
 def test_a_class_is_one_that_a_diffusers_model_knows() -> None:
     class Conditioned(FromDiffusers):
         def forward(self, sample: Tensor, class_labels: Tensor) -> Any:  # type: ignore[override]

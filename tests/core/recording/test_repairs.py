@@ -160,9 +160,33 @@ class Several(nn.Module):
         return sum(xs) * factor
 
 
+class FlatPatches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 2, 3)
+        self.weight = nn.Parameter(torch.ones(2, 700))
+
+    def forward(self, pixel_values: Tensor) -> Any:
+        tokens = functional.linear(pixel_values, self.weight)
+        if tokens.dim() != 3:
+            raise ValueError("there are places for tokens only")
+        return tokens
+
+
+class CountsMarks(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 2)
+
+    def forward(self, x: Tensor, marks_mask: Tensor) -> Any:
+        return self.fc(x), torch.bincount(marks_mask.view(-1))
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (FlatPatches(), r"pixel_values=1,16,700, from"),
+        (CountsMarks(), r"x=1,(16,)?6; marks_mask=int64\[1,16\]<2, from"),
         (Checks(), r"lafs=1,\d+,2,3, from nothing but"),
         (Several(), r"xs=\[\[1, 3, 64, 64\], \[1, 3, 64, 64\]\]; factor=8, from nothing but"),
         (Remembers(), r"x=1,6; use_cache=False, from fc \(Linear\), and from what its forward raised$"),

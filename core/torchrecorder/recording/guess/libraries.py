@@ -16,6 +16,8 @@ from torchrecorder.request import InputSpec
 _TOKENS = 16
 _PROMPT_TOKENS = 8
 _FRAMES = 5  # video autoencoders want 4k + 1 frames
+_LARGEST_LATENT = 160
+"""Side from which on a sample is a picture, which an autoencoder takes in any size."""
 _LATENT_SIDE = 32  # height and width of a latent image, if the configuration does not say
 _PROMPT_WIDTHS = (
     *("caption_channels", "joint_attention_dim", "cross_attention_dim", "text_embed_dim", "text_dim"),
@@ -135,6 +137,7 @@ def diffusers(model: nn.Module, batch: int) -> Iterator[Guess]:
     for main in _sample_shapes(config, batch, "img_ids" in names):
         known = {p.name: input_for(p, model, InputSpec(main), batch) for p in unknown}
         known |= _diffusers_inputs(config, batch, main)
+        known |= {p.name: config[p.name] for p in unknown if config.get(p.name) is not None}
         for wanted in (names, needed):
             chosen = [name for name in wanted if name in known]
             if set(needed) <= set(chosen) and chosen:
@@ -151,7 +154,10 @@ def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> It
     frames = _FRAMES
     if length := config.get("sample_frames"):
         frames = (length - 1) // (config.get("temporal_compression_ratio") or 1) + 1
-    for side in dict.fromkeys((own if all(own) else config.get("sample_size") or _LATENT_SIDE, 64)):
+    sides = [own if all(own) else config.get("sample_size") or _LATENT_SIDE, 64]
+    if max(sides[0] if isinstance(sides[0], (tuple, list)) else sides[:1]) > _LARGEST_LATENT:
+        sides.reverse()
+    for side in dict.fromkeys(sides):
         height, width = side if isinstance(side, (tuple, list)) else (side, side)
         yield (batch, channels, height, width)
         yield (batch, channels, frames, height, width)

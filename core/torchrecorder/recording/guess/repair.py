@@ -165,8 +165,8 @@ def _with_integers(spec: InputSpec, cause: str, is_named: bool) -> Iterator[Inpu
     if spec.dtype == "int64" and spec.high != 1 and re.search(_BEYOND, cause):
         yield replace(spec, high=1)
     if spec.dtype == "bool" and re.search(r"[Bb]ool", cause):
-        yield replace(spec, dtype="float32")
-        yield replace(spec, dtype="int64", high=2)
+        others = [replace(spec, dtype="float32"), replace(spec, dtype="int64", high=2)]
+        yield from reversed(others) if "bincount" in cause else others
 
 
 def _with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
@@ -251,6 +251,8 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
                 if shape not in seen:
                     seen.add(shape)
                     yield replace(spec, shape=shape)
+    if product and product["wants"] and len(spec.shape) == 4:  # flattened patches where a picture was guessed
+        yield replace(spec, shape=(spec.shape[0], 16, int(product["wants"])))
     if found := re.search(r"height.*?(\d+).*width.*?(\d+)|\((\d+)\*(\d+)\)", cause):
         sides = [int(group) for group in found.groups() if group]
         if len(spec.shape) >= 4:
