@@ -152,7 +152,7 @@ _COMPUTED = frozenset(
         *("glm4v_moe_vision", "glm5_next", "glm5_next_text", "glm_image", "glm_image_text", "glmga", "higgs_audio_v2"),
     }
 )
-"""Model types that choose by value what they compute, so that only small ones can be recorded: shapes say too little."""
+"""Model types that choose by value what they compute: only on numbers, and so when small, can they be recorded."""
 
 
 def _narrowest(config: Any) -> None:

@@ -182,9 +182,37 @@ class CountsMarks(nn.Module):
         return self.fc(x), torch.bincount(marks_mask.view(-1))
 
 
+class Albums(nn.Module):
+    """Takes several pictures for each example, and finds out late that there was one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 2, 3)
+
+    def forward(self, pictures: Tensor) -> Any:
+        batch, count, *rest = pictures.shape
+        _, channels, _, _ = pictures.reshape(batch * count, *rest).shape
+        assert channels == 3
+        return self.conv(pictures.flatten(0, 1))
+
+
+class Halved(FromDiffusers):
+    """Takes a film of 8 frames and a first one."""
+
+    def forward(self, sample: Tensor) -> Any:  # type: ignore[override]
+        if sample.dim() != 5 or sample.shape[1] != 4:
+            raise ValueError("a film is wanted")
+        return sample[:, :, 1:].unflatten(2, (-1, 8)).mean() + self.text.weight
+
+
+Halved.__module__ = "diffusers.models.some"
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (Albums(), r"pictures=1,5,3,\d+,\d+, from conv"),
+        (Halved(in_channels=4, sample_size=8), r"sample=1,4,9,8,8, from"),
         (FlatPatches(), r"pixel_values=1,16,700, from"),
         (CountsMarks(), r"x=1,(16,)?6; marks_mask=int64\[1,16\]<2, from"),
         (Checks(), r"lafs=1,\d+,2,3, from nothing but"),

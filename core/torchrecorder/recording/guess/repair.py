@@ -177,8 +177,10 @@ def _with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
         cause = re.sub(rf"\b{word}[- ]dimension", f"{number}-dimension", cause)
     if "to unpack" in cause and (found := re.search(r"expected (\d+)", cause)):
         got = re.search(r"got (\d+)", cause)
-        if got is None or int(got[1]) == axes or is_named:
-            wanted = [int(found[1])]
+        wanted = [int(found[1])]
+        if got is not None and int(got[1]) != axes and not is_named:
+            # What was unpacked may be the input without its first axes; one with a single axis more was not meant.
+            wanted = [axes + int(found[1]) - int(got[1])] if axes > 2 else []
     elif found := re.search(r"[Ee]xpected (?:\dD? \(unbatched\) or )?(\d)-?D", cause) or re.search(
         r"len\(dims\) = (\d)|must be (?:a |an )?(\d)-?[dD]|(\d)-dimension|expected (\d) dim", cause
     ):
@@ -205,10 +207,10 @@ def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
         return
     more = axes - len(shape)
     if len(shape) == 3 and axes >= 4:  # tokens or a signal where a picture or a film was wanted
-        yield (shape[0], shape[2], *(5,) * (axes == 5), *(32,) * 2)
+        yield (shape[0], shape[2], *(_FRAMES,) * (axes == 5), *(32,) * 2)
     if len(shape) >= 2:
-        yield (*shape[:2], *(5,) * more, *shape[2:])
-        yield (shape[0], *(5,) * more, *shape[1:])
+        yield (*shape[:2], *(_FRAMES,) * more, *shape[2:])
+        yield (shape[0], *(_FRAMES,) * more, *shape[1:])
     yield (*shape, *(16,) * more)
     yield (*(1,) * more, *shape)
 
@@ -262,6 +264,9 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
 _SMALL = (
     r"too small|greater than actual|at least|more than 1 spatial|smaller than|should be less than|larger than|empty"
 )
+_FRAMES = 5
+"""Frames of a film where a picture was refused."""
+_FILM = r"unflatten|is invalid for input of size|greater than actual|divisible"
 _SPATIAL = r"divisible|multiple|must match the size|Sizes of tensors must match|is invalid for input of size|shape"
 
 
@@ -271,6 +276,8 @@ def _with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSp
     if not axes or not spec.dtype.startswith("float"):
         return
     sides = spec.shape[2:]
+    if axes == 3 and spec.shape[2] == _FRAMES and re.search(_FILM, cause):
+        yield from (replace(spec, shape=(*spec.shape[:2], frames, *spec.shape[3:])) for frames in (9, 17))
     if found := re.search(r"(?:divisible|multiple)\D*(\d+)", cause):
         by = int(found[1]) or 1
         yield replace(spec, shape=(*spec.shape[:2], *(-(-side // by) * by for side in sides)))
