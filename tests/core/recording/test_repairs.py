@@ -212,7 +212,7 @@ Halved.__module__ = "diffusers.models.some"
     ("model", "said"),
     [
         (Albums(), r"pictures=1,5,3,\d+,\d+, from conv"),
-        (Halved(in_channels=4, sample_size=8), r"sample=1,4,9,8,8, from"),
+        (Halved(in_channels=4, sample_size=8), r"sample=1,4,9,\d+,\d+, from"),
         (FlatPatches(), r"pixel_values=1,16,700, from"),
         (CountsMarks(), r"x=1,(16,)?6; marks_mask=int64\[1,16\]<2, from"),
         (Checks(), r"lafs=1,\d+,2,3, from nothing but"),
