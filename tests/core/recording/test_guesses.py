@@ -189,6 +189,17 @@ def test_a_large_sample_of_a_diffusers_model_is_guessed_smaller() -> None:
     assert guess(model).guessed.startswith("sample=1,4,60,90; timestep")
 
 
+def test_a_diffusers_model_is_told_the_size_of_its_picture() -> None:
+    class Sized(FromDiffusers):
+        def forward(self, sample: Tensor, target_size: Tensor, encoder_hidden_states: Tensor) -> Any:  # type: ignore[override]
+            assert encoder_hidden_states.shape[1] == 5
+            return sample.mean() + target_size.unflatten(1, (2, 1)) + self.text(encoder_hidden_states).mean()
+
+    Sized.__module__ = "diffusers.models.some"
+    found = guess(Sized(in_channels=4, sample_size=8, cross_attention_dim=6, max_text_seq_length=5))
+    assert found.guessed.startswith("sample=1,4,8,8; target_size=1,2; encoder_hidden_states=1,5,6, from the config")
+
+
 def test_what_the_config_of_a_diffusers_model_names_is_passed() -> None:
     class Chunked(FromDiffusers):
         def forward(self, sample: Tensor, chunks: list[int]) -> Any:  # type: ignore[override]

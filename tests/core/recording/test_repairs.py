@@ -208,9 +208,28 @@ class Halved(FromDiffusers):
 Halved.__module__ = "diffusers.models.some"
 
 
+class Compares(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 2, 3)
+
+    def forward(self, pixel_values: Tensor) -> Any:
+        if pixel_values.dim() != 5 or pixel_values.shape[1] != 2:
+            raise ValueError("Input must be a 5D tensor of shape (batch_size, 2, channels, height, width)")
+        return self.conv(pixel_values.flatten(0, 1))
+
+
+class Squares(Tiles):
+    def forward(self, hidden_states: Tensor, grid_thw: Tensor) -> Any:
+        assert len(hidden_states) == int(grid_thw.prod())
+        return self.proj(hidden_states).flatten(1)
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (Compares(), r"pixel_values=1,2,3,\d+,\d+, from conv"),
+        (Squares(), r"hidden_states=16,3,4,4; grid_thw=\[1, 3\], from"),
         (Albums(), r"pictures=1,5,3,\d+,\d+, from conv"),
         (Halved(in_channels=4, sample_size=8), r"sample=1,4,9,\d+,\d+, from"),
         (FlatPatches(), r"pixel_values=1,16,700, from"),

@@ -176,7 +176,7 @@ def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ..
     widths = [config.get(name) for name in _PROMPT_WIDTHS]
     width = next((w[0] if isinstance(w, (tuple, list)) else w for w in widths if w), None)
     if width is not None:
-        add("encoder_hidden_states", batch, _PROMPT_TOKENS, width)
+        add("encoder_hidden_states", batch, config.get("max_text_seq_length") or _PROMPT_TOKENS, width)
     if (pooled := config.get("pooled_projection_dim")) is not None:
         add("pooled_projections", batch, pooled)
     if classes := config.get("num_class_embeds") or config.get("num_embeds_ada_norm"):

@@ -211,6 +211,8 @@ def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
     if len(shape) >= 2:
         yield (*shape[:2], *(_FRAMES,) * more, *shape[2:])
         yield (shape[0], *(_FRAMES,) * more, *shape[1:])
+    if len(shape) == 4 and more == 1:  # two pictures to compare
+        yield (shape[0], 2, *shape[1:])
     yield (*shape, *(16,) * more)
     yield (*(1,) * more, *shape)
 
