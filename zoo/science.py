@@ -112,6 +112,11 @@ _DIFFUSION_SPECIAL: dict[str, dict[str, Any]] = {
     "ConsistencyDecoderVAE": {
         "encoder_block_out_channels": (32, 64, 64, 64), "decoder_block_out_channels": (32, 64, 64, 64),
     },
+    "Cosmos3OmniTransformer": {
+        "vocab_size": 99, "num_attention_heads": 2, "num_key_value_heads": 1, "hidden_size": 64,
+        "intermediate_size": 64,
+    },
+    "ConsisIDTransformer3DModel": {"num_attention_heads": 2},
     "DreamLiteTransformer2DModel": {"in_channels": 32},
     "DreamLiteUNetModel": {"block_out_channels": (32, 64, 64)},
     "EasyAnimateTransformer3DModel": {"in_channels": 4, "out_channels": 4, "patch_size": 2},

@@ -126,6 +126,9 @@ def _completed(config: Any) -> None:
         for name, value in _MISSING.items():
             if getattr(part, name, value) is None:
                 setattr(part, name, value)
+        heads = getattr(part, "num_attention_heads", None)
+        if getattr(part, "head_dim", 0) is None and heads and part.hidden_size % heads == 0:
+            part.head_dim = part.hidden_size // heads
 
 
 def _narrow(config: Any) -> None:

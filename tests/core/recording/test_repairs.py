@@ -219,6 +219,19 @@ class Compares(nn.Module):
         return self.conv(pixel_values.flatten(0, 1))
 
 
+class Looks(nn.Module):
+    """Says by an annotation only that it wants numbers beside its words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.fc = nn.Embedding(50, 4), nn.Linear(9, 4)
+
+    def forward(self, input_ids: Tensor, visual_feats: torch.FloatTensor | None = None) -> Any:
+        if visual_feats is None:
+            raise ValueError("`visual_feats` cannot be `None`")
+        return self.words(input_ids).sum(1) + self.fc(visual_feats).sum(1)
+
+
 class Squares(Tiles):
     def forward(self, hidden_states: Tensor, grid_thw: Tensor) -> Any:
         assert len(hidden_states) == int(grid_thw.prod())
@@ -228,6 +241,7 @@ class Squares(Tiles):
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (Looks(), r"input_ids=int64\[1,16\]<50; visual_feats=1,\d+,9, from"),
         (Compares(), r"pixel_values=1,2,3,\d+,\d+, from conv"),
         (Squares(), r"hidden_states=16,3,4,4; grid_thw=\[1, 3\], from"),
         (Albums(), r"pictures=1,5,3,\d+,\d+, from conv"),

@@ -71,6 +71,8 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     if name.endswith("_dict"):
         return _by_kind(name, model, main)
     spec = _named(name, model, main, batch)
+    if "FloatTensor" in annotation and "LongTensor" not in annotation and spec.dtype == "int64":
+        spec = InputSpec((batch, _LENGTH, _LENGTH))
     if re.match(r"(typing\.)?(list|sequence|tuple)\[torch\.Tensor|.*\bList\[.*Tensor", annotation, re.IGNORECASE):
         return [torch.ones(spec.shape), torch.ones(spec.shape)]
     return spec
