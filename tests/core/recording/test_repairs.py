@@ -232,6 +232,17 @@ class Looks(nn.Module):
         return self.words(input_ids).sum(1) + self.fc(visual_feats).sum(1)
 
 
+class Packets(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(1, 2, 3)
+
+    def forward(self, input_values: Tensor) -> Any:
+        if input_values.dim() != 2 or input_values.shape[1] % 1920 or input_values.shape[1] < 16000:
+            raise ValueError(f"the length {input_values.shape[1]} is not a multiple of 1920")
+        return self.conv(input_values[:, None])
+
+
 class Squares(Tiles):
     def forward(self, hidden_states: Tensor, grid_thw: Tensor) -> Any:
         assert len(hidden_states) == int(grid_thw.prod())
@@ -241,6 +252,7 @@ class Squares(Tiles):
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (Packets(), r"input_values=1,17280, from conv"),
         (Looks(), r"input_ids=int64\[1,16\]<50; visual_feats=1,\d+,9, from"),
         (Compares(), r"pixel_values=1,2,3,\d+,\d+, from conv"),
         (Squares(), r"hidden_states=16,3,4,4; grid_thw=\[1, 3\], from"),

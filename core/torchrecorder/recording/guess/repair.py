@@ -274,18 +274,19 @@ _SPATIAL = r"divisible|multiple|must match the size|Sizes of tensors must match|
 
 def _with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
     """A longer signal or a larger picture, with sides that can be halved often."""
-    axes = max(0, len(spec.shape) - 2)
-    if not axes or not spec.dtype.startswith("float"):
+    kept = min(2, len(spec.shape) - 1)  # of a signal with a single channel, only the batch
+    axes = len(spec.shape) - kept
+    if kept < 1 or not spec.dtype.startswith("float"):
         return
-    sides = spec.shape[2:]
+    sides = spec.shape[kept:]
     if axes == 3 and spec.shape[2] == _FRAMES and re.search(_FILM, cause):
-        yield from (replace(spec, shape=(*spec.shape[:2], frames, *spec.shape[3:])) for frames in (9, 17))
+        yield from (replace(spec, shape=(*spec.shape[:kept], frames, *spec.shape[3:])) for frames in (9, 17))
     if found := re.search(r"(?:divisible|multiple)\D*(\d+)", cause):
         by = int(found[1]) or 1
-        yield replace(spec, shape=(*spec.shape[:2], *(-(-side // by) * by for side in sides)))
+        yield replace(spec, shape=(*spec.shape[:kept], *(-(-side // by) * by for side in sides)))
     if re.search(_SMALL, cause):
-        yield replace(spec, shape=(*spec.shape[:2], *(2 * side for side in sides)))
-        yield replace(spec, shape=(*spec.shape[:2], *(8 * side for side in sides)))
+        yield replace(spec, shape=(*spec.shape[:kept], *(2 * side for side in sides)))
+        yield replace(spec, shape=(*spec.shape[:kept], *(8 * side for side in sides)))
     if re.search(_SPATIAL, cause) and len(set(sides)) == 1:
         for side in (64, 96, 128, 32):
-            yield replace(spec, shape=(*spec.shape[:2], *(side,) * axes))
+            yield replace(spec, shape=(*spec.shape[:kept], *(side,) * axes))
