@@ -122,9 +122,9 @@ def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
         raise InputError(f"{large} is too large for a guess")
     made = make_inputs(guess.specs, seed)
     named = {**made.kwargs, **guess.fixed}
-    if all(p.kind is not p.VAR_POSITIONAL for p in own_parameters(model)) or any(
-        p.kind is p.VAR_KEYWORD or p.name in named for p in own_parameters(model)
-    ):
+    own = own_parameters(model)
+    takes_names = any(p.kind is p.VAR_KEYWORD or p.name in named for p in own)
+    if takes_names or all(p.kind is not p.VAR_POSITIONAL for p in own):
         return Inputs(made.args, named, str(guess))
     free = parameters(model)[len(made.args) :]  # of what `forward(*args)` wraps
     while free and free[-1].name not in named:
