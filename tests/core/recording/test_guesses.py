@@ -200,6 +200,23 @@ def test_a_diffusers_model_is_told_the_size_of_its_picture() -> None:
     assert found.guessed.startswith("sample=1,4,8,8; target_size=1,2; encoder_hidden_states=1,5,6, from the config")
 
 
+def test_a_diffusers_model_takes_packed_patches_and_a_mask_of_its_prompt() -> None:
+    class Packed(FromDiffusers):
+        def forward(  # type: ignore[override]
+            self, hidden_states: Tensor, encoder_hidden_states: Tensor, encoder_attention_mask: Tensor, img_shapes: Any
+        ) -> Any:
+            if hidden_states.shape[1:] != (img_shapes[0][1] * img_shapes[0][2], 4):
+                raise ValueError("the patches are in one row")
+            return self.text(encoder_hidden_states) * encoder_attention_mask[..., None] + hidden_states.mean()
+
+    Packed.__module__ = "diffusers.models.some"
+    found = guess(Packed(in_channels=4, sample_size=8, cross_attention_dim=6))
+    assert found.guessed == (
+        "hidden_states=1,16,4; encoder_hidden_states=1,8,6; encoder_attention_mask=bool[1,8]; img_shapes=[(1, 4, 4)],"
+        " from the config of Packed"
+    )
+
+
 def test_what_the_config_of_a_diffusers_model_names_is_passed() -> None:
     class Chunked(FromDiffusers):
         def forward(self, sample: Tensor, chunks: list[int]) -> Any:  # type: ignore[override]

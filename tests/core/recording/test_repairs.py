@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -230,6 +230,26 @@ class Looks(nn.Module):
         if visual_feats is None:
             raise ValueError("`visual_feats` cannot be `None`")
         return self.words(input_ids).sum(1) + self.fc(visual_feats).sum(1)
+
+
+class Times(FromDiffusers):
+    ran: ClassVar[list[Any]] = []
+
+    def __init__(self, **config: Any) -> None:
+        super().__init__(**config)
+        self.time_fc = nn.Linear(1, 4)
+
+    def forward(self, sample: Tensor, timestep: Tensor, noise: Tensor | None = None) -> Any:  # type: ignore[override]
+        self.ran.append(noise)
+        return sample.mean() + self.time_fc(timestep[:, None])
+
+
+Times.__module__ = "diffusers.models.some"
+
+
+def test_numbers_are_tried_before_arguments_are_added() -> None:
+    assert guess(Times(in_channels=4, sample_size=8)).guessed.startswith("sample=1,4,8,8; timestep=1, from the config")
+    assert Times.ran.count(None) == len(Times.ran)
 
 
 class Packets(nn.Module):

@@ -18,6 +18,7 @@ _PROMPT_TOKENS = 8
 _FRAMES = 5  # video autoencoders want 4k + 1 frames
 _LARGEST_LATENT = 160
 """Side from which on a sample is a picture, which an autoencoder takes in any size."""
+_PATCHES = 16  # of a packed latent image, 4 by 4
 _LATENT_SIDE = 32  # height and width of a latent image, if the configuration does not say
 _PROMPT_WIDTHS = (
     *("caption_channels", "joint_attention_dim", "cross_attention_dim", "text_embed_dim", "text_dim"),
@@ -138,6 +139,9 @@ def diffusers(model: nn.Module, batch: int) -> Iterator[Guess]:
         known = {p.name: input_for(p, model, InputSpec(main), batch) for p in unknown}
         known |= _diffusers_inputs(config, batch, main)
         known |= {p.name: config[p.name] for p in unknown if config.get(p.name) is not None}
+        if isinstance(prompt := known.get("encoder_hidden_states"), InputSpec):
+            masks = [p.name for p in unknown if p.name.startswith("encoder_") and p.name.endswith("mask")]
+            known |= {name: InputSpec(prompt.shape[:2], "bool") for name in masks}
         for wanted in (names, needed):
             chosen = [name for name in wanted if name in known]
             if set(needed) <= set(chosen) and chosen:
@@ -148,7 +152,7 @@ def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> It
     """Shapes of the noisy sample: image, packed patches, audio or video."""
     channels = config.get("in_channels") or config.get("num_channels") or 3
     if is_packed:
-        yield (batch, 16, channels)
+        yield (batch, _PATCHES, channels)
         return
     own: Any = (config.get("sample_height"), config.get("sample_width"))
     frames = _FRAMES
@@ -163,6 +167,7 @@ def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> It
         yield (batch, channels, frames, height, width)
         yield (batch, frames, channels, height, width)
         yield (batch, channels, width)
+    yield (batch, _PATCHES, channels)
 
 
 def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> dict[str, object]:
@@ -191,6 +196,8 @@ def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ..
         add("controlnet_cond", batch, channels, *(8 * side for side in main[2:]))
     if config.get("guidance_embeds"):
         add("guidance", batch)
+    if main[1:2] == (_PATCHES,) and len(main) == 3:
+        found["img_shapes"] = [(1, 4, 4)] * batch
     axes = len(config.get("axes_dims_rope") or (0, 0, 0))
     add("img_ids", main[1], axes)
     add("txt_ids", _PROMPT_TOKENS, axes)

@@ -60,7 +60,9 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     suspects = sorted(
         specs, key=lambda name: (not _mentions(cause, name), name not in at_layer, not _mentions(said, name))
     )
-    if re.search(_LEFT_OUT, cause):
+    if re.search("same dtype", cause):
+        yield from ({name: spec} for name in suspects for spec in _with_integers(specs[name], cause, False))
+    elif re.search(_LEFT_OUT, cause):
         yield from _added(model, values, said, batch)
     if re.search(_CERTAIN, cause):
         yield from ({name: spec} for name in suspects for spec in _with_sizes(specs[name], cause, False))
@@ -255,8 +257,9 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
                 if shape not in seen:
                     seen.add(shape)
                     yield replace(spec, shape=shape)
-    if product and product["wants"] and len(spec.shape) == 4:  # flattened patches where a picture was guessed
-        yield replace(spec, shape=(spec.shape[0], 16, int(product["wants"])))
+    matrix = product and (product["wants"] or product["wants_fake"])
+    if matrix and len(spec.shape) == 4:  # flattened patches where a picture was guessed
+        yield replace(spec, shape=(spec.shape[0], 16, int(matrix)))
     if found := re.search(r"height.*?(\d+).*width.*?(\d+)|\((\d+)\*(\d+)\)", cause):
         sides = [int(group) for group in found.groups() if group]
         if len(spec.shape) >= 4:
