@@ -189,6 +189,15 @@ def test_a_large_sample_of_a_diffusers_model_is_guessed_smaller() -> None:
     assert guess(model).guessed.startswith("sample=1,4,60,90; timestep")
 
 
+def test_a_decoder_of_diffusers_takes_latents() -> None:
+    class Decodes(FromDiffusers):
+        def forward(self, z: Tensor) -> Any:  # type: ignore[override]
+            return z.mean() + self.text.weight
+
+    Decodes.__module__ = "diffusers.models.some"
+    assert guess(Decodes(in_channels=4, sample_size=8)).guessed == "z=1,4,8,8, from the config of Decodes"
+
+
 def test_a_diffusers_model_is_told_the_size_of_its_picture() -> None:
     class Sized(FromDiffusers):
         def forward(self, sample: Tensor, target_size: Tensor, encoder_hidden_states: Tensor) -> Any:  # type: ignore[override]

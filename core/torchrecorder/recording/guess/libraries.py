@@ -18,6 +18,7 @@ _PROMPT_TOKENS = 8
 _FRAMES = 5  # video autoencoders want 4k + 1 frames
 _LARGEST_LATENT = 160
 """Side from which on a sample is a picture, which an autoencoder takes in any size."""
+_MAIN = ("sample", "hidden_states", "x", "z", "latents")
 _PATCHES = 16  # of a packed latent image, 4 by 4
 _LATENT_SIDE = 32  # height and width of a latent image, if the configuration does not say
 _PROMPT_WIDTHS = (
@@ -172,7 +173,9 @@ def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> It
 
 def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> dict[str, object]:
     """Inputs by the name that diffusers has for them; a value that is not an `InputSpec` is passed as it is."""
-    found: dict[str, object] = {name: InputSpec(main, name=name) for name in ("sample", "hidden_states", "x")}
+    found: dict[str, object] = {
+        name: InputSpec(main, name=name) for name in ("sample", "hidden_states", "x", "z", "latents")
+    }
 
     def add(name: str, *shape: int, dtype: str = "float32", high: int | None = None) -> None:
         found[name] = InputSpec(shape, dtype, name, high)
