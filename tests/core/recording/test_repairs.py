@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tests.core.recording.test_guesses import FromDiffusers, guess
+from tests.core.recording.test_diffusers import FromDiffusers
+from tests.core.recording.test_guesses import guess
 from torchrecorder.errors import InputError
 
 
@@ -232,6 +233,17 @@ class Looks(nn.Module):
         return self.words(input_ids).sum(1) + self.fc(visual_feats).sum(1)
 
 
+class Places(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(50, 4)
+
+    def forward(self, input_ids: Tensor, position_ids: Tensor) -> Any:
+        if position_ids.shape[1:] != (3,):
+            raise ValueError(f"`position_ids` must be a `(seq_len, 3)` tensor, got {list(position_ids.shape)}.")
+        return self.words(input_ids), position_ids * 2
+
+
 class Packets(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -252,6 +264,7 @@ class Squares(Tiles):
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (Places(), r"input_ids=int64\[1,16\]<50; position_ids=int64\[\d+,3\]<\d+, from"),
         (Packets(), r"input_values=1,17280, from conv"),
         (Looks(), r"input_ids=int64\[1,16\]<50; visual_feats=1,\d+,9, from"),
         (Compares(), r"pixel_values=1,2,3,\d+,\d+, from conv"),

@@ -169,6 +169,8 @@ def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> It
         yield (batch, frames, channels, height, width)
         yield (batch, channels, width)
     yield (batch, _PATCHES, channels)
+    if width := config.get("embedding_dim"):
+        yield (batch, width)
 
 
 def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> dict[str, object]:
@@ -184,7 +186,8 @@ def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ..
     widths = [config.get(name) for name in _PROMPT_WIDTHS]
     width = next((w[0] if isinstance(w, (tuple, list)) else w for w in widths if w), None)
     if width is not None:
-        add("encoder_hidden_states", batch, config.get("max_text_seq_length") or _PROMPT_TOKENS, width)
+        tokens = config.get("max_text_seq_length") or config.get("num_embeddings") or _PROMPT_TOKENS
+        add("encoder_hidden_states", batch, tokens, width)
     if (pooled := config.get("pooled_projection_dim")) is not None:
         add("pooled_projections", batch, pooled)
     if classes := config.get("num_class_embeds") or config.get("num_embeds_ada_norm"):
@@ -194,13 +197,13 @@ def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ..
         width = config["projection_class_embeddings_input_dim"] - 6 * config["addition_time_embed_dim"]
         found["added_cond_kwargs"] = {"text_embeds": torch.zeros(batch, width), "time_ids": torch.zeros(batch, 6)}
     elif "caption_channels" in config:
-        found["added_cond_kwargs"] = {"resolution": None, "aspect_ratio": None}
+        found["added_cond_kwargs"] = {"resolution": torch.zeros(batch, 2), "aspect_ratio": torch.zeros(batch, 1)}
     if (channels := config.get("conditioning_channels")) and len(main) == 4:
         add("controlnet_cond", batch, channels, *(8 * side for side in main[2:]))
     if config.get("guidance_embeds"):
         add("guidance", batch)
     if main[1:2] == (_PATCHES,) and len(main) == 3:
-        found["img_shapes"] = [(1, 4, 4)] * batch
+        found |= {"img_shapes": [(1, 4, 4)] * batch, "num_frames": 1, "height": 4, "width": 4}
     axes = len(config.get("axes_dims_rope") or (0, 0, 0))
     add("img_ids", main[1], axes)
     add("txt_ids", _PROMPT_TOKENS, axes)

@@ -175,6 +175,10 @@ def _with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
     """More or fewer axes."""
     axes = len(spec.shape)
     wanted: list[int] = []
+    if is_named and (written := re.search(r"\(([a-z]\w*(?:, ?\w+)+)\)", cause)):
+        words = re.split(", ?", written[1])
+        sizes = {word: size for word, size in zip(words, spec.shape, strict=False) if len(words) == axes}
+        yield replace(spec, shape=tuple(int(w) if w.isdigit() else sizes.get(w, 16) for w in words))
     for number, word in enumerate(("one", "two", "three", "four", "five"), 1):
         cause = re.sub(rf"\b{word}[- ]dimension", f"{number}-dimension", cause)
     if "to unpack" in cause and (found := re.search(r"expected (\d+)", cause)):
