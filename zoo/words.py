@@ -149,22 +149,11 @@ def _narrow(config: Any) -> None:
         raise ValueError("special tokens would lie outside a smaller vocabulary")
 
 
-_COMPUTED = frozenset(
-    {
-        *("gemma4_vision", "glm46v", "glm4v", "glm4v_moe", "glm4v_moe_text", "glm4v_text", "glm4v_vision"),
-        *(
-            "glm4v_moe_vision",
-            "glm5_next",
-            "glm5_next_text",
-            "glm_image",
-            "glm_image_text",
-            "glmga",
-            "higgs_audio_v2",
-            "led",
-            "longcat_flash",
-        ),
-    }
-)
+_COMPUTED = frozenset((
+    *("gemma4_vision", "glm46v", "glm4v", "glm4v_moe", "glm4v_moe_text", "glm4v_moe_vision", "glm4v_text"),
+    *("glm4v_vision", "glm5_next", "glm5_next_text", "glm_image", "glm_image_text", "glmga", "higgs_audio_v2"),
+    *("jev", "led", "longcat_flash", "openai_privacy_filter"),
+))  # fmt: skip
 """Model types that choose by value what they compute: only on numbers, and so when small, can they be recorded."""
 
 
