@@ -123,13 +123,14 @@ def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
     made = make_inputs(guess.specs, seed)
     named = {**made.kwargs, **guess.fixed}
     own = own_parameters(model)
-    takes_names = any(p.kind is p.VAR_KEYWORD or p.name in named for p in own)
-    if takes_names or all(p.kind is not p.VAR_POSITIONAL for p in own):
+    if any(p.name in named for p in own) or all(p.kind is not p.VAR_POSITIONAL for p in own):
         return Inputs(made.args, named, str(guess))
-    free = parameters(model)[len(made.args) :]  # of what `forward(*args)` wraps
+    # `forward(*args)` and `forward(*args, **kwargs)` are called by place, as those who write one expect.
+    free = [p for p in parameters(model)[len(made.args) :] if p.kind is p.POSITIONAL_OR_KEYWORD]
     while free and free[-1].name not in named:
         del free[-1]
-    return Inputs((*made.args, *(named.get(p.name, p.default) for p in free)), {}, str(guess))
+    placed = [named.pop(p.name, p.default) for p in free]
+    return Inputs((*made.args, *placed), named, str(guess))
 
 
 def _tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:

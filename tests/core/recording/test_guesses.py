@@ -174,7 +174,7 @@ class WrapsByPlace(Wraps):
 def test_a_wrapper_is_called_as_what_it_holds(wrapper: type[Wraps]) -> None:
     found = guess(wrapper(Graphs()))
     assert found.guessed.startswith("x=4,5; edge_index=int64[2,8]<4; edge_weight=8; batch=int64[4]<1, a small graph")
-    assert len(found.args) == (4 if wrapper is WrapsByPlace else 0)
+    assert len(found.args) == 4
     assert guess(wrapper(nn.Linear(3, 2))).guessed == "1,3, from model (Linear)"
 
 
