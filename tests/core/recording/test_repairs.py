@@ -145,15 +145,16 @@ class Flat(nn.Module):
 
 
 class Checks(nn.Module):
-    """Says which axis is wrong, as the checks of kornia do."""
+    """Says which axis is wrong before it computes anything, as the checks of kornia do."""
 
-    def forward(self, lafs: Tensor) -> Any:
-        if lafs.dim() != 4:
-            raise ValueError(f"Shape dimension mismatch: expected 4 dimensions, got {lafs.dim()}.")
-        for axis, size in ((2, 2), (3, 3)):
-            if lafs.shape[axis] != size:
-                raise ValueError(f"Shape mismatch at dimension {axis}: expected {size}, got {lafs.shape[axis]}.")
-        return lafs.sum(-1)
+    def forward(self, image: Tensor, lafs: Tensor) -> Any:
+        for tensor, sizes in ((image, {1: 1}), (lafs, {2: 2, 3: 3})):
+            if tensor.dim() != 4:
+                raise ValueError(f"Shape dimension mismatch: expected 4 dimensions, got {tensor.dim()}.")
+            for axis, size in sizes.items():
+                if tensor.shape[axis] != size:
+                    raise ValueError(f"Shape mismatch at dimension {axis}: expected {size}, got {tensor.shape[axis]}.")
+        return lafs.sum(-1), image.sum(-1)
 
 
 class Several(nn.Module):
@@ -273,7 +274,7 @@ class Squares(Tiles):
         (Halved(in_channels=4, sample_size=8), r"sample=1,4,9,\d+,\d+, from"),
         (FlatPatches(), r"pixel_values=1,16,700, from"),
         (CountsMarks(), r"x=1,(16,)?6; marks_mask=int64\[1,16\]<2, from"),
-        (Checks(), r"lafs=1,\d+,2,3, from nothing but"),
+        (Checks(), r"image=1,1,\d+,\d+; lafs=1,\d+,2,3, from nothing but"),
         (Several(), r"xs=\[\[1, 3, 64, 64\], \[1, 3, 64, 64\]\]; factor=8, from nothing but"),
         (Remembers(), r"x=1,6; use_cache=False, from fc \(Linear\), and from what its forward raised$"),
         (Joins(), r"x=1,7, from"),

@@ -14,7 +14,7 @@ from torchrecorder.errors import ForwardError
 from torchrecorder.recording.guess.guess import Guess, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import diffusers, timm, transformers
-from torchrecorder.recording.guess.repair import Refusal, repairs
+from torchrecorder.recording.guess.repair import NAMED_AXIS, Refusal, repairs
 from torchrecorder.recording.guess.roles import advice as advice
 from torchrecorder.recording.guess.roles import from_roles
 from torchrecorder.recording.guess.signature import from_annotations, from_names
@@ -34,7 +34,10 @@ class _Refused:
     """How far the forward came."""
     repairs: Iterator[Guess]
     before: int
-    """How often it has been repaired itself, and how many were refused with the same words; 0 if it came furthest."""
+    """How often it has been repaired itself, and how many were refused with the same words.
+
+    0 if it came furthest, or if the error names the axis that was wrong.
+    """
     used: int = 0
 
     def promise(self) -> float:
@@ -79,6 +82,8 @@ class Guesses:
         if done > self._most:
             self._most, self.furthest = done, guess
             self._left, before = _REPAIRED, 0
+        elif re.search(NAMED_AXIS, error.cause):
+            before = 0
         # Not the error itself, which keeps the frames of the forward alive, and all their tensors.
         refusal = Refusal(error.cause.partition("\n")[0], error.traceback, graph)
         found = filter(self._is_new, repairs(self._model, guess, refusal, self._batch))

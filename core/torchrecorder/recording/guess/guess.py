@@ -76,7 +76,8 @@ def is_flag(parameter: inspect.Parameter) -> bool:
 def parameters(model: nn.Module) -> list[inspect.Parameter]:
     """The parameters of the forward, with their annotations as objects where that is possible.
 
-    Those of `forward(*args, **kwargs)` are those of the first module inside that is no layer of torch: it wraps it.
+    A `forward(*args, **kwargs)` wraps another module: its parameters are those of the first one inside that does not
+    come from torch itself.
     """
     own = own_parameters(model)
     if own and all(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in own):

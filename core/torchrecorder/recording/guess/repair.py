@@ -233,9 +233,13 @@ _CERTAIN = (
 """Messages that say which size was wrong."""
 
 
+NAMED_AXIS = r"dim(?:ension)? (\d): expected (\d+),? (?:but )?got (\d+)"
+"""A message after which hardly anything is left to guess."""
+
+
 def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
     """An axis of another size, of those that the error speaks of."""
-    if found := re.search(r"dim(?:ension)? (\d): expected (\d+),? (?:but )?got (\d+)", cause):
+    if found := re.search(NAMED_AXIS, cause):
         axis, new, old = map(int, found.groups())
         if spec.shape[axis : axis + 1] == (old,):
             yield replace(spec, shape=(*spec.shape[:axis], new, *spec.shape[axis + 1 :]))
