@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from tests.core.recording.test_guesses import guess
@@ -54,9 +55,9 @@ def test_a_decoder_of_diffusers_takes_latents() -> None:
 
 def test_a_diffusers_model_is_told_the_size_of_its_picture() -> None:
     class Sized(FromDiffusers):
-        def forward(self, sample: Tensor, target_size: Tensor, encoder_hidden_states: Tensor) -> Any:  # type: ignore[override]
+        def forward(self, sample: Tensor, target_size: Tensor, encoder_hidden_states: Tensor) -> Any:
             assert encoder_hidden_states.shape[1] == 5
-            return sample.mean() + target_size.unflatten(1, (2, 1)) + self.text(encoder_hidden_states).mean()
+            return sample.mean() + torch.unflatten(target_size, 1, (2, 1)) + self.text(encoder_hidden_states).mean()
 
     Sized.__module__ = "diffusers.models.some"
     found = guess(Sized(in_channels=4, sample_size=8, cross_attention_dim=6, max_text_seq_length=5))
@@ -83,7 +84,7 @@ def test_a_diffusers_model_takes_packed_patches_and_a_mask_of_its_prompt() -> No
 def test_what_the_config_of_a_diffusers_model_names_is_passed() -> None:
     class Chunked(FromDiffusers):
         def forward(self, sample: Tensor, chunks: list[int]) -> Any:  # type: ignore[override]
-            return [part.mean() + self.text.weight for part in sample.split(chunks, 1)]
+            return [part.mean() + self.text.weight for part in torch.split(sample, chunks, 1)]
 
     Chunked.__module__ = "diffusers.models.some"
     found = guess(Chunked(in_channels=4, sample_size=8, chunks=[1, 3]))
@@ -103,11 +104,7 @@ def test_a_class_is_one_that_a_diffusers_model_knows() -> None:
 def test_packed_patches_come_with_their_rows_and_frames() -> None:
     class Rows(FromDiffusers):
         def forward(  # type: ignore[override]
-            self,
-            hidden_states: Tensor,
-            num_frames: int | None = None,
-            height: int | None = None,
-            width: int | None = None,
+            self, hidden_states: Tensor, num_frames: int = 0, height: int = 0, width: int = 0
         ) -> Any:
             assert hidden_states.shape[1] == num_frames * height * width
             return hidden_states.mean() + self.text.weight

@@ -166,7 +166,7 @@ class Wraps(nn.Module):
 
 
 class WrapsByPlace(Wraps):
-    def forward(self, *args: Any) -> Any:  # type: ignore[override]
+    def forward(self, *args: Any) -> Any:
         return self.model(*args) * self.scale
 
 

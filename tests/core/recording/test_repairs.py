@@ -204,7 +204,7 @@ class Halved(FromDiffusers):
     def forward(self, sample: Tensor) -> Any:  # type: ignore[override]
         if sample.dim() != 5 or sample.shape[1] != 4:
             raise ValueError("a film is wanted")
-        return sample[:, :, 1:].unflatten(2, (-1, 8)).mean() + self.text.weight
+        return torch.unflatten(sample[:, :, 1:], 2, (-1, 8)).mean() + self.text.weight
 
 
 Halved.__module__ = "diffusers.models.some"

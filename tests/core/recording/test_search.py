@@ -22,7 +22,7 @@ class Times(FromDiffusers):
         super().__init__(**config)
         self.time_fc = nn.Linear(1, 4)
 
-    def forward(self, sample: Tensor, timestep: Tensor, noise: Tensor | None = None) -> Any:  # type: ignore[override]
+    def forward(self, sample: Tensor, timestep: Tensor, noise: Tensor | None = None) -> Any:
         self.ran.append(noise)
         return sample.mean() + self.time_fc(timestep[:, None])
 
