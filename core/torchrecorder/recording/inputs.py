@@ -22,6 +22,8 @@ from torchrecorder.request import InputSpec
 
 _LARGEST = 1 << 24
 """Numbers in a guessed input; no model wants more to be drawn, and a wrong guess must not take the machine's memory."""
+_MOST_WORDS = 1 << 16
+"""The same for integers, each of which an embedding may make a long row of."""
 _BY_SHAPE = ("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException")
 """What is raised where shapes alone do not say enough; without a mask, say, they may."""
 _NOT_THE_INPUTS = ("ImportError", "ModuleNotFoundError", "Expected inputs of BF16 type", *_BY_SHAPE)
@@ -117,7 +119,8 @@ def record_guessed(
 def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
     if guess.arguments is not None:
         return Inputs(*guess.arguments, str(guess))
-    large = next((spec for spec in guess.specs if math.prod(spec.shape) > _LARGEST), None)
+    most = {"int64": _MOST_WORDS}
+    large = next((spec for spec in guess.specs if math.prod(spec.shape) > most.get(spec.dtype, _LARGEST)), None)
     if large is not None:
         raise InputError(f"{large} is too large for a guess")
     made = make_inputs(guess.specs, seed)

@@ -100,6 +100,21 @@ def test_a_guess_too_large_is_not_made() -> None:
     assert guess(Signal(in_channels=2, sample_size=65536)).guessed == said
 
 
+def test_a_row_of_words_stays_short() -> None:
+    class Long(Counts):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(50, 4)
+
+        def forward(self, input_ids: Tensor) -> Any:
+            self.ran.append(input_ids.numel())
+            raise RuntimeError("shape '[1048576, 16]' is invalid for input of size 16")
+
+    with pytest.raises(InputError):
+        guess(Long())
+    assert max(Long.ran) <= 1 << 16
+
+
 def test_much_work_in_vain_ends_the_search() -> None:
     class Long(Counts):
         def forward(self, x: Tensor) -> Any:
