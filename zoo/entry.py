@@ -21,12 +21,12 @@ class Entry:
     build: Callable[[], nn.Module]
 
 
-def small_or_meta(build: Callable[[], nn.Module]) -> nn.Module:
+def small_or_meta(build: Callable[[], nn.Module], large: int = LARGE) -> nn.Module:
     """What `build` makes; a large model stays on meta, as it does for authors who document one."""
     try:
         with torch.device("meta"):
             model = build()
-        if sum(p.numel() for p in model.parameters()) > LARGE:
+        if sum(p.numel() for p in model.parameters()) > large:
             return model
     except Exception:  # its constructor computes
         pass

@@ -61,7 +61,9 @@ _KORNIA = {
     "num_features": 32, "size": (32, 32), "sigma_color": 0.1, "sigma_space": (1.5, 1.5), "d": 3, "radius": 2,
     "eps": 0.01, "image_size": 32, "patch_size": 8, "in_channels": 3, "embed_dim": 32, "num_classes": 5,
     "crop_size": (16, 16), "alpha": 0.5, "beta": 0.5, "mean": 0.5, "std": 0.5, "num_bins": 8, "group": 4,
-    "height": 32, "width": 32, "in_features": 16, "hidden_features": 8,
+    "height": 32, "width": 32, "in_features": 16, "hidden_features": 8, "alpha_val": 0.5, "k": 0.04, "thresh": 0.5,
+    "window_size": (8, 8), "original_size": (32, 32), "lower": (0.1,) * 3, "upper": (0.9,) * 3, "num_in_ch": 3,
+    "num_out_ch": 3, "num_feat": 8, "num_block": 2,
 }  # fmt: skip
 
 
@@ -77,9 +79,18 @@ def kornia() -> Iterator[Entry]:
         for name, cls in classes(module).items():
             if cls not in seen and cls.__module__.startswith("kornia") and not inspect.isabstract(cls):
                 seen.add(cls)
-                given = {"pretrained": False} if "pretrained" in inspect.signature(cls).parameters else {}
+                given = (
+                    {"pretrained": None if name == "LoFTR" else False}
+                    if "pretrained" in inspect.signature(cls).parameters
+                    else {}
+                )
                 yield Entry(f"kornia/{room}.{name}", partial(_kornia, cls, given))
 
 
 def _kornia(cls: type[nn.Module], given: dict[str, Any]) -> nn.Module:
+    parameters = inspect.signature(cls).parameters
+    if "include_fit" in parameters:
+        given["include_fit"] = True
+    if "kernel_size" in parameters and parameters["kernel_size"].annotation in (int, "int"):
+        given["kernel_size"] = 3
     return filled(cls, _KORNIA, **given)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import importlib
 import inspect
 import itertools
+import math
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 
-from zoo.entry import Entry, classes, filled, small_or_meta
+from zoo.entry import LARGE, Entry, classes, filled, small_or_meta
 
 
 def diffusers() -> Iterator[Entry]:
-    """Every model as its defaults describe it, with fewer layers."""
+    """Every model, as small as its tests and its documentation make it; where that fails, with fewer layers."""
     library = importlib.import_module("diffusers")
     models = importlib.import_module("diffusers.models")
     base = models.modeling_utils.ModelMixin
@@ -23,14 +26,144 @@ def diffusers() -> Iterator[Entry]:
     for name in sorted(names):
         cls = getattr(library, name, None) or getattr(models, name, None)
         if isinstance(cls, type) and issubclass(cls, base) and cls is not base and not name.startswith("Flax"):
-            yield Entry(f"diffusers/{name}", partial(small_or_meta, partial(_shallow, cls)))
+            yield Entry(f"diffusers/{name}", partial(_tiny, cls))
 
 
-def _shallow(cls: type[nn.Module]) -> nn.Module:
-    known = inspect.signature(cls).parameters
-    fewer = {"num_layers": 2, "num_single_layers": 2, "num_refiner_layers": 1, "depth": 2}
-    given = {name: value for name, value in fewer.items() if name in known and isinstance(known[name].default, int)}
-    return cls(**given)
+_DIFFUSION: dict[str, Any] = {
+    "in_channels": 3, "out_channels": 3, "latent_channels": 4, "block_out_channels": (32, 64), "layers_per_block": 1,
+    "spatial_compression_ratio": 2, "sample_size": 32, "text_encoder_dim": 16, "text_encoder_1_dim": 16,
+    "langauge_model_dim": 16, "conditioning_dim": 16, "min_value": 0, "max_value": 8, "prefix_length": 4,
+    "prefix_inner_dim": 16,
+}  # fmt: skip
+_LAYERS = re.compile(r"(.*_)?(num_)?(\w+_)?(n_?layers|layers|blocks|depth|dit_layers)$")
+_NO_LAYERS = re.compile(r".*(per_block|frame|patch|offset)")
+_HEADS = re.compile(r"(.*_)?(n_?heads|num_heads|heads|num(_key_value)?(_attention)?_heads|n?(num)?_?kv_heads)$")
+_WIDTHS = re.compile(
+    r"(hidden_size|intermediate_size|dim|(\w+_)?dim|ffn_hidden_size|model_channels|embed_dim|d_model|d_ff)$"
+)
+_KEPT_WIDTHS = re.compile(r".*(head_dim|rope|freq|rotary|z_dim|dim_head)")
+"""Names of widths that do not grow with the heads."""
+
+
+_TEXT = re.compile(
+    r"text_dim|text_embed_dim|llm_features_dim|context_in_dim|cap_feat_dim|text_in_dim|joint_attention_dim"
+)
+"""Names of widths of the prompt, which a layer of its own takes."""
+_BASES = re.compile(
+    r"((en|de)coder_)?(base_dim|base_channels|ch|channels|hidden_channels)|dec_dim|upsample_initial_channel"
+)
+"""Names of the width of the first stage, of which those of the others are multiples."""
+
+
+def _tiny(cls: type[nn.Module]) -> nn.Module:
+    """The model with two layers of each kind, one or two heads, and widths that go with them."""
+    known = {name: p.default for name, p in inspect.signature(cls).parameters.items()}
+    own = _DIFFUSION_SPECIAL.get(cls.__name__, {})
+    fewer = {name: min(2, value) for name, value in known.items() if type(value) is int and _is_depth(name)}
+    narrow = {**_fewer_heads(known), **_fewer_channels(known)}
+    for less in ({**fewer, **narrow, **own}, {**fewer, **own}, own):
+        try:
+            with torch.device("meta"):
+                model = filled(cls, _DIFFUSION, **less)
+        except Exception:  # some sizes of it depend on others in another way
+            continue
+        return model if sum(p.numel() for p in model.parameters()) > 4 * LARGE else filled(cls, _DIFFUSION, **less)
+    return filled(cls, _DIFFUSION)
+
+
+def _is_depth(name: str) -> bool:
+    return _LAYERS.fullmatch(name) is not None and _NO_LAYERS.match(name) is None
+
+
+def _fewer_heads(known: dict[str, Any]) -> dict[str, Any]:
+    """All numbers of heads, and the widths, divided by what they have in common."""
+    numbers = {name: value for name, value in known.items() if type(value) is int}
+    heads = {name: n for name, n in numbers.items() if _HEADS.fullmatch(name) and not _KEPT_WIDTHS.match(name)}
+    less = math.gcd(*heads.values()) if heads else 1
+    if len(set(heads.values())) == 1 and less % 2 == 0:
+        less //= 2
+    large = {name: n for name, n in numbers.items() if n >= 256 and not _KEPT_WIDTHS.match(name)}
+    widths = {name: n for name, n in large.items() if _WIDTHS.fullmatch(name)}
+    divided = {name: n // less for name, n in {**heads, **widths}.items() if n % less == 0}
+    return divided | {name: 64 for name in large if _TEXT.fullmatch(name)}
+
+
+def _fewer_channels(known: dict[str, Any]) -> dict[str, Any]:
+    """The channels of all stages divided alike, so that the first has 32, and those of the first a quarter."""
+    stages = {
+        name: value
+        for name, value in known.items()
+        if re.search(r"(?<!ctrl_)block_out_channels|^channels|stage_channels", name)
+        and isinstance(value, (tuple, list))
+        and all(type(n) is int for n in value)
+    }
+    less = max(1, math.gcd(*(count for value in stages.values() for count in value)) // 32)
+    bases = {name: n // 4 for name, n in known.items() if type(n) is int and n >= 64 and _BASES.fullmatch(name)}
+    return bases | {name: type(value)(count // less for count in value) for name, value in stages.items()}
+
+
+_DIFFUSION_SPECIAL: dict[str, dict[str, Any]] = {
+    "AutoencoderRAE": {"encoder_hidden_size": 64, "encoder_num_hidden_layers": 2, "decoder_hidden_size": 64},
+    "ControlNetUnionModel": {
+        "num_control_type": 6, "addition_embed_type": "text_time", "addition_time_embed_dim": 8,
+        "projection_class_embeddings_input_dim": 80, "block_out_channels": (32, 64, 64, 64),
+    },
+    "ControlNetModel": {"block_out_channels": (32, 64, 64, 64)},
+    "ConsistencyDecoderVAE": {
+        "encoder_block_out_channels": (32, 64, 64, 64), "decoder_block_out_channels": (32, 64, 64, 64),
+    },
+    "Cosmos3OmniTransformer": {
+        "vocab_size": 99, "num_attention_heads": 2, "num_key_value_heads": 1, "hidden_size": 64,
+        "intermediate_size": 64,
+    },
+    "ConsisIDTransformer3DModel": {"num_attention_heads": 2},
+    "DreamLiteTransformer2DModel": {"in_channels": 32},
+    "DreamLiteUNetModel": {"block_out_channels": (32, 64, 64)},
+    "EasyAnimateTransformer3DModel": {"in_channels": 4, "out_channels": 4, "patch_size": 2},
+    "HiDreamImageTransformer2DModel": {
+        "in_channels": 4, "patch_size": 2, "caption_channels": [32, 32], "llama_layers": [0, 1],
+        "axes_dims_rope": (64, 32, 32), "text_emb_dim": 64,
+    },
+    "HunyuanDiT2DModel": {"in_channels": 4, "patch_size": 2, "hidden_size": 176, "sample_size": 16},
+    "HunyuanDiT2DControlNetModel": {"in_channels": 4, "patch_size": 2, "hidden_size": 176, "sample_size": 16},
+    "Ideogram4PromptEnhancerHead": {"hidden_size": 64, "vocab_size": 99},
+    "Kandinsky3UNet": {
+        "block_out_channels": (32, 64), "layers_per_block": 1, "groups": 4, "attention_head_dim": 16,
+        "time_embedding_dim": 64, "cross_attention_dim": 64, "encoder_hid_dim": 64,
+    },
+    "Kandinsky5Transformer3DModel": {"model_dim": 128, "ff_dim": 256, "time_dim": 64, "in_text_dim": 64},
+    "Kandinsky6Transformer3DModel": {"model_dim": 256, "ff_dim": 256, "time_dim": 64, "in_text_dim": 64},
+    "Kandinsky6SRTransformer3DModel": {"model_dim": 128, "ff_dim": 256, "time_dim": 64},
+    "Kandinsky6SRVAE": {
+        "encoder_block_out_channels": (16, 32, 32, 64, 64), "decoder_block_out_channels": (16, 32, 32, 64, 64),
+    },
+    "LatteTransformer3DModel": {
+        "in_channels": 4, "out_channels": 8, "patch_size": 2, "sample_size": 8, "caption_channels": 32,
+        "cross_attention_dim": 176, "norm_type": "ada_norm_single", "num_embeds_ada_norm": 1000, "video_length": 1,
+    },
+    "LuminaNextDiT2DModel": {"num_kv_heads": 2, "ffn_dim_multiplier": 1.0},
+    "MMAudioVocoder": {"upsample_initial_channel": 128},
+    "MiniMaxMusic3Vocoder": {"decoder_input_dim": 64, "decoder_hidden_dim": 64},
+    "OmniGenTransformer2DModel": {
+        "rope_scaling": {"type": "su", "short_factor": [1.0] * 48, "long_factor": [1.0] * 48}, "vocab_size": 99,
+        "pad_token_id": 0,
+    },
+    "ReduxImageEncoder": {"redux_dim": 64, "txt_in_features": 32},
+    "SparseControlNetModel": {"block_out_channels": (32, 64, 64, 64)},
+    "Transformer2DModel": {"in_channels": 32},
+    "TransformerTemporalModel": {"in_channels": 32},
+    "UNetControlNetXSModel": {"block_out_channels": (32, 64, 64, 64)},
+    "UniDiffuserModel": {
+        "text_dim": 32, "clip_img_dim": 32, "attention_head_dim": 8, "in_channels": 4, "out_channels": 4,
+        "sample_size": 16, "patch_size": 2, "activation_fn": "gelu", "num_embeds_ada_norm": 1000,
+    },
+    "UniDiffuserTextDecoder": {"prefix_hidden_dim": 16, "n_embd": 48, "n_layer": 2, "vocab_size": 99},
+    "WanAnimateTransformer3DModel": {
+        "num_attention_heads": 2, "face_encoder_num_heads": 2, "ffn_dim": 64, "text_dim": 64,
+        "face_encoder_hidden_dim": 64, "motion_encoder_size": 64,
+    },
+    "WanVACETransformer3DModel": {"vace_layers": [0, 1]},
+}  # fmt: skip
 
 
 _GRAPHS: dict[str, Any] = {
@@ -108,8 +241,6 @@ def torch_geometric() -> Iterator[Entry]:
 
 
 def _graph(name: str, cls: type[nn.Module]) -> nn.Module:
-    import torch
-
     library = importlib.import_module("torch_geometric.nn")
     given = dict(_SPECIAL.get(name, {}))
     for part in ("conv", "encoder"):
@@ -166,4 +297,9 @@ def _net(cls: type[nn.Module], axes: int) -> nn.Module:
     if "channels" in known and known["channels"].annotation in ("int", int):
         values["channels"] = 8
     values["input_shape"] = (16,) * (axes or 2)
+    if {"attention_levels", "num_head_channels"} <= known.keys():  # those of diffusion, whose default takes long
+        small = {"channels": (8, 8, 16), "attention_levels": (False, False, True), "num_head_channels": 8}
+        given |= {**small, "norm_num_groups": 8, "num_res_blocks": 1}
+    if cls.__name__ == "ResNetBottleneck":
+        values["in_planes"] = 4 * values["planes"]
     return filled(cls, values, **given)

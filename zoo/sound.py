@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from zoo.entry import Entry, classes, filled, small_or_meta
+from zoo.entry import LARGE, Entry, classes, filled, small_or_meta
 
 _AUDIO: dict[str, Any] = {
     "input_dim": 16, "num_heads": 4, "ffn_dim": 16, "num_layers": 2, "depthwise_conv_kernel_size": 3,
@@ -27,7 +27,7 @@ def torchaudio() -> Iterator[Entry]:
         found = getattr(models, name)
         is_module = isinstance(found, type) and issubclass(found, nn.Module)
         if is_module or (inspect.isfunction(found) and not name.endswith("_model")):
-            yield Entry(f"torchaudio/{name}", partial(small_or_meta, partial(filled, found, _AUDIO)))
+            yield Entry(f"torchaudio/{name}", partial(small_or_meta, partial(filled, found, _AUDIO), 4 * LARGE))
 
 
 _SPEECH: dict[str, Any] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -47,18 +48,19 @@ def _tiny(model_type: str, name: str) -> nn.Module:
 
         return built
 
-    for change in (_shallow, _narrow):
+    for change in (_narrowest,) * (model_type in _COMPUTED) + (_shallow, _narrow, _completed):
         try:
             with torch.device("meta"):
                 model = build(change)()
         except Exception:
             continue
-        if sum(p.numel() for p in model.parameters()) <= 3 * LARGE:
+        if sum(p.numel() for p in model.parameters()) <= (8 if change is _narrowest else 3) * LARGE:
             return build(change)()
-    try:
-        return small_or_meta(build(_shallow))
-    except Exception:
-        return small_or_meta(build(lambda config: None))
+    for change in (_shallow, _completed):
+        with suppress(Exception):
+            return small_or_meta(build(change))
+    with torch.device("meta"):
+        return build(lambda config: None)()
 
 
 _LAYERS = (
@@ -67,6 +69,18 @@ _LAYERS = (
 )
 _LISTS = ("layer_types", "layers_block_type", "mlp_layer_types", "no_rope_layers", "hybrid_override_pattern")
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+_CHOSEN = {"n_group": 1, "topk_group": 1, "num_experts_per_tok": 2, "moe_topk": 2, "moe_k": 2, "top_k_experts": 2}
+"""How many of the experts are chosen, at most."""
+_MISSING = {
+    "prediction_length": 8,
+    "context_length": 16,
+    "n_shared_experts": 1,
+    "vocab_size": 99,
+    **dict.fromkeys(_EXPERTS, 8),
+    "moe_intermediate_size": 64,
+    "expert_hidden_size": 64,
+}
+"""Values for what some configurations leave open, though their models need it."""
 
 
 def _parts(config: Any) -> Iterator[Any]:
@@ -87,17 +101,34 @@ def _shallow(config: Any) -> None:
         for name in _LISTS:
             kinds = getattr(part, name, None)
             if isinstance(kinds, (list, tuple)) and kinds and isinstance(kinds[0], (str, int)):
-                setattr(part, name, kinds[:layers])
+                with suppress(AttributeError):  # computed from others
+                    setattr(part, name, kinds[:layers])
         if isinstance(getattr(part, "attn_layer_indices", None), list):
             part.attn_layer_indices = [1]
-        for name in _LAYERS:
+        if not getattr(part, "out_features", None):  # those of a backbone name layers
+            aliases = getattr(part, "attribute_map", {})
+            for name in _LAYERS:
+                count = getattr(part, name, None)
+                if type(count) is int and count > layers and "stages" not in aliases.get(name, ""):
+                    setattr(part, name, layers)
+        for name, most in (*dict.fromkeys(_EXPERTS, 8).items(), *_CHOSEN.items()):
             count = getattr(part, name, None)
-            if type(count) is int and count > layers:
-                setattr(part, name, layers)
-        for name in _EXPERTS:
-            count = getattr(part, name, None)
-            if type(count) is int and count > 8:
-                setattr(part, name, 8)
+            if type(count) is int and count > most:
+                setattr(part, name, most)
+        if getattr(part, "num_experts_per_tok", 0) is None:
+            part.num_experts_per_tok = 2
+
+
+def _completed(config: Any) -> None:
+    """Few layers, and a size for what the configuration leaves open."""
+    _shallow(config)
+    for part in _parts(config):
+        for name, value in _MISSING.items():
+            if getattr(part, name, value) is None:
+                setattr(part, name, value)
+        heads = getattr(part, "num_attention_heads", None)
+        if getattr(part, "head_dim", 0) is None and heads and part.hidden_size % heads == 0:
+            part.head_dim = part.hidden_size // heads
 
 
 def _narrow(config: Any) -> None:
@@ -116,6 +147,54 @@ def _narrow(config: Any) -> None:
             setattr(config, name, max(1, value // less))
     if type(getattr(config, "vocab_size", None)) is int and config.vocab_size > 50_000:
         raise ValueError("special tokens would lie outside a smaller vocabulary")
+
+
+_COMPUTED = frozenset((
+    *("gemma4_vision", "glm46v", "glm4v", "glm4v_moe", "glm4v_moe_text", "glm4v_moe_vision", "glm4v_text"),
+    *("glm4v_vision", "glm5_next", "glm5_next_text", "glm_image", "glm_image_text", "glmga", "higgs_audio_v2"),
+    *("jev", "led", "longcat_flash", "openai_privacy_filter"),
+))  # fmt: skip
+"""Model types that choose by value what they compute: only on numbers, and so when small, can they be recorded."""
+
+
+def _narrowest(config: Any) -> None:
+    """Two heads in each part, and the widths that go with them; what has the width of another part keeps it."""
+    _completed(config)
+    _widen_rope(config)
+    widths: dict[int, int] = {}
+    for part in _parts(config):
+        heads = next((n for name in _HEAD_COUNTS if type(n := getattr(part, name, None)) is int), 2)
+        width = getattr(part, "hidden_size", heads)
+        less = next((n for n in range(heads // 2, 1, -1) if heads % n == width % n == 0), 1)
+        grouped = getattr(part, "num_key_value_heads", None)
+        if type(grouped) is int:
+            part.num_key_value_heads = 1 if grouped < heads else 2
+        for name in (*_HEAD_COUNTS, *_WIDTHS):
+            value = getattr(part, name, None)
+            is_free = name not in _HEAD_COUNTS and (getattr(part, "head_dim", None) or "intermediate" in name)
+            if type(value) is int and (is_free or value % less == 0):
+                setattr(part, name, value // less // 8 * 8 if is_free else value // less)
+                if name in ("hidden_size", "embed_dim", "d_model"):
+                    widths[value] = getattr(part, name)
+    for part in _parts(config):
+        for name in ("out_hidden_size", "projection_dim", "encoder_hidden_size", "text_hidden_size"):
+            if (value := getattr(part, name, None)) in widths:
+                setattr(part, name, widths[value])
+
+
+_HEAD_COUNTS = ("num_attention_heads", "num_heads", "attention_heads", "n_heads")
+_WIDTHS = ("hidden_size", "intermediate_size", "moe_intermediate_size", "embed_dim", "d_model", "ffn_dim")
+
+
+def _widen_rope(config: Any) -> None:
+    """The sections of positions that their models take for granted, where the configuration has none."""
+    for part in _parts(config):
+        rope = getattr(part, "rope_parameters", None)
+        heads = getattr(part, "num_attention_heads", None)
+        if isinstance(rope, dict) and "mrope_section" not in rope and heads and part.model_type.startswith("glm"):
+            half = (getattr(part, "head_dim", None) or part.hidden_size // heads) // 2
+            half = int(half * rope.get("partial_rotary_factor", 1))
+            rope["mrope_section"] = [half - 2 * (half * 3 // 8), half * 3 // 8, half * 3 // 8]
 
 
 _XT: dict[str, dict[str, Any]] = {

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 
 import torch
@@ -15,16 +16,20 @@ from torchrecorder.errors import ForwardError, InputError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.model import Mode
 from torchrecorder.recording.guess import Guesses, advice
-from torchrecorder.recording.guess.guess import Guess
+from torchrecorder.recording.guess.guess import Guess, own_parameters, parameters
 from torchrecorder.recording.run import Run, is_small
 from torchrecorder.request import InputSpec
 
 _LARGEST = 1 << 24
 """Numbers in a guessed input; no model wants more to be drawn, and a wrong guess must not take the machine's memory."""
+_MOST_WORDS = 1 << 16
+"""The same for integers, each of which an embedding may make a long row of."""
 _BY_SHAPE = ("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException")
 """What is raised where shapes alone do not say enough; without a mask, say, they may."""
 _NOT_THE_INPUTS = ("ImportError", "ModuleNotFoundError", "Expected inputs of BF16 type", *_BY_SHAPE)
 """What forwards raise that no other inputs would change: a package is missing, or the execution mode cannot run it."""
+_PATIENCE_S = 60.0
+"""Seconds of refused guesses after which no other is tried: an answer must come while a build waits for it."""
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
@@ -80,10 +85,13 @@ def record_guessed(
     tried: list[str] = []
     accepted: Inputs | None = None
     guesses = Guesses(model, batch=2 if mode == "train" else 1)
+    start = monotonic()
     for guess in guesses:
+        if monotonic() - start > _PATIENCE_S:
+            break
         inputs = Inputs()
         try:
-            inputs = _guessed(guess, seed)
+            inputs = _guessed(model, guess, seed)
             return record(inputs, first)
         except ForwardError as error:
             reason = error.cause.partition("\n")[0]
@@ -102,20 +110,30 @@ def record_guessed(
         return record(accepted, run)
     if first != run and guesses.furthest is not None:
         with suppress(ForwardError):
-            return record(_guessed(guesses.furthest, seed), run)
+            return record(_guessed(model, guesses.furthest, seed), run)
     raise InputError(
         f"{type(model).__name__} is called with inputs of unknown shape", advice(model), tuple(tried[:_LISTED])
     )
 
 
-def _guessed(guess: Guess, seed: int) -> Inputs:
+def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
     if guess.arguments is not None:
         return Inputs(*guess.arguments, str(guess))
-    large = next((spec for spec in guess.specs if math.prod(spec.shape) > _LARGEST), None)
+    most = {"int64": _MOST_WORDS}
+    large = next((spec for spec in guess.specs if math.prod(spec.shape) > most.get(spec.dtype, _LARGEST)), None)
     if large is not None:
         raise InputError(f"{large} is too large for a guess")
     made = make_inputs(guess.specs, seed)
-    return Inputs(made.args, {**made.kwargs, **guess.fixed}, str(guess))
+    named = {**made.kwargs, **guess.fixed}
+    own = own_parameters(model)
+    if any(p.name in named for p in own) or all(p.kind is not p.VAR_POSITIONAL for p in own):
+        return Inputs(made.args, named, str(guess))
+    # `forward(*args)` and `forward(*args, **kwargs)` are called by place, as those who write one expect.
+    free = [p for p in parameters(model)[len(made.args) :] if p.kind is p.POSITIONAL_OR_KEYWORD]
+    while free and free[-1].name not in named:
+        del free[-1]
+    placed = [named.pop(p.name, p.default) for p in free]
+    return Inputs((*made.args, *placed), named, str(guess))
 
 
 def _tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:

@@ -155,39 +155,27 @@ def test_the_names_of_parameters_tell(model: nn.Module, said: str) -> None:
     assert guess(model).guessed == said
 
 
-class FromDiffusers(nn.Module):
-    """As a denoiser of diffusers: its configuration names the sizes."""
-
-    def __init__(self, **config: Any) -> None:
+class Wraps(nn.Module):
+    def __init__(self, model: nn.Module) -> None:
         super().__init__()
-        self.config = config
-        self.text = nn.Linear(6, 4)
+        self.scale = nn.Parameter(torch.ones(()))
+        self.model = model
 
-    def forward(self, sample: Tensor, timestep: Tensor, encoder_hidden_states: Tensor) -> Any:
-        if sample.dim() != self.config.get("axes", 4):
-            raise ValueError(f"{sample.dim()} axes")
-        return sample.mean() + self.text(encoder_hidden_states) * timestep
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.model(*args, **kwargs) * self.scale
 
 
-FromDiffusers.__module__ = "diffusers.models.some"
+class WrapsByPlace(Wraps):
+    def forward(self, *args: Any) -> Any:
+        return self.model(*args) * self.scale
 
 
-def test_a_diffusers_model_needs_no_shape() -> None:
-    model = FromDiffusers(in_channels=4, sample_size=8, cross_attention_dim=6)
-    said = "sample=1,4,8,8; timestep=int64[1]; encoder_hidden_states=1,8,6, from the config of FromDiffusers"
-    assert guess(model).guessed == said
-    film = FromDiffusers(in_channels=4, sample_size=8, cross_attention_dim=6, axes=5)
-    assert guess(film).guessed.startswith("sample=1,4,5,8,8; timestep")
-
-
-def test_a_class_is_one_that_a_diffusers_model_knows() -> None:
-    class Conditioned(FromDiffusers):
-        def forward(self, sample: Tensor, class_labels: Tensor) -> Any:  # type: ignore[override]
-            return sample.mean() + self.text.weight[class_labels]
-
-    Conditioned.__module__ = "diffusers.models.some"
-    found = guess(Conditioned(in_channels=4, sample_size=8, num_embeds_ada_norm=3))
-    assert found.guessed == "sample=1,4,8,8; class_labels=int64[1]<3, from the config of Conditioned"
+@pytest.mark.parametrize("wrapper", [Wraps, WrapsByPlace])
+def test_a_wrapper_is_called_as_what_it_holds(wrapper: type[Wraps]) -> None:
+    found = guess(wrapper(Graphs()))
+    assert found.guessed.startswith("x=4,5; edge_index=int64[2,8]<4; edge_weight=8; batch=int64[4]<1, a small graph")
+    assert len(found.args) == 4
+    assert guess(wrapper(nn.Linear(3, 2))).guessed == "1,3, from model (Linear)"
 
 
 def test_two_examples_are_trained_on() -> None:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from torch import nn
 
@@ -15,14 +14,14 @@ from torchrecorder.errors import ForwardError
 from torchrecorder.recording.guess.guess import Guess, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import diffusers, timm, transformers
-from torchrecorder.recording.guess.repair import Refusal, repairs
+from torchrecorder.recording.guess.repair import NAMED_AXIS, Refusal, repairs
 from torchrecorder.recording.guess.roles import advice as advice
 from torchrecorder.recording.guess.roles import from_roles
 from torchrecorder.recording.guess.signature import from_annotations, from_names
 from torchrecorder.recording.target import as_arguments
 
 _REPAIRED = 16
-"""Guesses that are made from refused ones, for each source."""
+"""Guesses that are made from refused ones, for each source, after the last one with which the forward came further."""
 _WORK = 20_000
 """Operations of refused guesses after which none is repaired: an answer must come while a build waits for it."""
 
@@ -35,7 +34,10 @@ class _Refused:
     """How far the forward came."""
     repairs: Iterator[Guess]
     before: int
-    """How often it has been repaired itself, and how many were refused with the same words."""
+    """How often it has been repaired itself, and how many were refused with the same words.
+
+    0 if it came furthest, or if the error names the axis that was wrong.
+    """
     used: int = 0
 
     def promise(self) -> float:
@@ -58,6 +60,7 @@ class Guesses:
         self._depth = 0
         self._causes: Counter[str] = Counter()
         self._most = -1
+        self._left = _REPAIRED
         self.furthest: Guess | None = None
         """The refused guess with which the forward came furthest."""
 
@@ -66,24 +69,29 @@ class Guesses:
             self._depth = 0
             with suppress(Exception):  # attributes of a model may be properties, whose code may raise
                 yield from filter(self._is_new, source(self._model, self._batch))
-            yield from islice(self._repaired(), _REPAIRED)
+            yield from self._repaired()
 
     def refused(self, guess: Guess, error: ForwardError) -> None:
         """Keep a guess that the forward did not accept, to be repaired."""
         graph = error.graph
         done = 0 if graph is None else len(graph.ops) + len(graph.calls)
         self._work += done
+        words = re.sub(r"\d+", "", error.cause)
+        before = self._depth + self._causes[words]
+        self._causes[words] += 1
         if done > self._most:
             self._most, self.furthest = done, guess
+            self._left, before = _REPAIRED, 0
+        elif re.search(NAMED_AXIS, error.cause):
+            before = 0
         # Not the error itself, which keeps the frames of the forward alive, and all their tensors.
         refusal = Refusal(error.cause.partition("\n")[0], error.traceback, graph)
         found = filter(self._is_new, repairs(self._model, guess, refusal, self._batch))
-        words = re.sub(r"\d+", "", error.cause)
-        self._refused.append(_Refused(done, found, self._depth + self._causes[words]))
-        self._causes[words] += 1
+        self._refused.append(_Refused(done, found, before))
 
     def _repaired(self) -> Iterator[Guess]:
-        while self._refused and self._work < _WORK:
+        self._left = _REPAIRED
+        while self._refused and self._left and self._work < _WORK:
             refused = max(self._refused, key=_Refused.promise)
             guess = None
             with suppress(Exception):
@@ -92,6 +100,7 @@ class Guesses:
                 self._refused.remove(refused)
             else:
                 refused.used += 1
+                self._left -= 1
                 self._depth = refused.before + 1
                 yield guess
 

@@ -47,6 +47,8 @@ class Guess:
 def _text(value: object) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}: {_text(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, Tensor):
         return str(value.tolist() if value.dim() < 2 else list(value.shape))
     return str(value)
@@ -72,7 +74,19 @@ def is_flag(parameter: inspect.Parameter) -> bool:
 
 
 def parameters(model: nn.Module) -> list[inspect.Parameter]:
-    """The parameters of the forward, with their annotations as objects where that is possible."""
+    """The parameters of the forward, with their annotations as objects where that is possible.
+
+    A `forward(*args, **kwargs)` wraps another module: its parameters are those of the first one inside that does not
+    come from torch itself.
+    """
+    own = own_parameters(model)
+    if own and all(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in own):
+        inside = (own_parameters(part) for part in model.modules() if not type(part).__module__.startswith("torch."))
+        return next((found for found in inside if found and found[0].kind is not found[0].VAR_POSITIONAL), own)
+    return own
+
+
+def own_parameters(model: nn.Module) -> list[inspect.Parameter]:
     for evaluated in (True, False):
         try:
             return list(inspect.signature(model.forward, eval_str=evaluated).parameters.values())

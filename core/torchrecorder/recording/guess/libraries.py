@@ -16,6 +16,10 @@ from torchrecorder.request import InputSpec
 _TOKENS = 16
 _PROMPT_TOKENS = 8
 _FRAMES = 5  # video autoencoders want 4k + 1 frames
+_LARGEST_LATENT = 160
+"""Side from which on a sample is a picture, which an autoencoder takes in any size."""
+_MAIN = ("sample", "hidden_states", "x", "z", "latents")
+_PATCHES = 16  # of a packed latent image, 4 by 4
 _LATENT_SIDE = 32  # height and width of a latent image, if the configuration does not say
 _PROMPT_WIDTHS = (
     *("caption_channels", "joint_attention_dim", "cross_attention_dim", "text_embed_dim", "text_dim"),
@@ -135,6 +139,10 @@ def diffusers(model: nn.Module, batch: int) -> Iterator[Guess]:
     for main in _sample_shapes(config, batch, "img_ids" in names):
         known = {p.name: input_for(p, model, InputSpec(main), batch) for p in unknown}
         known |= _diffusers_inputs(config, batch, main)
+        known |= {p.name: config[p.name] for p in unknown if config.get(p.name) is not None}
+        if isinstance(prompt := known.get("encoder_hidden_states"), InputSpec):
+            masks = [p.name for p in unknown if p.name.startswith("encoder_") and p.name.endswith("mask")]
+            known |= {name: InputSpec(prompt.shape[:2], "bool") for name in masks}
         for wanted in (names, needed):
             chosen = [name for name in wanted if name in known]
             if set(needed) <= set(chosen) and chosen:
@@ -145,23 +153,31 @@ def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> It
     """Shapes of the noisy sample: image, packed patches, audio or video."""
     channels = config.get("in_channels") or config.get("num_channels") or 3
     if is_packed:
-        yield (batch, 16, channels)
+        yield (batch, _PATCHES, channels)
         return
     own: Any = (config.get("sample_height"), config.get("sample_width"))
     frames = _FRAMES
     if length := config.get("sample_frames"):
         frames = (length - 1) // (config.get("temporal_compression_ratio") or 1) + 1
-    for side in dict.fromkeys((own if all(own) else config.get("sample_size") or _LATENT_SIDE, 64)):
+    sides = [own if all(own) else config.get("sample_size") or _LATENT_SIDE, 64]
+    if max(sides[0] if isinstance(sides[0], (tuple, list)) else sides[:1]) > _LARGEST_LATENT:
+        sides.reverse()
+    for side in dict.fromkeys(sides):
         height, width = side if isinstance(side, (tuple, list)) else (side, side)
         yield (batch, channels, height, width)
         yield (batch, channels, frames, height, width)
         yield (batch, frames, channels, height, width)
         yield (batch, channels, width)
+    yield (batch, _PATCHES, channels)
+    if width := config.get("embedding_dim"):
+        yield (batch, width)
 
 
 def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ...]) -> dict[str, object]:
     """Inputs by the name that diffusers has for them; a value that is not an `InputSpec` is passed as it is."""
-    found: dict[str, object] = {name: InputSpec(main, name=name) for name in ("sample", "hidden_states", "x")}
+    found: dict[str, object] = {
+        name: InputSpec(main, name=name) for name in ("sample", "hidden_states", "x", "z", "latents")
+    }
 
     def add(name: str, *shape: int, dtype: str = "float32", high: int | None = None) -> None:
         found[name] = InputSpec(shape, dtype, name, high)
@@ -170,7 +186,8 @@ def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ..
     widths = [config.get(name) for name in _PROMPT_WIDTHS]
     width = next((w[0] if isinstance(w, (tuple, list)) else w for w in widths if w), None)
     if width is not None:
-        add("encoder_hidden_states", batch, _PROMPT_TOKENS, width)
+        tokens = config.get("max_text_seq_length") or config.get("num_embeddings") or _PROMPT_TOKENS
+        add("encoder_hidden_states", batch, tokens, width)
     if (pooled := config.get("pooled_projection_dim")) is not None:
         add("pooled_projections", batch, pooled)
     if classes := config.get("num_class_embeds") or config.get("num_embeds_ada_norm"):
@@ -180,11 +197,13 @@ def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ..
         width = config["projection_class_embeddings_input_dim"] - 6 * config["addition_time_embed_dim"]
         found["added_cond_kwargs"] = {"text_embeds": torch.zeros(batch, width), "time_ids": torch.zeros(batch, 6)}
     elif "caption_channels" in config:
-        found["added_cond_kwargs"] = {"resolution": None, "aspect_ratio": None}
+        found["added_cond_kwargs"] = {"resolution": torch.zeros(batch, 2), "aspect_ratio": torch.zeros(batch, 1)}
     if (channels := config.get("conditioning_channels")) and len(main) == 4:
         add("controlnet_cond", batch, channels, *(8 * side for side in main[2:]))
     if config.get("guidance_embeds"):
         add("guidance", batch)
+    if main[1:2] == (_PATCHES,) and len(main) == 3:
+        found |= {"img_shapes": [(1, 4, 4)] * batch, "num_frames": 1, "height": 4, "width": 4}
     axes = len(config.get("axes_dims_rope") or (0, 0, 0))
     add("img_ids", main[1], axes)
     add("txt_ids", _PROMPT_TOKENS, axes)

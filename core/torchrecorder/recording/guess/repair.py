@@ -56,11 +56,17 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     said = f"{cause}\n{refusal.traceback[-_LINES:]}"
     sizes = f"{cause} {' '.join(map(str, _sizes_named(model, cause)))}"
     specs = {name: value for name, value in values.items() if isinstance(value, InputSpec)}
-    suspects = sorted(specs, key=lambda name: (not _mentions(cause, name), not _mentions(said, name)))
-    if re.search(_LEFT_OUT, cause):
+    at_layer = _went_into_layer(refusal.graph)
+    suspects = sorted(
+        specs, key=lambda name: (not _mentions(cause, name), name not in at_layer, not _mentions(said, name))
+    )
+    if re.search("same dtype", cause):
+        yield from ({name: spec} for name in suspects for spec in _with_integers(specs[name], cause, False))
+    elif re.search(_LEFT_OUT, cause):
         yield from _added(model, values, said, batch)
     if re.search(_CERTAIN, cause):
         yield from ({name: spec} for name in suspects for spec in _with_sizes(specs[name], cause, False))
+    yield from _switched_off(model, values, said)
     yield from _of_layer(model, specs, refusal.graph, batch)
     for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
         for name in suspects:
@@ -96,6 +102,30 @@ def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[
     for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
         if chosen:
             yield {p.name: input_for(p, model, main, batch) for p in chosen}
+
+
+def _went_into_layer(graph: Graph | None) -> set[str]:
+    """The inputs of the forward from which those of the call were computed that raised."""
+    if graph is None or graph.info.failure is None or graph.info.failure.call is None:
+        return set()
+    by_value = {value: path for path, value in graph.inputs.items()}
+    waiting = list(graph.calls[graph.info.failure.call].inputs.values())
+    seen = set(waiting)
+    while waiting:
+        producer = graph.values[waiting.pop()].producer
+        new = set() if producer is None else set(graph.ops[producer].inputs) - seen
+        waiting += new
+        seen |= new
+    return {by_value[value] for value in seen & by_value.keys()}
+
+
+def _switched_off(model: nn.Module, values: Values, said: str) -> Iterator[Values]:
+    """`use_cache=False` where the error speaks of a cache: what is on by default needs more than is there."""
+    for p in parameters(model):
+        option = re.fullmatch(r"(?:use|with|enable|do|apply)_(\w+)", p.name)
+        is_on = p.default is None or p.default is True
+        if option and is_on and p.name not in values and "bool" in str(p.annotation) and option[1] in said.lower():
+            yield {p.name: False}
 
 
 def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], graph: Graph | None, batch: int) -> Iterator[Values]:
@@ -137,18 +167,26 @@ def _with_integers(spec: InputSpec, cause: str, is_named: bool) -> Iterator[Inpu
     if spec.dtype == "int64" and spec.high != 1 and re.search(_BEYOND, cause):
         yield replace(spec, high=1)
     if spec.dtype == "bool" and re.search(r"[Bb]ool", cause):
-        yield replace(spec, dtype="float32")
-        yield replace(spec, dtype="int64", high=2)
+        others = [replace(spec, dtype="float32"), replace(spec, dtype="int64", high=2)]
+        yield from reversed(others) if "bincount" in cause else others
 
 
 def _with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
     """More or fewer axes."""
     axes = len(spec.shape)
     wanted: list[int] = []
+    if is_named and (written := re.search(r"\(([a-z]\w*(?:, ?\w+)+)\)", cause)):
+        words = re.split(", ?", written[1])
+        sizes = {word: size for word, size in zip(words, spec.shape, strict=False) if len(words) == axes}
+        yield replace(spec, shape=tuple(int(w) if w.isdigit() else sizes.get(w, 16) for w in words))
+    for number, word in enumerate(("one", "two", "three", "four", "five"), 1):
+        cause = re.sub(rf"\b{word}[- ]dimension", f"{number}-dimension", cause)
     if "to unpack" in cause and (found := re.search(r"expected (\d+)", cause)):
         got = re.search(r"got (\d+)", cause)
-        if got is None or int(got[1]) == axes or is_named:
-            wanted = [int(found[1])]
+        wanted = [int(found[1])]
+        if got is not None and int(got[1]) != axes and not is_named:
+            # What was unpacked may be the input without its first axes; one with a single axis more was not meant.
+            wanted = [axes + int(found[1]) - int(got[1])] if axes > 2 else []
     elif found := re.search(r"[Ee]xpected (?:\dD? \(unbatched\) or )?(\d)-?D", cause) or re.search(
         r"len\(dims\) = (\d)|must be (?:a |an )?(\d)-?[dD]|(\d)-dimension|expected (\d) dim", cause
     ):
@@ -175,10 +213,12 @@ def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
         return
     more = axes - len(shape)
     if len(shape) == 3 and axes >= 4:  # tokens or a signal where a picture or a film was wanted
-        yield (shape[0], shape[2], *(5,) * (axes == 5), *(32,) * 2)
+        yield (shape[0], shape[2], *(_FRAMES,) * (axes == 5), *(32,) * 2)
     if len(shape) >= 2:
-        yield (*shape[:2], *(5,) * more, *shape[2:])
-        yield (shape[0], *(5,) * more, *shape[1:])
+        yield (*shape[:2], *(_FRAMES,) * more, *shape[2:])
+        yield (shape[0], *(_FRAMES,) * more, *shape[1:])
+    if len(shape) == 4 and more == 1:  # two pictures to compare
+        yield (shape[0], 2, *shape[1:])
     yield (*shape, *(16,) * more)
     yield (*(1,) * more, *shape)
 
@@ -193,8 +233,16 @@ _CERTAIN = (
 """Messages that say which size was wrong."""
 
 
+NAMED_AXIS = r"dim(?:ension)? (\d): expected (\d+),? (?:but )?got (\d+)"
+"""A message after which hardly anything is left to guess."""
+
+
 def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
     """An axis of another size, of those that the error speaks of."""
+    if found := re.search(NAMED_AXIS, cause):
+        axis, new, old = map(int, found.groups())
+        if spec.shape[axis : axis + 1] == (old,):
+            yield replace(spec, shape=(*spec.shape[:axis], new, *spec.shape[axis + 1 :]))
     if product := re.search(_CERTAIN, cause):
         known = {name.partition("_")[0]: int(size) for name, size in product.groupdict().items() if size}
         pairs = [(known["is"], known["wants"])]
@@ -207,12 +255,19 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
             yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
         for axis in reversed(range(len(spec.shape))):
             size = spec.shape[axis]
+            right = []
             # Directly, or as a part of what the layers made of it: as many times as large as the axis.
             if size and old % size == 0 and (new * size) % old == 0 and (size == old or (size > 1 and product)):
-                shape = (*spec.shape[:axis], new * size // old, *spec.shape[axis + 1 :])
+                right.append(new * size // old)
+            if product and 1 < size < old and size > old - new:  # or beside something else in one tensor
+                right.append(size - old + new)
+            for shape in [(*spec.shape[:axis], other, *spec.shape[axis + 1 :]) for other in right]:
                 if shape not in seen:
                     seen.add(shape)
                     yield replace(spec, shape=shape)
+    matrix = product and (product["wants"] or product["wants_fake"])
+    if matrix and len(spec.shape) == 4:  # flattened patches where a picture was guessed
+        yield replace(spec, shape=(spec.shape[0], 16, int(matrix)))
     if found := re.search(r"height.*?(\d+).*width.*?(\d+)|\((\d+)\*(\d+)\)", cause):
         sides = [int(group) for group in found.groups() if group]
         if len(spec.shape) >= 4:
@@ -222,21 +277,27 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
 _SMALL = (
     r"too small|greater than actual|at least|more than 1 spatial|smaller than|should be less than|larger than|empty"
 )
+_FRAMES = 5
+"""Frames of a film where a picture was refused."""
+_FILM = r"unflatten|is invalid for input of size|greater than actual|divisible"
 _SPATIAL = r"divisible|multiple|must match the size|Sizes of tensors must match|is invalid for input of size|shape"
 
 
 def _with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
     """A longer signal or a larger picture, with sides that can be halved often."""
-    axes = max(0, len(spec.shape) - 2)
-    if not axes or not spec.dtype.startswith("float"):
+    kept = min(2, len(spec.shape) - 1)  # of a signal with a single channel, only the batch
+    axes = len(spec.shape) - kept
+    if kept < 1 or not spec.dtype.startswith("float"):
         return
-    sides = spec.shape[2:]
+    sides = spec.shape[kept:]
+    if axes == 3 and spec.shape[2] == _FRAMES and re.search(_FILM, cause):
+        yield from (replace(spec, shape=(*spec.shape[:kept], frames, *spec.shape[3:])) for frames in (9, 17))
     if found := re.search(r"(?:divisible|multiple)\D*(\d+)", cause):
         by = int(found[1]) or 1
-        yield replace(spec, shape=(*spec.shape[:2], *(-(-side // by) * by for side in sides)))
+        yield replace(spec, shape=(*spec.shape[:kept], *(-(-side // by) * by for side in sides)))
     if re.search(_SMALL, cause):
-        yield replace(spec, shape=(*spec.shape[:2], *(2 * side for side in sides)))
-        yield replace(spec, shape=(*spec.shape[:2], *(8 * side for side in sides)))
+        yield replace(spec, shape=(*spec.shape[:kept], *(2 * side for side in sides)))
+        yield replace(spec, shape=(*spec.shape[:kept], *(8 * side for side in sides)))
     if re.search(_SPATIAL, cause) and len(set(sides)) == 1:
         for side in (64, 96, 128, 32):
-            yield replace(spec, shape=(*spec.shape[:2], *(side,) * axes))
+            yield replace(spec, shape=(*spec.shape[:kept], *(side,) * axes))

@@ -46,6 +46,7 @@ _ALONE = {
     "picture": r"(.*_)?(images?|imgs?|pixel_values|pictures?|frames|heatmap|depth|moving|fixed|cond)(_\d)?",
     "sound": r"(.*_)?(wavs?|waveforms?|audio(_\w+)?|signals?|mix(ture)?|speech|noisy|sounds?)(_\d)?",
     "index": r"(.*_)?(index|indices|labels?|position_ids|class_labels|y)",
+    "sizes": r"(.*_)?(original|target|image|input)_sizes?|crop_coords\w*",
     "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embeds?|.*_emb|.*features",
 }
 """The same for parameters that stand alone; the first that fits."""
@@ -70,6 +71,8 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     if name.endswith("_dict"):
         return _by_kind(name, model, main)
     spec = _named(name, model, main, batch)
+    if "FloatTensor" in annotation and "LongTensor" not in annotation and spec.dtype == "int64":
+        spec = InputSpec((batch, _LENGTH, _LENGTH))
     if re.match(r"(typing\.)?(list|sequence|tuple)\[torch\.Tensor|.*\bList\[.*Tensor", annotation, re.IGNORECASE):
         return [torch.ones(spec.shape), torch.ones(spec.shape)]
     return spec
@@ -102,6 +105,8 @@ def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpe
             return InputSpec((batch,), "int64")
         case "length":
             return InputSpec((batch,), "int64")
+        case "sizes":
+            return InputSpec((batch, 2))
         case "mask":
             return InputSpec((batch, length), "bool")
         case "edges":
@@ -167,6 +172,7 @@ def _flat_patches(model: nn.Module) -> Iterator[tuple[str, InputSpec]]:
     for path, module in model.named_modules():
         if isinstance(module, (nn.Conv2d, nn.Conv3d)):
             yield path, InputSpec((16, math.prod(module.weight.shape[1:])))
+            yield path, InputSpec((16, *module.weight.shape[1:]))
         elif isinstance(module, nn.Linear):
             yield path, InputSpec((16, module.in_features))
             return

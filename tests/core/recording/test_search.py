@@ -1,0 +1,165 @@
+"""The search for inputs that a forward accepts: in which order guesses are tried, and when it ends."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tests.core.recording.test_diffusers import FromDiffusers
+from tests.core.recording.test_guesses import guess
+from tests.core.recording.test_repairs import Counts, Weighs
+from torchrecorder.errors import ForwardError, InputError
+
+
+class Times(FromDiffusers):
+    ran: ClassVar[list[Any]] = []
+
+    def __init__(self, **config: Any) -> None:
+        super().__init__(**config)
+        self.time_fc = nn.Linear(1, 4)
+
+    def forward(self, sample: Tensor, timestep: Tensor, noise: Tensor | None = None) -> Any:
+        self.ran.append(noise)
+        return sample.mean() + self.time_fc(timestep[:, None])
+
+
+Times.__module__ = "diffusers.models.some"
+
+
+def test_numbers_are_tried_before_arguments_are_added() -> None:
+    assert guess(Times(in_channels=4, sample_size=8)).guessed.startswith("sample=1,4,8,8; timestep=1, from the config")
+    assert Times.ran.count(None) == len(Times.ran)
+
+
+class Parts(Counts):
+    """Takes inputs of many widths, each of which a layer of its own tells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(9, 1)
+        self.weights = nn.ParameterList([nn.Parameter(torch.ones(2, width)) for width in range(11, 18)])
+
+    def forward(self, a: Tensor, b: Tensor, c: Tensor, d: Tensor, e: Tensor, f: Tensor, g: Tensor) -> Any:
+        self.ran.append(a.shape)
+        return [functional.linear(x, w) for x, w in zip((a, b, c, d, e, f, g), self.weights, strict=True)]
+
+
+def test_repairs_go_on_as_long_as_they_help() -> None:
+    assert guess(Parts()).guessed.startswith("a=1,11; b=1,12; c=1,13; d=1,14; e=1,15; f=1,16; g=1,17, from")
+    assert len(Parts.ran) < 16
+
+
+class Streams(Counts):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(9, 4)
+        self.body_ = nn.ModuleList([nn.Linear(width, 4) for width in (9, 9, 9, 7)])
+
+    def forward(self, a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Any:
+        self.ran.append([x.shape[-1] for x in (a, b, c, d)])
+        return sum(layer(x * 2) for layer, x in zip(self.body_, (a, b, c, d), strict=True))
+
+
+def test_the_input_of_the_layer_that_raised_is_changed_first() -> None:
+    assert guess(Streams()).guessed.startswith("a=1,9; b=1,9; c=1,9; d=1,7, from")
+    assert next(widths for widths in Streams.ran if len(set(widths)) > 1) == [9, 9, 9, 7]
+
+
+def test_a_right_guess_costs_one_forward() -> None:
+    class Once(Counts):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 2)
+
+        def forward(self, x: Tensor) -> Any:
+            self.ran.append(x.shape)
+            return self.fc(x)
+
+    assert guess(Once()).guessed == "1,3, from fc (Linear)"
+    assert len(Once.ran) == 1
+
+
+def test_the_same_guess_is_not_tried_twice() -> None:
+    guess(Weighs())
+    assert len(set(Weighs.ran)) == len(Weighs.ran)
+
+
+def test_a_guess_too_large_is_not_made() -> None:
+    class Signal(FromDiffusers):
+        def forward(self, sample: Tensor) -> Any:  # type: ignore[override]
+            if sample.shape[1:] != (2, 65536):
+                raise ValueError("a signal is wanted")
+            return sample.mean() + self.text.weight
+
+    Signal.__module__ = "diffusers.models.some"
+    said = "sample=1,2,65536, from the config of Signal"
+    assert guess(Signal(in_channels=2, sample_size=65536)).guessed == said
+
+
+def test_a_row_of_words_stays_short() -> None:
+    class Long(Counts):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(50, 4)
+
+        def forward(self, input_ids: Tensor) -> Any:
+            self.ran.append(input_ids.numel())
+            raise RuntimeError("shape '[1048576, 16]' is invalid for input of size 16")
+
+    with pytest.raises(InputError):
+        guess(Long())
+    assert max(Long.ran) <= 1 << 16
+
+
+def test_much_work_in_vain_ends_the_search() -> None:
+    class Long(Counts):
+        def forward(self, x: Tensor) -> Any:
+            self.ran.append(x.shape)
+            for _ in range(3000):
+                x = x + 1
+            raise ValueError("expected 7 to be 8 at dimension 2")
+
+    with pytest.raises(InputError):
+        guess(Long())
+    assert len(Long.ran) <= 8
+
+
+def test_slow_guesses_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("torchrecorder.recording.inputs.monotonic", lambda: now[0])
+
+    class Slow(Counts):
+        def forward(self, x: Tensor) -> Any:
+            self.ran.append(x.shape)
+            now[0] += 25
+            raise ValueError("expected 7 to be 8 at dimension 2")
+
+    with pytest.raises(InputError) as caught:
+        guess(Slow())
+    assert len(Slow.ran) == 3
+    assert len(caught.value.tried) == 3
+
+
+def test_a_missing_package_is_no_fault_of_the_inputs() -> None:
+    class Lacks(Counts):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(3, 2)
+
+        def forward(self, x: Tensor) -> Any:
+            self.ran.append(x.shape)
+            raise ImportError("it wants pyg-lib")
+
+    with pytest.raises(ForwardError, match="ImportError: it wants pyg-lib"):
+        guess(Lacks())
+    assert len(Lacks.ran) == 1
+
+
+def test_a_model_without_a_forward_is_said_to_have_none() -> None:
+    with pytest.raises(InputError, match="ModuleList has no forward") as caught:
+        guess(nn.ModuleList([nn.Linear(3, 2)]))
+    assert caught.value.advice == "name one of the modules that it holds"
