@@ -11,6 +11,7 @@ import ast
 import inspect
 import linecache
 import os
+import sysconfig
 import textwrap
 import tokenize
 import traceback
@@ -30,6 +31,9 @@ from torchrecorder.running.objects import ByIdentity
 # With a separator: the folder of torchvision begins like torch's.
 _TORCH = str(Path(torch.__file__).parent) + os.sep
 _OURS = str(Path(__file__).parent.parent) + os.sep
+_STDLIB = sysconfig.get_path("stdlib") + os.sep
+_INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(Path(_STDLIB, "site-packages")))
+"""Folders of packages, which may lie in that of the standard library."""
 _MACHINERY = ("<frozen", "<string>")
 _SESSION = str(Path(__file__).with_name("session.py"))
 _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -62,6 +66,10 @@ def user_traceback(error: BaseException) -> str:
 def is_user_file(filename: str) -> bool:
     """Whether the file is part of neither torch nor torchrecorder nor the import machinery."""
     return not filename.startswith((_TORCH, _OURS, *_MACHINERY))
+
+
+def is_stdlib(filename: str) -> bool:
+    return filename.startswith(_STDLIB) and not filename.startswith(_INSTALLED)
 
 
 def import_path(filename: str, namespace: Mapping[str, object]) -> str:

@@ -9,9 +9,7 @@ which tells the function and the frame that applies it. The same walk meets the 
 from __future__ import annotations
 
 import copy
-import os
 import sys
-import sysconfig
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,15 +23,12 @@ import torch.utils.checkpoint
 from torch import fx, nn
 
 from torchrecorder.graph.model import CallKind, Frame
-from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos, is_stdlib
 from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
 
-_STDLIB = sysconfig.get_path("stdlib") + os.sep
-_INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(Path(_STDLIB, "site-packages")))
-"""Folders of packages, which may lie in that of the standard library."""
 _LONGEST = 120
 """Signs of a statement in a note."""
 _SESSION = str(Path(__file__).with_name("session.py"))
@@ -145,7 +140,7 @@ class Scopes:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != _SESSION:
             file = self._codes.of_code(frame).file
-            if file is not None and not _is_stdlib(frame.f_code.co_filename):
+            if file is not None and not is_stdlib(frame.f_code.co_filename):
                 return f"at {file}:{frame.f_lineno}"
             frame = frame.f_back
         return f"in {self.stack[-1].row.module or 'the forward'}"
@@ -341,10 +336,6 @@ class Scopes:
         row = CallRow(len(self.rows), parent, module, self._counts[key], kind, frame)
         self.rows.append(row)
         return row
-
-
-def _is_stdlib(filename: str) -> bool:
-    return filename.startswith(_STDLIB) and not filename.startswith(_INSTALLED)
 
 
 def _caller_of_module(frame: FrameType | None) -> FrameType | None:
