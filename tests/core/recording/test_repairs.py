@@ -122,6 +122,24 @@ class Remembers(nn.Module):
         return self.fc(x)
 
 
+class RemembersDeep(Remembers):
+    """The error comes from a property far from the line that makes the cache."""
+
+    def forward(self, x: Tensor, use_cache: bool | None = None, is_loud: bool | None = None) -> Any:
+        if use_cache is None:
+            return self._cached(x)
+        return self.fc(x)
+
+    def _cached(self, x: Tensor) -> Any:
+        return self._far_from_it_that_the_names_of_these_functions_fill_the_end_of_a_traceback(x)
+
+    def _far_from_it_that_the_names_of_these_functions_fill_the_end_of_a_traceback(self, x: Tensor) -> Any:
+        return self._further_from_it_that_the_names_of_these_functions_fill_the_end_of_a_traceback(x)
+
+    def _further_from_it_that_the_names_of_these_functions_fill_the_end_of_a_traceback(self, x: Tensor) -> Any:
+        raise AttributeError("the config has no attribute num_layers")
+
+
 class Joins(nn.Module):
     """What its layer takes is the input beside something else."""
 
@@ -277,6 +295,7 @@ class Squares(Tiles):
         (Checks(), r"image=1,1,\d+,\d+; lafs=1,\d+,2,3, from nothing but"),
         (Several(), r"xs=\[\[1, 3, 64, 64\], \[1, 3, 64, 64\]\]; factor=8, from nothing but"),
         (Remembers(), r"x=1,6; use_cache=False, from fc \(Linear\), and from what its forward raised$"),
+        (RemembersDeep(), r"x=1,6; use_cache=False, from fc \(Linear\), and from what its forward raised$"),
         (Joins(), r"x=1,7, from"),
         (Flat(), r"x=16,6, from"),
         (Weighs(), r"x=1,(\d+,)*7, from"),

@@ -66,7 +66,7 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
         yield from _added(model, values, said, batch)
     if re.search(_CERTAIN, cause):
         yield from ({name: spec} for name in suspects for spec in _with_sizes(specs[name], cause, False))
-    yield from _switched_off(model, values, said)
+    yield from _switched_off(model, values, f"{cause}\n{refusal.traceback}")
     yield from _of_layer(model, specs, refusal.graph, batch)
     for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
         for name in suspects:
