@@ -25,7 +25,7 @@ _LARGEST = 1 << 24
 _MOST_WORDS = 1 << 16
 """The same for integers, each of which an embedding may make a long row of."""
 _COMPUTED = 1 << 20
-"""Numbers in a guessed input up to which a small model is computed at once: a forward cannot be stopped once it runs."""
+"""Numbers in a guessed input up to which a small model is computed at once: a running forward cannot be stopped."""
 _BY_SHAPE = (
     *("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException"),
     "RuntimeError: .numpy() is not supported for tensor subclasses",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from tests.core.recording.nets import Net
 from torchrecorder.errors import InputError
@@ -294,6 +297,32 @@ def test_a_transformers_model_needs_no_shape(name: str, config: dict[str, Any], 
     transformers = pytest.importorskip("transformers")
     model = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**config))
     assert guess(model).guessed == f"{said}, from the config of {name}Model"
+
+
+class Reads(nn.Module):
+    """A model of transformers for pictures and words; the size of its pictures stands in a part of a part."""
+
+    main_input_name = "pixel_values"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.words = nn.Conv2d(3, 2, 3), nn.Embedding(50, 2)
+        backbone = SimpleNamespace(image_size=[40, 48])
+        self.config = SimpleNamespace(vocab_size=50, vision_config=SimpleNamespace(backbone_config=backbone))
+
+    def forward(self, pixel_values: Tensor, question_ids: Tensor, input_ids: Tensor | None = None) -> Any:
+        assert pixel_values.shape[2:] == (40, 48)
+        return self.conv(pixel_values), self.words(question_ids), functional.embedding(input_ids, self.words.weight)
+
+
+Reads.__module__ = "transformers.models.some"
+
+
+def test_a_configuration_in_a_part_of_another_is_read() -> None:
+    said = (
+        r"pixel_values=1,3,40,48; question_ids=int64\[1,16\]<50; input_ids=int64\[1,16\]<50, from the config of Reads$"
+    )
+    assert re.match(said, guess(Reads()).guessed)
 
 
 def test_guessing_leaves_the_random_numbers_and_the_model_alone() -> None:
