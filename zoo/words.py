@@ -157,6 +157,9 @@ def _narrow(config: Any) -> None:
     if config.hidden_size % less or heads % less:
         raise ValueError("heads and width do not go together")
     widths = ("hidden_size", "intermediate_size", "moe_intermediate_size")
+    lists = [value for value in vars(config).values() if isinstance(value, (list, tuple))]
+    if any(config.hidden_size in value for value in lists):
+        raise ValueError("widths of its stages depend on each other")
     for name in (*widths, "num_attention_heads", "num_key_value_heads", "mamba_n_heads"):
         value = getattr(config, name, None)
         if type(value) is int:
@@ -208,8 +211,8 @@ def _widen_rope(config: Any) -> None:
         rope = getattr(part, "rope_parameters", None)
         heads = getattr(part, "num_attention_heads", None)
         if isinstance(rope, dict) and "mrope_section" not in rope and heads and part.model_type.startswith("glm"):
-            half = (getattr(part, "head_dim", None) or part.hidden_size // heads) // 2
-            half = int(half * rope.get("partial_rotary_factor", 1))
+            width = getattr(part, "head_dim", None) or part.hidden_size // heads
+            half = (int(width * rope.get("partial_rotary_factor", 1)) + 1) // 2
             rope["mrope_section"] = [half - 2 * (half * 3 // 8), half * 3 // 8, half * 3 // 8]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from tests.core.recording.nets import Net
 from torchrecorder.errors import InputError
@@ -312,7 +311,9 @@ class Reads(nn.Module):
 
     def forward(self, pixel_values: Tensor, question_ids: Tensor, input_ids: Tensor | None = None) -> Any:
         assert pixel_values.shape[2:] == (40, 48)
-        return self.conv(pixel_values), self.words(question_ids), functional.embedding(input_ids, self.words.weight)
+        if input_ids is None:
+            raise TypeError("embedding(): argument 'indices' (position 2) must be Tensor, not NoneType")
+        return self.conv(pixel_values), self.words(question_ids), self.words(input_ids)
 
 
 Reads.__module__ = "transformers.models.some"

@@ -123,21 +123,15 @@ class Remembers(nn.Module):
 
 
 class RemembersDeep(Remembers):
-    """The error comes from a property far from the line that makes the cache."""
+    """The error comes far from the line that makes the cache."""
 
     def forward(self, x: Tensor, use_cache: bool | None = None, is_loud: bool | None = None) -> Any:
-        if use_cache is None:
-            return self._cached(x)
-        return self.fc(x)
+        return self._reads_the_config(4) if use_cache is None else self.fc(x)
 
-    def _cached(self, x: Tensor) -> Any:
-        return self._far_from_it_that_the_names_of_these_functions_fill_the_end_of_a_traceback(x)
-
-    def _far_from_it_that_the_names_of_these_functions_fill_the_end_of_a_traceback(self, x: Tensor) -> Any:
-        return self._further_from_it_that_the_names_of_these_functions_fill_the_end_of_a_traceback(x)
-
-    def _further_from_it_that_the_names_of_these_functions_fill_the_end_of_a_traceback(self, x: Tensor) -> Any:
-        raise AttributeError("the config has no attribute num_layers")
+    def _reads_the_config(self, calls: int) -> Any:
+        if calls:
+            return self._reads_the_config(calls - 1)  # a few lines of a traceback, none of which says why
+        raise AttributeError("the config has no attribute num_layers, and nothing more is said")
 
 
 class Labels(nn.Module):
