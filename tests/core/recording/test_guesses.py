@@ -298,6 +298,20 @@ def test_a_transformers_model_needs_no_shape(name: str, config: dict[str, Any], 
     assert guess(model).guessed == f"{said}, from the config of {name}Model"
 
 
+class Speaks(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_mels = 12
+        self.words, self.weight = nn.Embedding(50, 4), nn.Parameter(torch.ones(12, 4))
+
+    def forward(self, tokens: Tensor, mel_specgram: Tensor) -> Any:
+        return self.words(tokens), mel_specgram.transpose(1, 2) @ self.weight
+
+
+def test_a_spectrogram_has_as_many_bins_as_the_model_says() -> None:
+    assert guess(Speaks()).guessed.startswith("tokens=int64[1,16]<50; mel_specgram=1,12,16, from")
+
+
 class Reads(nn.Module):
     """A model of transformers for pictures and words; the size of its pictures stands in a part of a part."""
 
