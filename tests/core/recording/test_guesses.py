@@ -298,6 +298,26 @@ def test_a_transformers_model_needs_no_shape(name: str, config: dict[str, Any], 
     assert guess(model).guessed == f"{said}, from the config of {name}Model"
 
 
+class Tiles(nn.Module):
+    main_input_name = "hidden_states"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(hidden_size=24)
+        self.proj = nn.Conv2d(3, 24, 4, 4)
+
+    def forward(self, hidden_states: Tensor, grid_thw: Tensor) -> Any:
+        assert len(hidden_states) == int(grid_thw.prod())
+        return self.proj(hidden_states.view(-1, 3, 4, 4)).flatten(1)
+
+
+Tiles.__module__ = "transformers.models.some"
+
+
+def test_rows_of_patches_are_as_long_as_the_first_layer_says() -> None:
+    assert guess(Tiles()).guessed == "hidden_states=16,48; grid_thw=[1, 3], from proj"
+
+
 class Speaks(nn.Module):
     def __init__(self) -> None:
         super().__init__()
