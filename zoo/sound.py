@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -42,9 +43,33 @@ _SPEECH: dict[str, Any] = {
     "num_tokens": 20, "d_k": 8, "d_v": 8, "block_size": 4,
     "n_channels": 16, "emb_dim": 16, "kernel_sizes": [3, 3], "input_channels": 16, "seq_len": 20,
     "sample_rate": 16000, "norm": None, "max_len": 50, "r": 4,
+    "norm_type": "bn", "inner_dim": 8, "max_steps": 50, "residual_channels": 8, "dilation": 1, "se_channels": 8,
+    "period": 2, "D": 8, "chomp_size": 2, "channel_size": 16, "codebook_size": 20, "codebook_dim": 8, "shape": 3,
+    "word_emb_dim": 16, "word_emb_enc_dim": 8, "drop_rate": 0.1, "input_output_dim": 16, "hypernet_size": 8,
+    "pool_type": "max", "cb_dim": 8, "cb_vocab": 20, "num_vars": 20, "temp_tuple": (2.0, 0.25, 0.9), "vq_dim": 8,
+    "spatial_dim": 4, "num_heads_channels": 4, "factor": 2, "proj_dim": 8, "emb_channels": 8, "use_conv": True,
+    "vocab": 20, "batch_size": 2, "attention_type": "RegularMHA", "enc_num_layers": 1, "enc_num_head": 2,
+    "enc_d_model": 16, "enc_ffn_dim": 32, "enc_k_dim": 16, "enc_v_dim": 16, "enc_dropout": 0.1,
+    "dec_num_layers": 1, "dec_num_head": 2, "dec_d_model": 16, "dec_ffn_dim": 32, "dec_k_dim": 16, "dec_v_dim": 16,
+    "dec_dropout": 0.1, "normalize_before": False, "ffn_type": "1dcnn", "ffn_cnn_kernel_size_list": [3, 3],
+    "n_char": 20, "padding_idx": 0, "in_query_channels": 16, "in_key_channels": 16, "temperature": 1.0,
+    "resblock_type": "1", "resblock_dilation_sizes": [[1, 3, 5]], "resblock_kernel_sizes": [3],
+    "upsample_kernel_sizes": [16, 4], "upsample_initial_channel": 16, "upsample_factors": [8, 2],
+    "encoder_embed_dim": 16, "var_pred_hidden_dim": 8, "var_pred_kernel_size": 3, "var_pred_dropout": 0.1,
+    "postnet_embedding_dim": 16, "postnet_kernel_size": 3, "postnet_n_convolutions": 2, "postnet_dropout": 0.1,
+    "dur_pred_kernel_size": 3, "pitch_pred_kernel_size": 3, "energy_pred_kernel_size": 3,
+    "variance_predictor_dropout": 0.1,
 }  # fmt: skip
 
 
+_ABSTRACT = ("Autoencoder", "TransformerInterface")
+"""Classes whose forward is written by those who derive from them."""
+_OF_CLASS: dict[str, dict[str, Any]] = {
+    "SEBlock": {"out_channels": 16},
+    "SEBasicBlock": {"out_channels": 16},
+    "ResBlock": {"channels": 32, "emb_channels": 32},
+}
+"""Sizes that have to go together."""
 _NO_MODELS = ("huggingface", "integrations", "loss", "scheduler", "containers", "optim")
 """What the names of modules without models have in them."""
 
@@ -64,7 +89,22 @@ def speechbrain() -> Iterator[Entry]:
                 continue
             for name, cls in classes(module).items():
                 own = cls.__module__ == info.name and "forward" in vars(cls) and not name.endswith("Loss")
+                own = own and name not in _ABSTRACT
                 if own and cls not in seen:
                     seen.add(cls)
                     where = info.name.removeprefix("speechbrain.")
-                    yield Entry(f"speechbrain/{where}.{name}", partial(small_or_meta, partial(filled, cls, _SPEECH)))
+                    yield Entry(f"speechbrain/{where}.{name}", partial(small_or_meta, partial(_sized, cls)))
+
+
+def _sized(cls: type[nn.Module]) -> nn.Module:
+    """The class with its required parameters, and one of those by which it may be told what it takes, if it asks."""
+    taken = inspect.signature(cls).parameters
+    sizes: tuple[dict[str, Any], ...] = ({"input_size": 16}, {"input_shape": (2, 20, 16)}, {"in_channels": 16})
+    try:
+        return filled(cls, {**_SPEECH, **_OF_CLASS.get(cls.__name__, {})})
+    except (ValueError, TypeError, AttributeError):
+        for given in (*sizes, {"input_shape": (2, 20, 16, 16)}):
+            if given.keys() <= taken.keys():
+                with suppress(ValueError, TypeError, AttributeError):
+                    return filled(cls, _SPEECH, **given)
+        raise

@@ -117,6 +117,22 @@ def _shallow(config: Any) -> None:
                 setattr(part, name, most)
         if getattr(part, "num_experts_per_tok", 0) is None:
             part.num_experts_per_tok = 2
+        _usable(part)
+
+
+def _usable(part: Any) -> None:
+    """Values as authors give them, where the default is one with which the model cannot be called at all."""
+    for name in ("image_token_index", "image_token_id", "video_token_index", "video_token_id"):
+        if getattr(part, name, 0) is None:
+            setattr(part, name, 1)
+    if getattr(part, "moe_intermediate_size", 0) == 1407:  # of DeepSeek V2; grouped products want rows of 16 bytes
+        part.moe_intermediate_size = 1408
+    if getattr(part, "projector_scale_factors", None) == ():
+        part.projector_scale_factors, part.projector_in_channels = [1.0], [part.d_model]
+        part.num_feature_levels = 1
+    backbone = getattr(part, "backbone_config", None)
+    if part.model_type == "edgetam_vision_model" and backbone is not None:
+        backbone.architecture = "repvit_m1"
 
 
 def _completed(config: Any) -> None:
@@ -127,8 +143,8 @@ def _completed(config: Any) -> None:
             if getattr(part, name, value) is None:
                 setattr(part, name, value)
         heads = getattr(part, "num_attention_heads", None)
-        if getattr(part, "head_dim", 0) is None and heads and part.hidden_size % heads == 0:
-            part.head_dim = part.hidden_size // heads
+        if getattr(part, "head_dim", 0) is None and heads:
+            part.head_dim = part.hidden_size // heads if part.hidden_size % heads == 0 else 64
 
 
 def _narrow(config: Any) -> None:
@@ -141,7 +157,10 @@ def _narrow(config: Any) -> None:
     if config.hidden_size % less or heads % less:
         raise ValueError("heads and width do not go together")
     widths = ("hidden_size", "intermediate_size", "moe_intermediate_size")
-    for name in (*widths, "num_attention_heads", "num_key_value_heads"):
+    lists = [value for value in vars(config).values() if isinstance(value, (list, tuple))]
+    if any(config.hidden_size in value for value in lists):
+        raise ValueError("widths of its stages depend on each other")
+    for name in (*widths, "num_attention_heads", "num_key_value_heads", "mamba_n_heads"):
         value = getattr(config, name, None)
         if type(value) is int:
             setattr(config, name, max(1, value // less))
@@ -192,8 +211,8 @@ def _widen_rope(config: Any) -> None:
         rope = getattr(part, "rope_parameters", None)
         heads = getattr(part, "num_attention_heads", None)
         if isinstance(rope, dict) and "mrope_section" not in rope and heads and part.model_type.startswith("glm"):
-            half = (getattr(part, "head_dim", None) or part.hidden_size // heads) // 2
-            half = int(half * rope.get("partial_rotary_factor", 1))
+            width = getattr(part, "head_dim", None) or part.hidden_size // heads
+            half = (int(width * rope.get("partial_rotary_factor", 1)) + 1) // 2
             rope["mrope_section"] = [half - 2 * (half * 3 // 8), half * 3 // 8, half * 3 // 8]
 
 

@@ -24,7 +24,12 @@ _LARGEST = 1 << 24
 """Numbers in a guessed input; no model wants more to be drawn, and a wrong guess must not take the machine's memory."""
 _MOST_WORDS = 1 << 16
 """The same for integers, each of which an embedding may make a long row of."""
-_BY_SHAPE = ("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException")
+_COMPUTED = 1 << 20
+"""Numbers in a guessed input up to which a small model is computed at once: a running forward cannot be stopped."""
+_BY_SHAPE = (
+    *("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException"),
+    "RuntimeError: .numpy() is not supported for tensor subclasses",
+)
 """What is raised where shapes alone do not say enough; without a mask, say, they may."""
 _NOT_THE_INPUTS = ("ImportError", "ModuleNotFoundError", "Expected inputs of BF16 type", *_BY_SHAPE)
 """What forwards raise that no other inputs would change: a package is missing, or the execution mode cannot run it."""
@@ -71,7 +76,7 @@ def record_guessed(
         model: Any module.
         record: Records the model with some inputs in an execution mode.
         run: The execution mode that is asked for. A guess for a large model is first recorded on fake tensors alone:
-            each wrong one would else be tried in all modes.
+            each wrong one would else be tried in all modes. So is a large input, whose forward may take minutes.
         seed: For the numbers that are drawn.
         mode: Whether layers such as batch norm need two examples, as in training.
 
@@ -92,7 +97,7 @@ def record_guessed(
         inputs = Inputs()
         try:
             inputs = _guessed(model, guess, seed)
-            return record(inputs, first)
+            return _recorded(record, inputs, guess, first)
         except ForwardError as error:
             reason = error.cause.partition("\n")[0]
             if not any(text in reason for text in _NOT_THE_INPUTS):
@@ -114,6 +119,17 @@ def record_guessed(
     raise InputError(
         f"{type(model).__name__} is called with inputs of unknown shape", advice(model), tuple(tried[:_LISTED])
     )
+
+
+def _recorded(record: Callable[[Inputs, Run], Graph], inputs: Inputs, guess: Guess, run: Run) -> Graph:
+    """What `record` makes of a guess; large inputs are computed only if shapes alone do not say enough."""
+    if run == "auto" and any(math.prod(spec.shape) > _COMPUTED for spec in guess.specs):
+        try:
+            return record(inputs, "fake")
+        except ForwardError as error:
+            if not error.cause.startswith(_BY_SHAPE):
+                raise
+    return record(inputs, run)
 
 
 def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:

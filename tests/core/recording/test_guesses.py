@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -294,6 +296,68 @@ def test_a_transformers_model_needs_no_shape(name: str, config: dict[str, Any], 
     transformers = pytest.importorskip("transformers")
     model = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**config))
     assert guess(model).guessed == f"{said}, from the config of {name}Model"
+
+
+class Tiles(nn.Module):
+    main_input_name = "hidden_states"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(hidden_size=24)
+        self.proj = nn.Conv2d(3, 24, 4, 4)
+
+    def forward(self, hidden_states: Tensor, grid_thw: Tensor) -> Any:
+        assert len(hidden_states) == int(grid_thw.prod())
+        return self.proj(hidden_states.view(-1, 3, 4, 4)).flatten(1)
+
+
+Tiles.__module__ = "transformers.models.some"
+
+
+def test_rows_of_patches_are_as_long_as_the_first_layer_says() -> None:
+    assert guess(Tiles()).guessed == "hidden_states=16,48; grid_thw=[1, 3], from proj"
+
+
+class Speaks(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_mels = 12
+        self.words, self.weight = nn.Embedding(50, 4), nn.Parameter(torch.ones(12, 4))
+
+    def forward(self, tokens: Tensor, mel_specgram: Tensor) -> Any:
+        return self.words(tokens), mel_specgram.transpose(1, 2) @ self.weight
+
+
+def test_a_spectrogram_has_as_many_bins_as_the_model_says() -> None:
+    assert guess(Speaks()).guessed.startswith("tokens=int64[1,16]<50; mel_specgram=1,12,16, from")
+
+
+class Reads(nn.Module):
+    """A model of transformers for pictures and words; the size of its pictures stands in a part of a part."""
+
+    main_input_name = "pixel_values"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.words = nn.Conv2d(3, 2, 3), nn.Embedding(50, 2)
+        backbone = SimpleNamespace(image_size=[40, 48])
+        self.config = SimpleNamespace(vocab_size=50, vision_config=SimpleNamespace(backbone_config=backbone))
+
+    def forward(self, pixel_values: Tensor, question_ids: Tensor, input_ids: Tensor | None = None) -> Any:
+        assert pixel_values.shape[2:] == (40, 48)
+        if input_ids is None:
+            raise TypeError("embedding(): argument 'indices' (position 2) must be Tensor, not NoneType")
+        return self.conv(pixel_values), self.words(question_ids), self.words(input_ids)
+
+
+Reads.__module__ = "transformers.models.some"
+
+
+def test_a_configuration_in_a_part_of_another_is_read() -> None:
+    said = (
+        r"pixel_values=1,3,40,48; question_ids=int64\[1,16\]<50; input_ids=int64\[1,16\]<50, from the config of Reads$"
+    )
+    assert re.match(said, guess(Reads()).guessed)
 
 
 def test_guessing_leaves_the_random_numbers_and_the_model_alone() -> None:

@@ -122,6 +122,34 @@ class Remembers(nn.Module):
         return self.fc(x)
 
 
+class RemembersDeep(Remembers):
+    """The error comes far from the line that makes the cache."""
+
+    def forward(self, x: Tensor, use_cache: bool | None = None, is_loud: bool | None = None) -> Any:
+        return self._reads_the_config(4) if use_cache is None else self.fc(x)
+
+    def _reads_the_config(self, calls: int) -> Any:
+        if calls:
+            return self._reads_the_config(calls - 1)  # a few lines of a traceback, none of which says why
+        raise AttributeError("the config has no attribute num_layers, and nothing more is said")
+
+
+class Labels(nn.Module):
+    """Wants a label for each frame, of which only the convolution knows how many they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(1, 4, 10, 5)
+
+    def forward(self, waveforms: Tensor, labels: Tensor) -> Any:
+        if waveforms.dim() != 2:
+            raise ValueError(f"Expected the input Tensor to be 2D (batch, time). Found: {list(waveforms.shape)}")
+        frames = self.conv(waveforms[:, None]).transpose(1, 2)
+        if frames.shape[1] != labels.shape[1]:
+            raise ValueError("The length of label must match that of the output")
+        return frames + functional.one_hot(labels, 4)
+
+
 class Joins(nn.Module):
     """What its layer takes is the input beside something else."""
 
@@ -277,6 +305,8 @@ class Squares(Tiles):
         (Checks(), r"image=1,1,\d+,\d+; lafs=1,\d+,2,3, from nothing but"),
         (Several(), r"xs=\[\[1, 3, 64, 64\], \[1, 3, 64, 64\]\]; factor=8, from nothing but"),
         (Remembers(), r"x=1,6; use_cache=False, from fc \(Linear\), and from what its forward raised$"),
+        (RemembersDeep(), r"x=1,6; use_cache=False, from fc \(Linear\), and from what its forward raised$"),
+        (Labels(), r"waveforms=1,16000; labels=int64\[1,3199\]<1, from"),
         (Joins(), r"x=1,7, from"),
         (Flat(), r"x=16,6, from"),
         (Weighs(), r"x=1,(\d+,)*7, from"),

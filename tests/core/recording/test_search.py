@@ -144,6 +144,40 @@ def test_slow_guesses_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(caught.value.tried) == 3
 
 
+class Wide(Counts):
+    """Wants a picture of a million numbers and more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 2, 3)
+        self.__dict__["default_cfg"] = {"input_size": (3, 600, 600)}
+
+    def forward(self, x: Tensor) -> Any:
+        self.ran.append(type(x).__name__)
+        return self.conv(x)
+
+
+class WideNumbers(Wide):
+    """Needs the numbers, which fake tensors do not have."""
+
+    def forward(self, x: Tensor) -> Any:
+        scale = float(x.numpy().max())
+        return super().forward(x) * scale
+
+
+Wide.__module__ = WideNumbers.__module__ = "timm.models.some"
+
+
+def test_a_large_input_is_first_recorded_on_fake_tensors() -> None:
+    assert guess(Wide()).guessed == "1,3,600,600, from the default_cfg of Wide"
+    assert Wide.ran == ["FakeTensor"]
+
+
+def test_a_large_input_whose_numbers_are_needed_is_computed() -> None:
+    assert guess(WideNumbers()).guessed.startswith("1,3,600,600, from the default_cfg of WideNumbers")
+    assert WideNumbers.ran == ["Tensor"]
+
+
 def test_a_missing_package_is_no_fault_of_the_inputs() -> None:
     class Lacks(Counts):
         def __init__(self) -> None:

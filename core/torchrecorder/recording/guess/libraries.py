@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from torchrecorder.recording.guess.guess import Guess, is_from, parameters, required
-from torchrecorder.recording.guess.roles import input_for
+from torchrecorder.recording.guess.roles import from_roles, input_for
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
 
@@ -50,10 +50,12 @@ def transformers(model: nn.Module, batch: int) -> Iterator[Guess]:
     main = str(model.main_input_name)
     needed = dict.fromkeys([main, *(p.name for p in required(model))])
     decoder = ["decoder_input_ids"] if getattr(model.config, "is_encoder_decoder", False) else []
+    if any(name.endswith("grid_thw") for name in needed):
+        yield from from_roles(model, batch)  # rows of patches: the first layer says how long one is, no configuration
     both = [name for name in ("input_ids", "pixel_values") if name in named]
     state = InputSpec((batch, _TOKENS, config.get("d_model", "hidden_size", default=32)))
     why = f"from the config of {type(model).__name__}"
-    for wanted in ([main, *decoder], [*needed], [*needed, *decoder], [*both, *decoder], [main]):
+    for wanted in ([main, *decoder], [*needed], [*needed, *decoder], [*both, *decoder], [*needed, *both], [main]):
         for size in (0, 1):
             found = {
                 name: _transformers_input(name, config, batch, size) or input_for(named[name], model, state, batch)
@@ -68,11 +70,17 @@ def transformers(model: nn.Module, batch: int) -> Iterator[Guess]:
 
 
 class _TransformersConfig:
-    """A configuration together with the ones nested in it."""
+    """A configuration together with the ones nested in it and in those, the outer ones first."""
 
     def __init__(self, config: object) -> None:
-        inner = ("text_config", "vision_config", "audio_config", "backbone_config", "encoder", "decoder")
-        self._parts = [config, *(part for name in inner if (part := getattr(config, name, None)) is not None)]
+        outer = self._nested(config)
+        self._parts = [config, *outer, *(part for one in outer for part in self._nested(one))]
+
+    @staticmethod
+    def _nested(config: object) -> list[object]:
+        names = ("text_config", "vision_config", "audio_config", "backbone_config", "encoder", "decoder")
+        held = (getattr(config, name, None) for name in (*names, "prompt_encoder_config"))
+        return [part for part in held if part is not None]
 
     def get(self, *names: str, default: object) -> Any:
         """The first of these attributes that is set."""

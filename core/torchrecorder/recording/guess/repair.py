@@ -64,9 +64,11 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
         yield from ({name: spec} for name in suspects for spec in _with_integers(specs[name], cause, False))
     elif re.search(_LEFT_OUT, cause):
         yield from _added(model, values, said, batch)
+    if re.search(r"\bmatch", cause):
+        yield from _as_long_as_computed(specs, cause, refusal.graph)
     if re.search(_CERTAIN, cause):
         yield from ({name: spec} for name in suspects for spec in _with_sizes(specs[name], cause, False))
-    yield from _switched_off(model, values, said)
+    yield from _switched_off(model, values, f"{cause}\n{refusal.traceback}")
     yield from _of_layer(model, specs, refusal.graph, batch)
     for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
         for name in suspects:
@@ -148,6 +150,20 @@ def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], graph: Graph | N
                     yield {name: spec}
 
 
+def _as_long_as_computed(specs: Mapping[str, InputSpec], cause: str, graph: Graph | None) -> Iterator[Values]:
+    """Rows as long as what had been computed when the forward raised, for the input whose name the error says."""
+    if graph is None or not graph.ops:
+        return
+    for name, spec in specs.items():
+        if not _mentions(cause, name) and not _mentions(cause, name.removesuffix("s")):
+            continue
+        for value in graph.ops[-1].outputs:
+            meta = graph.values[value].meta
+            sizes = tuple(size for size in meta.shape[:2] if isinstance(size, int)) if meta else ()
+            if len(sizes) == 2 and sizes != spec.shape:
+                yield {name: replace(spec, shape=sizes, dtype="int64", high=1)}
+
+
 _INTEGERS = (
     r"indices' to have|integer type|must be (long|int)|to be Long|IntTensor|dtype int64|int or byte|tensors used as ind"
 )
@@ -188,7 +204,7 @@ def _with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
             # What was unpacked may be the input without its first axes; one with a single axis more was not meant.
             wanted = [axes + int(found[1]) - int(got[1])] if axes > 2 else []
     elif found := re.search(r"[Ee]xpected (?:\dD? \(unbatched\) or )?(\d)-?D", cause) or re.search(
-        r"len\(dims\) = (\d)|must be (?:a |an )?(\d)-?[dD]|(\d)-dimension|expected (\d) dim", cause
+        r"len\(dims\) = (\d)|(?:must|to) be (?:a |an )?(\d)-?[dD]|(\d)-dimension|expected (\d) dim", cause
     ):
         wanted = [int(next(group for group in found.groups() if group))]
         if "(unbatched)" in cause and (batched := re.search(r"(\d)D \(batched\)", cause)):

@@ -45,11 +45,16 @@ _ALONE = {
     "words": r"(.*_)?(ids|tokens?|token_ids?|words|text|phonemes|characters|tgt|trg|target_ids)(_\d)?|input_ids.*",
     "picture": r"(.*_)?(images?|imgs?|pixel_values|pictures?|frames|heatmap|depth|moving|fixed|cond)(_\d)?",
     "sound": r"(.*_)?(wavs?|waveforms?|audio(_\w+)?|signals?|mix(ture)?|speech|noisy|sounds?)(_\d)?",
+    "spectrogram": r"(.*_)?(spec(tro)?grams?|mels?)",
     "index": r"(.*_)?(index|indices|labels?|position_ids|class_labels|y)",
     "sizes": r"(.*_)?(original|target|image|input)_sizes?|crop_coords\w*",
     "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embeds?|.*_emb|.*features",
 }
 """The same for parameters that stand alone; the first that fits."""
+
+
+_BINS = ("n_mels", "num_mels", "n_freq", "n_mel_channels")
+"""What modules call the number of bins of the spectrograms that they take."""
 
 
 def role_of(name: str, tables: tuple[dict[str, str], ...] = (ROLES,)) -> str:
@@ -134,6 +139,9 @@ def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpe
             return main if len(main.shape) > 3 else InputSpec((batch, 3, 64, 64))
         case "sound":
             return main if len(main.shape) < 4 and main.dtype == "float32" else InputSpec((batch, 16000))
+        case "spectrogram" if len(main.shape) < 3:
+            bins = (getattr(module, name, None) for module in model.modules() for name in _BINS)
+            return InputSpec((batch, next((size for size in bins if type(size) is int), _LENGTH), _LENGTH))
         case "context":
             return InputSpec((batch, _LENGTH, main.shape[-1] if main.shape else _LENGTH))
     return main
