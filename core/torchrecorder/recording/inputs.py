@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from torchrecorder.errors import ForwardError, InputError
 from torchrecorder.graph import Graph
@@ -30,6 +31,10 @@ _NOT_THE_INPUTS = ("ImportError", "ModuleNotFoundError", "Expected inputs of BF1
 """What forwards raise that no other inputs would change: a package is missing, or the execution mode cannot run it."""
 _PATIENCE_S = 60.0
 """Seconds of refused guesses after which no other is tried: an answer must come while a build waits for it."""
+_SLOW_S = 30.0
+"""Seconds of computing a guess after which only its shapes are followed: others may want smaller inputs."""
+_SLOW = f"the inputs were guessed, and with them it takes more than {_SLOW_S:.0f} s"
+_NOT_COMPUTED = f"the forward ran on fake tensors: {_SLOW} on real ones"
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
@@ -92,7 +97,11 @@ def record_guessed(
         inputs = Inputs()
         try:
             inputs = _guessed(model, guess, seed)
-            return record(inputs, first)
+            if (graph := _in_time(record, inputs, first)) is not None:
+                return graph
+            first = "fake"
+            graph = record(inputs, first)
+            return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, _NOT_COMPUTED)))
         except ForwardError as error:
             reason = error.cause.partition("\n")[0]
             if not any(text in reason for text in _NOT_THE_INPUTS):
@@ -114,6 +123,27 @@ def record_guessed(
     raise InputError(
         f"{type(model).__name__} is called with inputs of unknown shape", advice(model), tuple(tried[:_LISTED])
     )
+
+
+def _in_time(record: Callable[[Inputs, Run], Graph], inputs: Inputs, run: Run) -> Graph | None:
+    """What is recorded; None if computing it takes so long that a build should not wait for it."""
+    if run != "auto":
+        return record(inputs, run)
+    until = monotonic() + _SLOW_S
+
+    def check(*_: object) -> None:
+        if monotonic() > until:
+            raise TimeoutError(_SLOW)
+
+    handle = register_module_forward_pre_hook(check)
+    try:
+        return record(inputs, run)
+    except ForwardError as error:
+        if _SLOW not in error.cause:
+            raise
+        return None
+    finally:
+        handle.remove()
 
 
 def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:

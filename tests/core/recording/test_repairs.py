@@ -262,9 +262,44 @@ class Squares(Tiles):
         return self.proj(hidden_states).flatten(1)
 
 
+class Splits(nn.Module):
+    """Each half goes into its own layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> Any:
+        left, right = x.chunk(2, -1)
+        return self.first(left) + self.second(right)
+
+
+class Overlays(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(2, 3, 3)
+
+    def forward(self, left: Tensor, right: Tensor) -> Any:
+        if left.shape != right.shape:
+            raise ValueError("both have the same sides")
+        return self.conv(torch.cat([left, right], 1))
+
+
+class Asks(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 4)
+
+    def forward(self, x, scale=None):  # type: ignore[no-untyped-def]
+        return self.fc(x) * scale.shape[0]
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (Splits(), r"x=1,12, from first"),
+        (Overlays(), r"left=1,1,\d+,\d+; right=1,1,\d+,\d+, from conv"),
+        (Asks(), r"x=1,6; scale=1,6, from fc"),
         (Places(), r"input_ids=int64\[1,16\]<50; position_ids=int64\[\d+,3\]<\d+, from"),
         (Packets(), r"input_values=1,17280, from conv"),
         (Looks(), r"input_ids=int64\[1,16\]<50; visual_feats=1,\d+,9, from"),

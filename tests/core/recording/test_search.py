@@ -13,6 +13,8 @@ from tests.core.recording.test_diffusers import FromDiffusers
 from tests.core.recording.test_guesses import guess
 from tests.core.recording.test_repairs import Counts, Weighs
 from torchrecorder.errors import ForwardError, InputError
+from torchrecorder.recording import capture
+from torchrecorder.recording.inputs import record_guessed
 
 
 class Times(FromDiffusers):
@@ -163,3 +165,32 @@ def test_a_model_without_a_forward_is_said_to_have_none() -> None:
     with pytest.raises(InputError, match="ModuleList has no forward") as caught:
         guess(nn.ModuleList([nn.Linear(3, 2)]))
     assert caught.value.advice == "name one of the modules that it holds"
+
+
+def test_a_guess_that_is_slow_to_compute_is_followed_by_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("torchrecorder.recording.inputs.monotonic", lambda: now[0])
+
+    class Heavy(Counts):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.Sequential(*(nn.Linear(4, 4) for _ in range(6)))
+
+        def forward(self, x: Tensor) -> Any:
+            self.ran.append(type(x))
+            for layer in self.layers:
+                now[0] += 8
+                x = layer(x)
+            return x
+
+    model = Heavy()
+    graph = record_guessed(model, lambda given, run: capture(model, given.args, run=run), run="auto", seed=0)
+    assert graph.info.executed == "fake"
+    assert graph.calls[-1].module == "layers.5"
+    assert graph.info.notes == (
+        "the forward ran on fake tensors: the inputs were guessed, and with them it takes more than 30 s on real ones",
+    )
+    assert len(Heavy.ran) == 2
+    assert not torch.nn.modules.module._global_forward_pre_hooks
+    graph = record_guessed(model, lambda given, run: capture(model, given.args, run=run), run="real", seed=0)
+    assert graph.info.executed == "real"

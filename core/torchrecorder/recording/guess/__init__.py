@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from torch import nn
 
 from torchrecorder.errors import ForwardError
+from torchrecorder.recording.guess.documented import from_docstring
 from torchrecorder.recording.guess.guess import Guess, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import diffusers, timm, transformers
@@ -127,6 +128,7 @@ _SOURCES: tuple[Callable[[nn.Module, int], Iterator[Guess]], ...] = (
     timm,
     diffusers,
     from_annotations,
+    from_docstring,
     from_names,
     from_layers,
     from_roles,

@@ -65,7 +65,12 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     elif re.search(_LEFT_OUT, cause):
         yield from _added(model, values, said, batch)
     if re.search(_CERTAIN, cause):
-        yield from ({name: spec} for name in suspects for spec in _with_sizes(specs[name], cause, False))
+        for name in suspects:
+            alike = [other for other in suspects if specs[other].shape == specs[name].shape]
+            for spec in _with_sizes(specs[name], cause, False):
+                yield {name: spec}
+                if len(alike) > 1:  # two pictures that are compared
+                    yield {other: replace(specs[other], shape=spec.shape) for other in alike}
     yield from _switched_off(model, values, said)
     yield from _of_layer(model, specs, refusal.graph, batch)
     for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
@@ -98,7 +103,7 @@ def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[
     free = [p for p in taken if p.name not in values and not is_flag(p)]
     main = next((value for value in values.values() if isinstance(value, InputSpec)), InputSpec((batch, 16)))
     named = [p for p in free if _mentions(said, p.name)]
-    like = [p for p in free if "Tensor" in str(p.annotation) and p not in named]
+    like = [p for p in free if ("Tensor" in str(p.annotation) or p.annotation is p.empty) and p not in named]
     for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
         if chosen:
             yield {p.name: input_for(p, model, main, batch) for p in chosen}
@@ -258,6 +263,8 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
             right = []
             # Directly, or as a part of what the layers made of it: as many times as large as the axis.
             if size and old % size == 0 and (new * size) % old == 0 and (size == old or (size > 1 and product)):
+                right.append(new * size // old)
+            if product and size > old and size % old == 0:  # it was split into parts, each of which went in
                 right.append(new * size // old)
             if product and 1 < size < old and size > old - new:  # or beside something else in one tensor
                 right.append(size - old + new)

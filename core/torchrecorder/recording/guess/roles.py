@@ -69,7 +69,8 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     if name.endswith("grid_thw"):
         return torch.tensor([[1, 4, 4]])  # frames, rows and columns of patches
     if name.endswith("_dict"):
-        return _by_kind(name, model, main)
+        by_kind = _by_kind(name, model, main)
+        return {kind: [x, x] for kind, x in by_kind.items()} if "[str, List" in annotation else by_kind
     spec = _named(name, model, main, batch)
     if "FloatTensor" in annotation and "LongTensor" not in annotation and spec.dtype == "int64":
         spec = InputSpec((batch, _LENGTH, _LENGTH))
@@ -85,6 +86,8 @@ def _by_kind(name: str, model: nn.Module, main: InputSpec) -> dict[Any, torch.Te
     nodes = {end: None for source, _, target in edges for end in (source, target)}
     if role_of(name.removesuffix("_dict"), (ROLES,)) == "edges":
         return {kind: torch.arange(2 * EDGES).view(2, EDGES) % NODES for kind in edges}
+    if not edges:
+        nodes = dict.fromkeys(key for m in model.modules() if isinstance(m, nn.ModuleDict) for key in m.keys())  # noqa: SIM118
     return {kind: torch.ones(NODES, main.shape[-1] if main.shape else _LENGTH) for kind in nodes}
 
 
