@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Dict  # noqa: UP035
 
 import pytest
 import torch
@@ -294,9 +294,19 @@ class Asks(nn.Module):
         return self.fc(x) * scale.shape[0]
 
 
+class Batches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 4)
+
+    def forward(self, batch, extra: Dict[str, Any]):  # type: ignore[no-untyped-def]  # noqa: UP006
+        return self.fc(batch["left"]) + self.fc(batch["right"]) if "left" in batch else extra["left"]
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (Batches(), r"batch={left: \[1, 6\], right: \[1, 6\]}; extra={}, a small graph"),
         (Splits(), r"x=1,12, from first"),
         (Overlays(), r"left=1,1,\d+,\d+; right=1,1,\d+,\d+, from conv"),
         (Asks(), r"x=1,6; scale=1,6, from fc"),

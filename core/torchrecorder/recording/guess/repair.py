@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import nn
 
 from torchrecorder.graph import Graph
@@ -60,6 +61,7 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     suspects = sorted(
         specs, key=lambda name: (not _mentions(cause, name), name not in at_layer, not _mentions(said, name))
     )
+    yield from _in_dictionaries(model, values, cause, batch)
     if re.search("same dtype", cause):
         yield from ({name: spec} for name in suspects for spec in _with_integers(specs[name], cause, False))
     elif re.search(_LEFT_OUT, cause):
@@ -107,6 +109,21 @@ def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[
     for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
         if chosen:
             yield {p.name: input_for(p, model, main, batch) for p in chosen}
+
+
+def _in_dictionaries(model: nn.Module, values: Values, cause: str, batch: int) -> Iterator[Values]:
+    """A dictionary for a tensor that is asked for names, and what is missing in it."""
+    if re.search(_ASKS_FOR_NAMES, cause):
+        yield from ({name: {}} for name, value in values.items() if isinstance(value, InputSpec))
+    if key := re.search(r"^KeyError: '([^\W\d]\w*)'", cause):
+        main = next((spec for _, spec in layers.accepted(model, batch)), InputSpec((batch, 16)))
+        found = input_for(inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY), model, main, batch)
+        if isinstance(found, InputSpec):
+            found = torch.ones(found.shape, dtype=getattr(torch, found.dtype))
+        yield from ({name: {**value, key[1]: found}} for name, value in values.items() if isinstance(value, dict))
+
+
+_ASKS_FOR_NAMES = r"__contains__ only supports .*'str'|\(got str\)|'Tensor' object has no attribute '(keys|items|get)'"
 
 
 def _went_into_layer(graph: Graph | None) -> set[str]:

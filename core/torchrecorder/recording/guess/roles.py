@@ -43,7 +43,7 @@ _ALONE = {
     "time": r".*timesteps?.*|.*_times?|r|fps|.*_step",
     "mask": r".*mask.*",
     "words": r"(.*_)?(ids|tokens?|token_ids?|words|text|phonemes|characters|tgt|trg|target_ids)(_\d)?|input_ids.*",
-    "picture": r"(.*_)?(images?|imgs?|pixel_values|pictures?|frames|heatmap|depth|moving|fixed|cond)(_\d)?",
+    "picture": r"(.*_)?(images?|imgs?|pixel_values|pictures?|frames|heatmap|depth|moving|fixed|cond)_?\d?",
     "sound": r"(.*_)?(wavs?|waveforms?|audio(_\w+)?|signals?|mix(ture)?|speech|noisy|sounds?)(_\d)?",
     "index": r"(.*_)?(index|indices|labels?|position_ids|class_labels|y)",
     "sizes": r"(.*_)?(original|target|image|input)_sizes?|crop_coords\w*",
@@ -70,7 +70,11 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
         return torch.tensor([[1, 4, 4]])  # frames, rows and columns of patches
     if name.endswith("_dict"):
         by_kind = _by_kind(name, model, main)
-        return {kind: [x, x] for kind, x in by_kind.items()} if "[str, List" in annotation else by_kind
+        return (
+            {kind: [x, x] for kind, x in by_kind.items()} if re.search(r"\[str, .*[Ll]ist\[", annotation) else by_kind
+        )
+    if re.match(r"(typing\.)?dict\b", annotation, re.IGNORECASE):
+        return {}  # what has to be in it, the forward says
     spec = _named(name, model, main, batch)
     if "FloatTensor" in annotation and "LongTensor" not in annotation and spec.dtype == "int64":
         spec = InputSpec((batch, _LENGTH, _LENGTH))
