@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict  # noqa: UP035
+from typing import Any
 
 import pytest
 import torch
@@ -116,9 +116,13 @@ class Remembers(nn.Module):
         super().__init__()
         self.fc = nn.Linear(6, 4)
 
-    def forward(self, x: Tensor, use_cache: bool | None = None, is_loud: bool | None = None) -> Any:
+    def forward(self, x: Tensor, use_cache: bool | None = None, include_fit: bool = False) -> Any:
         if use_cache is None:
             raise AttributeError("the config has no attribute num_layers, which a cache of keys needs")
+        if not include_fit:
+            raise RuntimeError("call fit, or set include_fit to True")
+        if len(x) < 2:
+            raise ValueError("a covariance requires at least two samples")
         return self.fc(x)
 
 
@@ -294,19 +298,9 @@ class Asks(nn.Module):
         return self.fc(x) * scale.shape[0]
 
 
-class Batches(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.fc = nn.Linear(6, 4)
-
-    def forward(self, batch, extra: Dict[str, Any]):  # type: ignore[no-untyped-def]  # noqa: UP006
-        return self.fc(batch["left"]) + self.fc(batch["right"]) if "left" in batch else extra["left"]
-
-
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (Batches(), r"batch={left: \[1, 6\], right: \[1, 6\]}; extra={}, a small graph"),
         (Splits(), r"x=1,12, from first"),
         (Overlays(), r"left=1,1,\d+,\d+; right=1,1,\d+,\d+, from conv"),
         (Asks(), r"x=1,6; scale=1,6, from fc"),
@@ -321,7 +315,10 @@ class Batches(nn.Module):
         (CountsMarks(), r"x=1,(16,)?6; marks_mask=int64\[1,16\]<2, from"),
         (Checks(), r"image=1,1,\d+,\d+; lafs=1,\d+,2,3, from nothing but"),
         (Several(), r"xs=\[\[1, 3, 64, 64\], \[1, 3, 64, 64\]\]; factor=8, from nothing but"),
-        (Remembers(), r"x=1,6; use_cache=False, from fc \(Linear\), and from what its forward raised$"),
+        (
+            Remembers(),
+            r"x=2,6; use_cache=False; include_fit=True, from fc \(Linear\), and from what its forward raised$",
+        ),
         (Joins(), r"x=1,7, from"),
         (Flat(), r"x=16,6, from"),
         (Weighs(), r"x=1,(\d+,)*7, from"),

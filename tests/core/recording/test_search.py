@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Dict  # noqa: UP035
 
 import pytest
 import torch
@@ -165,6 +165,40 @@ def test_a_model_without_a_forward_is_said_to_have_none() -> None:
     with pytest.raises(InputError, match="ModuleList has no forward") as caught:
         guess(nn.ModuleList([nn.Linear(3, 2)]))
     assert caught.value.advice == "name one of the modules that it holds"
+
+
+class Batches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 4)
+
+    def forward(self, batch, extra: Dict[str, Any]):  # type: ignore[no-untyped-def]  # noqa: UP006
+        if "left" not in batch:
+            raise ValueError("Pass exactly one of `left` and `features`.")
+        return self.fc(batch["left"]) + self.fc(batch["right"])
+
+
+def test_a_dictionary_holds_what_the_forward_asks_for() -> None:
+    said = "batch={left: [1, 6], right: [1, 6]}; extra={}, a small graph"
+    assert guess(Batches()).guessed.startswith(said)
+
+
+class Pools(nn.Module):
+    """As Set2Set: the state of its recurrent layer is as wide as the rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(6, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        if x.dim() != 2:
+            raise ValueError(f"it requires two-dimensional inputs (got '{x.dim()}')")
+        state = x.new_zeros(1, 1, x.size(-1))
+        return self.lstm(x.new_zeros(1, 1, 6), (state, state))[0].squeeze(0) @ x.t()
+
+
+def test_a_recurrent_layer_says_how_wide_its_state_is() -> None:
+    assert guess(Pools()).guessed.startswith("x=16,3, from lstm")
 
 
 def test_a_guess_that_is_slow_to_compute_is_followed_by_shapes(monkeypatch: pytest.MonkeyPatch) -> None:

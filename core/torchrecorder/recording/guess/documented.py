@@ -20,6 +20,7 @@ _SIZES = {
     r"f|t|(num_)?frames?": 5,
     r"[hw](_?\{\w+\}|\d)?|(\w+_)?(height|width)": 32,
     r"c|(num_|in_)?channels?": 0,
+    r".*(text|prompt|caption).*(len|length|tokens|seq)": 8,
     r"n|l|s|.*(len|length|tokens|seq|time|samples)": 16,
 }
 """Axes by name, where no attribute of the model says their size; of 0 channels there are as many as a layer takes."""

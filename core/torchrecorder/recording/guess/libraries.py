@@ -141,7 +141,7 @@ def diffusers(model: nn.Module, batch: int) -> Iterator[Guess]:
     first = [spec.shape for name in names[:1] if (spec := said.get(name)) is not None]
     for main in dict.fromkeys((*first, *_sample_shapes(config, batch, "img_ids" in names))):
         known = {p.name: input_for(p, model, InputSpec(main), batch) for p in unknown}
-        known |= said
+        known |= {p.name: said[p.name] for p in unknown if p.name in said}
         known |= _diffusers_inputs(config, batch, main)
         known |= {p.name: config[p.name] for p in unknown if config.get(p.name) is not None}
         if isinstance(prompt := known.get("encoder_hidden_states"), InputSpec):
@@ -208,6 +208,7 @@ def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ..
         add("guidance", batch)
     if main[1:2] == (_PATCHES,) and len(main) == 3:
         found |= {"img_shapes": [(1, 4, 4)] * batch, "num_frames": 1, "height": 4, "width": 4}
+        found["audio_num_frames"] = _PATCHES
     axes = len(config.get("axes_dims_rope") or (0, 0, 0))
     add("img_ids", main[1], axes)
     add("txt_ids", _PROMPT_TOKENS, axes)

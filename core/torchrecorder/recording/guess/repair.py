@@ -73,7 +73,7 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
                 yield {name: spec}
                 if len(alike) > 1:  # two pictures that are compared
                     yield {other: replace(specs[other], shape=spec.shape) for other in alike}
-    yield from _switched_off(model, values, said)
+    yield from _switched(model, values, said)
     yield from _of_layer(model, specs, refusal.graph, batch)
     for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
         for name in suspects:
@@ -115,12 +115,13 @@ def _in_dictionaries(model: nn.Module, values: Values, cause: str, batch: int) -
     """A dictionary for a tensor that is asked for names, and what is missing in it."""
     if re.search(_ASKS_FOR_NAMES, cause):
         yield from ({name: {}} for name, value in values.items() if isinstance(value, InputSpec))
-    if key := re.search(r"^KeyError: '([^\W\d]\w*)'", cause):
-        main = next((spec for _, spec in layers.accepted(model, batch)), InputSpec((batch, 16)))
-        found = input_for(inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY), model, main, batch)
+    main = next((spec for _, spec in layers.accepted(model, batch)), InputSpec((batch, 16)))
+    held = {name: value for name, value in values.items() if isinstance(value, dict)}
+    for key in dict.fromkeys(re.findall(r"[`']([^\W\d]\w*)[`']", cause) if held else ()):
+        found = input_for(inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY), model, main, batch)
         if isinstance(found, InputSpec):
             found = torch.ones(found.shape, dtype=getattr(torch, found.dtype))
-        yield from ({name: {**value, key[1]: found}} for name, value in values.items() if isinstance(value, dict))
+        yield from ({name: {**value, key: found}} for name, value in held.items() if key not in value)
 
 
 _ASKS_FOR_NAMES = r"__contains__ only supports .*'str'|\(got str\)|'Tensor' object has no attribute '(keys|items|get)'"
@@ -141,13 +142,15 @@ def _went_into_layer(graph: Graph | None) -> set[str]:
     return {by_value[value] for value in seen & by_value.keys()}
 
 
-def _switched_off(model: nn.Module, values: Values, said: str) -> Iterator[Values]:
+def _switched(model: nn.Module, values: Values, said: str) -> Iterator[Values]:
     """`use_cache=False` where the error speaks of a cache: what is on by default needs more than is there."""
     for p in parameters(model):
         option = re.fullmatch(r"(?:use|with|enable|do|apply)_(\w+)", p.name)
         is_on = p.default is None or p.default is True
         if option and is_on and p.name not in values and "bool" in str(p.annotation) and option[1] in said.lower():
             yield {p.name: False}
+        if p.default is False and p.name not in values and _mentions(said.partition("\n")[0], p.name):
+            yield {p.name: True}  # what the error recommends
 
 
 def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], graph: Graph | None, batch: int) -> Iterator[Values]:
@@ -251,6 +254,7 @@ _CERTAIN = (
     r"|to have (?P<wants_conv>\d+) channels, but got (?P<is_conv>\d+)"
     r"|(?<!\()expected (?P<wants_said>\d+),? (?:but )?got (?P<is_said>\d+)\b"
     r"|normalized_shape=\[(?P<wants_norm>\d+)\].*size ?\[(?:\d+, )*(?P<is_norm>\d+)\]"
+    r"|hidden\[\d\] size \((?:\d+, )*(?P<wants_rnn>\d+)\), got \[(?:\d+, )*(?P<is_rnn>\d+)\]"
 )
 """Messages that say which size was wrong."""
 
@@ -319,6 +323,8 @@ def _with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSp
     if found := re.search(r"(?:divisible|multiple)\D*(\d+)", cause):
         by = int(found[1]) or 1
         yield replace(spec, shape=(*spec.shape[:kept], *(-(-side // by) * by for side in sides)))
+    if re.search(r"at least (two|2) (samples|examples|rows)", cause) and spec.shape[0] == 1:
+        yield replace(spec, shape=(2, *spec.shape[1:]))
     if re.search(_SMALL, cause):
         yield replace(spec, shape=(*spec.shape[:kept], *(2 * side for side in sides)))
         yield replace(spec, shape=(*spec.shape[:kept], *(8 * side for side in sides)))

@@ -47,7 +47,7 @@ _ALONE = {
     "sound": r"(.*_)?(wavs?|waveforms?|audio(_\w+)?|signals?|mix(ture)?|speech|noisy|sounds?)(_\d)?",
     "index": r"(.*_)?(index|indices|labels?|position_ids|class_labels|y)",
     "sizes": r"(.*_)?(original|target|image|input)_sizes?|crop_coords\w*",
-    "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embeds?|.*_emb|.*features",
+    "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embed(ding)?s?|.*_emb|.*features",
 }
 """The same for parameters that stand alone; the first that fits."""
 
