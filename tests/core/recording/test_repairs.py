@@ -162,8 +162,10 @@ class Checks(nn.Module):
 
 
 class Several(nn.Module):
-    def forward(self, xs: list[Tensor], factor: int) -> Any:
-        return sum(xs) * factor
+    def forward(self, xs: list[Tensor], kinds: list[int], factor: int) -> Any:
+        if factor not in (2, 4):
+            raise ValueError(f"no scale for factor {factor}; there are [2, 4]")
+        return sum(x * kind for x, kind in zip(xs, kinds, strict=True)) * factor
 
 
 class FlatPatches(nn.Module):
@@ -314,7 +316,7 @@ class Asks(nn.Module):
         (FlatPatches(), r"pixel_values=1,16,700, from"),
         (CountsMarks(), r"x=1,(16,)?6; marks_mask=int64\[1,16\]<2, from"),
         (Checks(), r"image=1,1,\d+,\d+; lafs=1,\d+,2,3, from nothing but"),
-        (Several(), r"xs=\[\[1, 3, 64, 64\], \[1, 3, 64, 64\]\]; factor=8, from nothing but"),
+        (Several(), r"xs=\[\[1, 3, 64, 64\], \[1, 3, 64, 64\]\]; kinds=\[0, 1\]; factor=2, from"),
         (
             Remembers(),
             r"x=2,6; use_cache=False; include_fit=True, from fc \(Linear\), and from what its forward raised$",

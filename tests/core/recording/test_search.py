@@ -228,3 +228,18 @@ def test_a_guess_that_is_slow_to_compute_is_followed_by_shapes(monkeypatch: pyte
     assert not torch.nn.modules.module._global_forward_pre_hooks
     graph = record_guessed(model, lambda given, run: capture(model, given.args, run=run), run="real", seed=0)
     assert graph.info.executed == "real"
+
+
+class Segments(Counts):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.gate = nn.Conv2d(1, 4, 3, padding=1), nn.Conv2d(3, 4, 3, padding=1)
+
+    def forward(self, x: Tensor, seg: Tensor) -> Any:
+        self.ran.append(seg.shape)
+        return self.conv(x) * self.gate(seg)
+
+
+def test_channels_are_put_right_before_other_sizes_are_tried() -> None:
+    assert guess(Segments()).guessed.startswith("x=1,1,224,224; seg=1,3,224,224, from conv (Conv2d), and from what")
+    assert len(Segments.ran) <= 4

@@ -62,6 +62,8 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
         specs, key=lambda name: (not _mentions(cause, name), name not in at_layer, not _mentions(said, name))
     )
     yield from _in_dictionaries(model, values, cause, batch)
+    if choices := re.search(r"\[(\d+)(?:, \d+)+\]", cause):
+        yield from ({name: int(choices[1])} for name, value in values.items() if type(value) is int and name in cause)
     if re.search("same dtype", cause):
         yield from ({name: spec} for name in suspects for spec in _with_integers(specs[name], cause, False))
     elif re.search(_LEFT_OUT, cause):
@@ -277,7 +279,7 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
         pairs = [(old, new) for old in numbers for new in reversed(numbers) if old != new and new]
     seen = set()
     for old, new in pairs:
-        if spec.shape.count(old) > 1:  # the sides of a picture
+        if old > 1 and spec.shape.count(old) > 1:  # the sides of a picture
             yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
         for axis in reversed(range(len(spec.shape))):
             size = spec.shape[axis]
@@ -285,7 +287,7 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
             # Directly, or as a part of what the layers made of it: as many times as large as the axis.
             if size and old % size == 0 and (new * size) % old == 0 and (size == old or (size > 1 and product)):
                 right.append(new * size // old)
-            if product and size > old and size % old == 0:  # it was split into parts, each of which went in
+            if product and size > old > 1 and size % old == 0:  # it was split into parts, each of which went in
                 right.append(new * size // old)
             if product and 1 < size < old and size > old - new:  # or beside something else in one tensor
                 right.append(size - old + new)

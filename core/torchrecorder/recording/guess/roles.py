@@ -73,6 +73,8 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
         return (
             {kind: [x, x] for kind, x in by_kind.items()} if re.search(r"\[str, .*[Ll]ist\[", annotation) else by_kind
         )
+    if re.match(r"(typing\.)?list\[int\]", annotation, re.IGNORECASE):
+        return [0, 1]  # as many as there are tensors in a list
     if re.match(r"(typing\.)?dict\b", annotation, re.IGNORECASE):
         return {}  # what has to be in it, the forward says
     spec = _named(name, model, main, batch)
