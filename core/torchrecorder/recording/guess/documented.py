@@ -61,9 +61,10 @@ def _shape(text: str, model: nn.Module, batch: int) -> tuple[int, ...] | None:
     """The first shape in the text all of whose axes have a known size."""
     for written in _SHAPE.finditer(text):
         words = [word for axis in written["axes"].split(",") if (word := axis.strip())]
-        words[:1] = ["batch"] if words[0] == "N" else words[:1]  # any other N is a number of things
+        if words[:1] == ["N"]:  # any other N is a number of things
+            words[0] = "batch"
         axes = [size for word in words if (size := _size(word, model, batch))]
-        if len(axes) == len(words):
+        if axes and len(axes) == len(words):
             return tuple(axes)
     return None
 
