@@ -164,7 +164,7 @@ def from_roles(model: nn.Module, batch: int) -> Iterator[Guess]:
     wanted = required(model) or [p for p in parameters(model) if not is_flag(p)][:1]
     mains = list(layers.accepted(model, batch))
     mains += [("nothing but the names of its parameters", InputSpec((batch, *shape))) for shape in _BARE]
-    if any(role_of(p.name.removesuffix("_dict")) in GRAPH for p in wanted):
+    if any(role_of(p.name) in GRAPH or p.name.endswith("_dict") for p in wanted):
         mains = [("the names of its parameters", node) for node in nodes(model)]
     if is_grid := any(p.name.endswith("grid_thw") for p in wanted):
         mains = list(_flat_patches(model))
