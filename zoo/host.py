@@ -125,7 +125,7 @@ def _phases(entry: Entry) -> Any:
     except BaseException as error:
         yield {
             "done": True,
-            "built": not _lacks_package(error),
+            "built": not (_lacks_package(error) or _is_a_part(error)),
             "record_s": round(time.perf_counter() - start, 2),
             "reason": _line(error),
             "advice": error.advice if isinstance(error, InputError) else "",
@@ -200,6 +200,12 @@ def _is_network(error: BaseException | None) -> bool:
 def _lacks_package(error: BaseException) -> bool:
     """Whether a package is missing that the forward imports."""
     return isinstance(error, ForwardError) and error.cause.startswith(("ImportError", "ModuleNotFoundError"))
+
+
+def _is_a_part(error: BaseException) -> bool:
+    """Whether the forward exists only to say that another model calls what the module holds."""
+    tried = error.tried if isinstance(error, InputError) else ()
+    return bool(tried) and all("cannot be run by itself" in reason for reason in tried)
 
 
 def _line(error: BaseException) -> str:

@@ -152,6 +152,9 @@ _DIFFUSION_SPECIAL: dict[str, dict[str, Any]] = {
     "SparseControlNetModel": {"block_out_channels": (32, 64, 64, 64)},
     "Transformer2DModel": {"in_channels": 32},
     "TransformerTemporalModel": {"in_channels": 32},
+    "UNet1DModel": {"block_out_channels": (32, 32, 64), "extra_in_channels": 64},  # those of the time
+    "UNet3DConditionModel": {"block_out_channels": (32, 64, 64, 64), "attention_head_dim": 8},
+    "I2VGenXLUNet": {"block_out_channels": (32, 64, 64, 64), "num_attention_heads": 8},
     "UNetControlNetXSModel": {"block_out_channels": (32, 64, 64, 64)},
     "UniDiffuserModel": {
         "text_dim": 32, "clip_img_dim": 32, "attention_head_dim": 8, "in_channels": 4, "out_channels": 4,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from torchrecorder.errors import ForwardError, InputError
 from torchrecorder.graph import Graph
@@ -35,6 +36,10 @@ _NOT_THE_INPUTS = ("ImportError", "ModuleNotFoundError", "Expected inputs of BF1
 """What forwards raise that no other inputs would change: a package is missing, or the execution mode cannot run it."""
 _PATIENCE_S = 60.0
 """Seconds of refused guesses after which no other is tried: an answer must come while a build waits for it."""
+_SLOW_S = 30.0
+"""Seconds of computing a guess after which only its shapes are followed: others may want smaller inputs."""
+_SLOW = f"the inputs were guessed, and with them it takes more than {_SLOW_S:.0f} s"
+_NOT_COMPUTED = f"the forward ran on fake tensors: {_SLOW} on real ones"
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
@@ -122,14 +127,34 @@ def record_guessed(
 
 
 def _recorded(record: Callable[[Inputs, Run], Graph], inputs: Inputs, guess: Guess, run: Run) -> Graph:
-    """What `record` makes of a guess; large inputs are computed only if shapes alone do not say enough."""
-    if run == "auto" and any(math.prod(spec.shape) > _COMPUTED for spec in guess.specs):
+    """What `record` makes of a guess.
+
+    Large inputs are computed only if shapes alone do not say enough, and not for longer than a build should wait.
+    """
+    if run != "auto":
+        return record(inputs, run)
+    if any(math.prod(spec.shape) > _COMPUTED for spec in guess.specs):
         try:
             return record(inputs, "fake")
         except ForwardError as error:
             if not error.cause.startswith(_BY_SHAPE):
                 raise
-    return record(inputs, run)
+    until = monotonic() + _SLOW_S
+
+    def check(*_: object) -> None:
+        if monotonic() > until:
+            raise TimeoutError(_SLOW)
+
+    handle = register_module_forward_pre_hook(check)
+    try:
+        return record(inputs, run)
+    except ForwardError as error:
+        if _SLOW not in error.cause:
+            raise
+    finally:
+        handle.remove()
+    graph = record(inputs, "fake")
+    return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, _NOT_COMPUTED)))
 
 
 def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Dict, List  # noqa: UP035  # as torch_geometric writes it
 
 import pytest
 import torch
@@ -178,6 +178,45 @@ def test_a_wrapper_is_called_as_what_it_holds(wrapper: type[Wraps]) -> None:
     assert found.guessed.startswith("x=4,5; edge_index=int64[2,8]<4; edge_weight=8; batch=int64[4]<1, a small graph")
     assert len(found.args) == 4
     assert guess(wrapper(nn.Linear(3, 2))).guessed == "1,3, from model (Linear)"
+
+
+class PerKind(nn.Module):
+    """As HeteroConv: whatever its layers take, in a dictionary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds = [("a", "to", "b"), ("b", "to", "a")]
+        self.layer = Gathers()
+
+    def forward(self, *args_dict: dict[Any, Tensor]) -> Any:
+        x, edges = args_dict
+        return [self.layer(x[kind[0]], edges[kind]) for kind in self.kinds]
+
+
+class Gathers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(5, 3)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Any:
+        return self.fc(x)[edge_index[0]]
+
+
+class Jumps(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_channels = {"a": 8, "b": 8}
+        self.parts = nn.ModuleDict({"a": nn.Identity(), "b": nn.Identity()})
+
+    def forward(self, xs_dict: Dict[str, List[Tensor]]) -> Any:  # noqa: UP006  # as torch_geometric writes it
+        return {key: self.parts[key](torch.cat(xs, -1)) for key, xs in xs_dict.items()}
+
+
+def test_kinds_of_nodes_have_a_tensor_each() -> None:
+    found = guess(PerKind())
+    assert found.guessed.startswith("x_dict={a: [4, 5], b: [4, 5]}; edge_index_dict={('a', 'to', 'b'): [2, 8]")
+    assert list(found.args[0]) == ["a", "b"]
+    assert guess(Jumps()).guessed.startswith("xs_dict={a: [[4, 8], [4, 8]], b: [[4, 8], [4, 8]]}, from")
 
 
 def test_two_examples_are_trained_on() -> None:

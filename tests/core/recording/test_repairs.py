@@ -116,9 +116,13 @@ class Remembers(nn.Module):
         super().__init__()
         self.fc = nn.Linear(6, 4)
 
-    def forward(self, x: Tensor, use_cache: bool | None = None, is_loud: bool | None = None) -> Any:
+    def forward(self, x: Tensor, use_cache: bool | None = None, include_fit: bool = False) -> Any:
         if use_cache is None:
             raise AttributeError("the config has no attribute num_layers, which a cache of keys needs")
+        if not include_fit:
+            raise RuntimeError("call fit, or set include_fit to True")
+        if len(x) < 2:
+            raise ValueError("a covariance requires at least two samples")
         return self.fc(x)
 
 
@@ -186,8 +190,10 @@ class Checks(nn.Module):
 
 
 class Several(nn.Module):
-    def forward(self, xs: list[Tensor], factor: int) -> Any:
-        return sum(xs) * factor
+    def forward(self, xs: list[Tensor], kinds: list[int], factor: int) -> Any:
+        if factor not in (2, 4):
+            raise ValueError(f"no scale for factor {factor}; there are [2, 4]")
+        return sum(x * kind for x, kind in zip(xs, kinds, strict=True)) * factor
 
 
 class FlatPatches(nn.Module):
@@ -290,9 +296,44 @@ class Squares(Tiles):
         return self.proj(hidden_states).flatten(1)
 
 
+class Splits(nn.Module):
+    """Each half goes into its own layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> Any:
+        left, right = x.chunk(2, -1)
+        return self.first(left) + self.second(right)
+
+
+class Overlays(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(2, 3, 3)
+
+    def forward(self, left: Tensor, right: Tensor) -> Any:
+        if left.shape != right.shape:
+            raise ValueError("both have the same sides")
+        return self.conv(torch.cat([left, right], 1))
+
+
+class Asks(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 4)
+
+    def forward(self, x, scale=None):  # type: ignore[no-untyped-def]
+        return self.fc(x) * scale.shape[0]
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
+        (Splits(), r"x=1,12, from first"),
+        (Overlays(), r"left=1,1,\d+,\d+; right=1,1,\d+,\d+, from conv"),
+        (Asks(), r"x=1,6; scale=1,6, from fc"),
         (Places(), r"input_ids=int64\[1,16\]<50; position_ids=int64\[\d+,3\]<\d+, from"),
         (Packets(), r"input_values=1,17280, from conv"),
         (Looks(), r"input_ids=int64\[1,16\]<50; visual_feats=1,\d+,9, from"),
@@ -303,8 +344,11 @@ class Squares(Tiles):
         (FlatPatches(), r"pixel_values=1,16,700, from"),
         (CountsMarks(), r"x=1,(16,)?6; marks_mask=int64\[1,16\]<2, from"),
         (Checks(), r"image=1,1,\d+,\d+; lafs=1,\d+,2,3, from nothing but"),
-        (Several(), r"xs=\[\[1, 3, 64, 64\], \[1, 3, 64, 64\]\]; factor=8, from nothing but"),
-        (Remembers(), r"x=1,6; use_cache=False, from fc \(Linear\), and from what its forward raised$"),
+        (Several(), r"xs=\[\[1, 3, 64, 64\], \[1, 3, 64, 64\]\]; kinds=\[0, 1\]; factor=2, from"),
+        (
+            Remembers(),
+            r"x=2,6; use_cache=False; include_fit=True, from fc \(Linear\), and from what its forward raised$",
+        ),
         (RemembersDeep(), r"x=1,6; use_cache=False, from fc \(Linear\), and from what its forward raised$"),
         (Labels(), r"waveforms=1,16000; labels=int64\[1,3199\]<1, from"),
         (Joins(), r"x=1,7, from"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Dict  # noqa: UP035
 
 import pytest
 import torch
@@ -13,6 +13,8 @@ from tests.core.recording.test_diffusers import FromDiffusers
 from tests.core.recording.test_guesses import guess
 from tests.core.recording.test_repairs import Counts, Weighs
 from torchrecorder.errors import ForwardError, InputError
+from torchrecorder.recording import capture
+from torchrecorder.recording.inputs import record_guessed
 
 
 class Times(FromDiffusers):
@@ -197,3 +199,81 @@ def test_a_model_without_a_forward_is_said_to_have_none() -> None:
     with pytest.raises(InputError, match="ModuleList has no forward") as caught:
         guess(nn.ModuleList([nn.Linear(3, 2)]))
     assert caught.value.advice == "name one of the modules that it holds"
+
+
+class Batches(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 4)
+
+    def forward(self, batch, extra: Dict[str, Any]):  # type: ignore[no-untyped-def]  # noqa: UP006
+        if "left" not in batch:
+            raise ValueError("Pass exactly one of `left` and `features`.")
+        return self.fc(batch["left"]) + self.fc(batch["right"])
+
+
+def test_a_dictionary_holds_what_the_forward_asks_for() -> None:
+    said = "batch={left: [1, 6], right: [1, 6]}; extra={}, a small graph"
+    assert guess(Batches()).guessed.startswith(said)
+
+
+class Pools(nn.Module):
+    """As Set2Set: the state of its recurrent layer is as wide as the rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(6, 3)
+
+    def forward(self, x: Tensor) -> Any:
+        if x.dim() != 2:
+            raise ValueError(f"it requires two-dimensional inputs (got '{x.dim()}')")
+        state = x.new_zeros(1, 1, x.size(-1))
+        return self.lstm(x.new_zeros(1, 1, 6), (state, state))[0].squeeze(0) @ x.t()
+
+
+def test_a_recurrent_layer_says_how_wide_its_state_is() -> None:
+    assert guess(Pools()).guessed.startswith("x=16,3, from lstm")
+
+
+def test_a_guess_that_is_slow_to_compute_is_followed_by_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("torchrecorder.recording.inputs.monotonic", lambda: now[0])
+
+    class Heavy(Counts):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.Sequential(*(nn.Linear(4, 4) for _ in range(6)))
+
+        def forward(self, x: Tensor) -> Any:
+            self.ran.append(type(x))
+            for layer in self.layers:
+                now[0] += 8
+                x = layer(x)
+            return x
+
+    model = Heavy()
+    graph = record_guessed(model, lambda given, run: capture(model, given.args, run=run), run="auto", seed=0)
+    assert graph.info.executed == "fake"
+    assert graph.calls[-1].module == "layers.5"
+    assert graph.info.notes == (
+        "the forward ran on fake tensors: the inputs were guessed, and with them it takes more than 30 s on real ones",
+    )
+    assert len(Heavy.ran) == 2
+    assert not torch.nn.modules.module._global_forward_pre_hooks
+    graph = record_guessed(model, lambda given, run: capture(model, given.args, run=run), run="real", seed=0)
+    assert graph.info.executed == "real"
+
+
+class Segments(Counts):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.gate = nn.Conv2d(1, 4, 3, padding=1), nn.Conv2d(3, 4, 3, padding=1)
+
+    def forward(self, x: Tensor, seg: Tensor) -> Any:
+        self.ran.append(seg.shape)
+        return self.conv(x) * self.gate(seg)
+
+
+def test_channels_are_put_right_before_other_sizes_are_tried() -> None:
+    assert guess(Segments()).guessed.startswith("x=1,1,224,224; seg=1,3,224,224, from conv (Conv2d), and from what")
+    assert len(Segments.ran) <= 4

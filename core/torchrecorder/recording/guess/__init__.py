@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from torch import nn
 
 from torchrecorder.errors import ForwardError
+from torchrecorder.recording.guess.documented import from_docstring
 from torchrecorder.recording.guess.guess import Guess, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import diffusers, timm, transformers
@@ -22,6 +23,8 @@ from torchrecorder.recording.target import as_arguments
 
 _REPAIRED = 16
 """Guesses that are made from refused ones, for each source, after the last one with which the forward came further."""
+_AT_ONCE = 6
+"""Those that come before the other guesses of a source, once, if channels were wrong: in all sizes they are."""
 _WORK = 20_000
 """Operations of refused guesses after which none is repaired: an answer must come while a build waits for it."""
 
@@ -61,15 +64,21 @@ class Guesses:
         self._causes: Counter[str] = Counter()
         self._most = -1
         self._left = _REPAIRED
+        self._lacks_channels = False
         self.furthest: Guess | None = None
         """The refused guess with which the forward came furthest."""
 
     def __iter__(self) -> Iterator[Guess]:
         for source in _SOURCES:
             self._depth = 0
+            is_first = True
             with suppress(Exception):  # attributes of a model may be properties, whose code may raise
-                yield from filter(self._is_new, source(self._model, self._batch))
-            yield from self._repaired()
+                for guess in filter(self._is_new, source(self._model, self._batch)):
+                    yield guess
+                    if is_first and self._lacks_channels:
+                        yield from self._repaired(_AT_ONCE)
+                        is_first, self._depth = False, 0
+            yield from self._repaired(_REPAIRED)
 
     def refused(self, guess: Guess, error: ForwardError) -> None:
         """Keep a guess that the forward did not accept, to be repaired."""
@@ -86,11 +95,12 @@ class Guesses:
             before = 0
         # Not the error itself, which keeps the frames of the forward alive, and all their tensors.
         refusal = Refusal(error.cause.partition("\n")[0], error.traceback, graph)
+        self._lacks_channels = "channels, but got" in refusal.cause
         found = filter(self._is_new, repairs(self._model, guess, refusal, self._batch))
         self._refused.append(_Refused(done, found, before))
 
-    def _repaired(self) -> Iterator[Guess]:
-        self._left = _REPAIRED
+    def _repaired(self, most: int) -> Iterator[Guess]:
+        self._left = most
         while self._refused and self._left and self._work < _WORK:
             refused = max(self._refused, key=_Refused.promise)
             guess = None
@@ -127,6 +137,7 @@ _SOURCES: tuple[Callable[[nn.Module, int], Iterator[Guess]], ...] = (
     timm,
     diffusers,
     from_annotations,
+    from_docstring,
     from_names,
     from_layers,
     from_roles,

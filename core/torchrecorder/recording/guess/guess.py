@@ -82,7 +82,10 @@ def parameters(model: nn.Module) -> list[inspect.Parameter]:
     own = own_parameters(model)
     if own and all(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in own):
         inside = (own_parameters(part) for part in model.modules() if not type(part).__module__.startswith("torch."))
-        return next((found for found in inside if found and found[0].kind is not found[0].VAR_POSITIONAL), own)
+        found = next((found for found in inside if found and found[0].kind is not found[0].VAR_POSITIONAL), own)
+        if own[0].name.endswith("_dict") and found is not own:  # a tensor for each kind of node or edge
+            return [p.replace(name=f"{p.name}_dict") for p in found]
+        return found
     return own
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torchrecorder.recording.guess.documented import documented
 from torchrecorder.recording.guess.guess import Guess, is_from, parameters, required
 from torchrecorder.recording.guess.roles import from_roles, input_for
 from torchrecorder.recording.target import as_arguments
@@ -144,8 +145,11 @@ def diffusers(model: nn.Module, batch: int) -> Iterator[Guess]:
     names = [p.name for p in parameters(model)]
     needed = [p.name for p in required(model)]
     unknown = [p for p in required(model) if p.kind is p.POSITIONAL_OR_KEYWORD]
-    for main in _sample_shapes(config, batch, "img_ids" in names):
+    said = documented(model, batch)
+    first = [spec.shape for name in names[:1] if (spec := said.get(name)) is not None]
+    for main in dict.fromkeys((*first, *_sample_shapes(config, batch, "img_ids" in names))):
         known = {p.name: input_for(p, model, InputSpec(main), batch) for p in unknown}
+        known |= {p.name: said[p.name] for p in unknown if p.name in said}
         known |= _diffusers_inputs(config, batch, main)
         known |= {p.name: config[p.name] for p in unknown if config.get(p.name) is not None}
         if isinstance(prompt := known.get("encoder_hidden_states"), InputSpec):
@@ -212,6 +216,7 @@ def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ..
         add("guidance", batch)
     if main[1:2] == (_PATCHES,) and len(main) == 3:
         found |= {"img_shapes": [(1, 4, 4)] * batch, "num_frames": 1, "height": 4, "width": 4}
+        found["audio_num_frames"] = _PATCHES
     axes = len(config.get("axes_dims_rope") or (0, 0, 0))
     add("img_ids", main[1], axes)
     add("txt_ids", _PROMPT_TOKENS, axes)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import nn
 
 from torchrecorder.graph import Graph
@@ -60,6 +61,9 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     suspects = sorted(
         specs, key=lambda name: (not _mentions(cause, name), name not in at_layer, not _mentions(said, name))
     )
+    yield from _in_dictionaries(model, values, cause, batch)
+    if choices := re.search(r"\[(\d+)(?:, \d+)+\]", cause):
+        yield from ({name: int(choices[1])} for name, value in values.items() if type(value) is int and name in cause)
     if re.search("same dtype", cause):
         yield from ({name: spec} for name in suspects for spec in _with_integers(specs[name], cause, False))
     elif re.search(_LEFT_OUT, cause):
@@ -67,8 +71,13 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     if re.search(r"\bmatch", cause):
         yield from _as_long_as_computed(specs, cause, refusal.graph)
     if re.search(_CERTAIN, cause):
-        yield from ({name: spec} for name in suspects for spec in _with_sizes(specs[name], cause, False))
-    yield from _switched_off(model, values, f"{cause}\n{refusal.traceback}")
+        for name in suspects:
+            alike = [other for other in suspects if specs[other].shape == specs[name].shape]
+            for spec in _with_sizes(specs[name], cause, False):
+                yield {name: spec}
+                if len(alike) > 1:  # two pictures that are compared
+                    yield {other: replace(specs[other], shape=spec.shape) for other in alike}
+    yield from _switched(model, values, f"{cause}\n{refusal.traceback}")
     yield from _of_layer(model, specs, refusal.graph, batch)
     for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
         for name in suspects:
@@ -100,10 +109,26 @@ def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[
     free = [p for p in taken if p.name not in values and not is_flag(p)]
     main = next((value for value in values.values() if isinstance(value, InputSpec)), InputSpec((batch, 16)))
     named = [p for p in free if _mentions(said, p.name)]
-    like = [p for p in free if "Tensor" in str(p.annotation) and p not in named]
+    like = [p for p in free if ("Tensor" in str(p.annotation) or p.annotation is p.empty) and p not in named]
     for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
         if chosen:
             yield {p.name: input_for(p, model, main, batch) for p in chosen}
+
+
+def _in_dictionaries(model: nn.Module, values: Values, cause: str, batch: int) -> Iterator[Values]:
+    """A dictionary for a tensor that is asked for names, and what is missing in it."""
+    if re.search(_ASKS_FOR_NAMES, cause):
+        yield from ({name: {}} for name, value in values.items() if isinstance(value, InputSpec))
+    main = next((spec for _, spec in layers.accepted(model, batch)), InputSpec((batch, 16)))
+    held = {name: value for name, value in values.items() if isinstance(value, dict)}
+    for key in dict.fromkeys(re.findall(r"[`']([^\W\d]\w*)[`']", cause) if held else ()):
+        found = input_for(inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY), model, main, batch)
+        if isinstance(found, InputSpec):
+            found = torch.ones(found.shape, dtype=getattr(torch, found.dtype))
+        yield from ({name: {**value, key: found}} for name, value in held.items() if key not in value)
+
+
+_ASKS_FOR_NAMES = r"__contains__ only supports .*'str'|\(got str\)|'Tensor' object has no attribute '(keys|items|get)'"
 
 
 def _went_into_layer(graph: Graph | None) -> set[str]:
@@ -121,13 +146,15 @@ def _went_into_layer(graph: Graph | None) -> set[str]:
     return {by_value[value] for value in seen & by_value.keys()}
 
 
-def _switched_off(model: nn.Module, values: Values, said: str) -> Iterator[Values]:
+def _switched(model: nn.Module, values: Values, said: str) -> Iterator[Values]:
     """`use_cache=False` where the error speaks of a cache: what is on by default needs more than is there."""
     for p in parameters(model):
         option = re.fullmatch(r"(?:use|with|enable|do|apply)_(\w+)", p.name)
         is_on = p.default is None or p.default is True
         if option and is_on and p.name not in values and "bool" in str(p.annotation) and option[1] in said.lower():
             yield {p.name: False}
+        if p.default is False and p.name not in values and _mentions(said.partition("\n")[0], p.name):
+            yield {p.name: True}  # what the error recommends
 
 
 def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], graph: Graph | None, batch: int) -> Iterator[Values]:
@@ -245,6 +272,7 @@ _CERTAIN = (
     r"|to have (?P<wants_conv>\d+) channels, but got (?P<is_conv>\d+)"
     r"|(?<!\()expected (?P<wants_said>\d+),? (?:but )?got (?P<is_said>\d+)\b"
     r"|normalized_shape=\[(?P<wants_norm>\d+)\].*size ?\[(?:\d+, )*(?P<is_norm>\d+)\]"
+    r"|hidden\[\d\] size \((?:\d+, )*(?P<wants_rnn>\d+)\), got \[(?:\d+, )*(?P<is_rnn>\d+)\]"
 )
 """Messages that say which size was wrong."""
 
@@ -267,13 +295,15 @@ def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputS
         pairs = [(old, new) for old in numbers for new in reversed(numbers) if old != new and new]
     seen = set()
     for old, new in pairs:
-        if spec.shape.count(old) > 1:  # the sides of a picture
+        if old > 1 and spec.shape.count(old) > 1:  # the sides of a picture
             yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
         for axis in reversed(range(len(spec.shape))):
             size = spec.shape[axis]
             right = []
             # Directly, or as a part of what the layers made of it: as many times as large as the axis.
             if size and old % size == 0 and (new * size) % old == 0 and (size == old or (size > 1 and product)):
+                right.append(new * size // old)
+            if product and size > old > 1 and size % old == 0:  # it was split into parts, each of which went in
                 right.append(new * size // old)
             if product and 1 < size < old and size > old - new:  # or beside something else in one tensor
                 right.append(size - old + new)
@@ -311,6 +341,8 @@ def _with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSp
     if found := re.search(r"(?:divisible|multiple)\D*(\d+)", cause):
         by = int(found[1]) or 1
         yield replace(spec, shape=(*spec.shape[:kept], *(-(-side // by) * by for side in sides)))
+    if re.search(r"at least (two|2) (samples|examples|rows)", cause) and spec.shape[0] == 1:
+        yield replace(spec, shape=(2, *spec.shape[1:]))
     if re.search(_SMALL, cause):
         yield replace(spec, shape=(*spec.shape[:kept], *(2 * side for side in sides)))
         yield replace(spec, shape=(*spec.shape[:kept], *(8 * side for side in sides)))

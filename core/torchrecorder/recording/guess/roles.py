@@ -43,12 +43,12 @@ _ALONE = {
     "time": r".*timesteps?.*|.*_times?|r|fps|.*_step",
     "mask": r".*mask.*",
     "words": r"(.*_)?(ids|tokens?|token_ids?|words|text|phonemes|characters|tgt|trg|target_ids)(_\d)?|input_ids.*",
-    "picture": r"(.*_)?(images?|imgs?|pixel_values|pictures?|frames|heatmap|depth|moving|fixed|cond)(_\d)?",
+    "picture": r"(.*_)?(images?|imgs?|pixel_values|pictures?|frames|heatmap|depth|moving|fixed|cond)_?\d?",
     "sound": r"(.*_)?(wavs?|waveforms?|audio(_\w+)?|signals?|mix(ture)?|speech|noisy|sounds?)(_\d)?",
     "spectrogram": r"(.*_)?(spec(tro)?grams?|mels?)",
     "index": r"(.*_)?(index|indices|labels?|position_ids|class_labels|y)",
     "sizes": r"(.*_)?(original|target|image|input)_sizes?|crop_coords\w*",
-    "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embeds?|.*_emb|.*features",
+    "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embed(ding)?s?|.*_emb|.*features",
 }
 """The same for parameters that stand alone; the first that fits."""
 
@@ -74,7 +74,14 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     if name.endswith("grid_thw"):
         return torch.tensor([[1, 4, 4]])  # frames, rows and columns of patches
     if name.endswith("_dict"):
-        return _by_kind(name, model, main)
+        by_kind = _by_kind(name, model, main)
+        return (
+            {kind: [x, x] for kind, x in by_kind.items()} if re.search(r"\[str, .*[Ll]ist\[", annotation) else by_kind
+        )
+    if re.match(r"(typing\.)?list\[int\]", annotation, re.IGNORECASE):
+        return [0, 1]  # as many as there are tensors in a list
+    if re.match(r"(typing\.)?dict\b", annotation, re.IGNORECASE):
+        return {}  # what has to be in it, the forward says
     spec = _named(name, model, main, batch)
     if "FloatTensor" in annotation and "LongTensor" not in annotation and spec.dtype == "int64":
         spec = InputSpec((batch, _LENGTH, _LENGTH))
@@ -90,6 +97,8 @@ def _by_kind(name: str, model: nn.Module, main: InputSpec) -> dict[Any, torch.Te
     nodes = {end: None for source, _, target in edges for end in (source, target)}
     if role_of(name.removesuffix("_dict"), (ROLES,)) == "edges":
         return {kind: torch.arange(2 * EDGES).view(2, EDGES) % NODES for kind in edges}
+    if not edges:
+        nodes = dict.fromkeys(key for m in model.modules() if isinstance(m, nn.ModuleDict) for key in m.keys())  # noqa: SIM118
     return {kind: torch.ones(NODES, main.shape[-1] if main.shape else _LENGTH) for kind in nodes}
 
 
@@ -163,7 +172,7 @@ def from_roles(model: nn.Module, batch: int) -> Iterator[Guess]:
     wanted = required(model) or [p for p in parameters(model) if not is_flag(p)][:1]
     mains = list(layers.accepted(model, batch))
     mains += [("nothing but the names of its parameters", InputSpec((batch, *shape))) for shape in _BARE]
-    if any(role_of(p.name.removesuffix("_dict")) in GRAPH for p in wanted):
+    if any(role_of(p.name) in GRAPH or p.name.endswith("_dict") for p in wanted):
         mains = [("the names of its parameters", node) for node in nodes(model)]
     if is_grid := any(p.name.endswith("grid_thw") for p in wanted):
         mains = list(_flat_patches(model))
