@@ -11,6 +11,8 @@ from torch import nn
 from torchrecorder.renderer.digraph import Digraph
 from torchrecorder.running.restore import restored
 from torchrecorder.torchview.computation_graph import ComputationGraph
+from torchrecorder.torchview.computation_node import NodeContainer as NodeContainer
+from torchrecorder.torchview.computation_node import TensorNode as TensorNode
 from torchrecorder.torchview.inputs import (
     COMPILED_MODULES,
     CORRECTED_INPUT_DATA_TYPE,
@@ -27,6 +29,9 @@ from torchrecorder.torchview.inputs import (
     validate_user_params,
 )
 from torchrecorder.torchview.recorder_tensor import Recorder, module_forward_wrapper, one_at_a_time
+from torchrecorder.torchview.tensor import RecorderTensor as RecorderTensor
+from torchrecorder.torchview.tensor import collect_tensor_node as collect_tensor_node
+from torchrecorder.torchview.tensor import reduce_data_info as reduce_data_info
 
 __all__ = [
     "COMPILED_MODULES",
