@@ -181,7 +181,7 @@ class Tape(OpLog):
             step.results = {place: self._own(t) for place, t in alive.items() if self._values.is_known(t)}
 
     def _of_part(self, obj: Any) -> Any:
-        """The arguments of an operation inside: what it made itself, what was there before, and what nobody knows."""
+        """The arguments of an inner operation: results of earlier parts, known values, and constants."""
 
         def of_item(item: Any) -> Any:
             if not isinstance(item, Tensor):

@@ -48,14 +48,19 @@ def test_a_write_through_a_view_is_executed() -> None:
     replay(Net(body), (torch.ones(2, 3),), {}, ((torch.arange(6.0).view(2, 3),), {}))
 
 
-def test_a_missing_edge_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def leave_out_inputs(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let recordings keep only the first input of operations of this name."""
     whole = Session.graph
 
     def without_an_edge(self: Session, info: Any) -> Any:
         graph = whole(self, info)
-        ops = [replace(op, inputs=op.inputs[:1]) if op.name == "setitem" else op for op in graph.ops]
+        ops = [replace(op, inputs=op.inputs[:1]) if op.name == name else op for op in graph.ops]
         return replace(graph, ops=tuple(ops))
 
+    monkeypatch.setattr(replaying.TapedSession, "graph", without_an_edge)
+
+
+def test_a_missing_edge_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def body(self: Any, x: Tensor) -> Any:
         y = torch.zeros(2, 3)
         y[0] = self.fc(x)[0]
@@ -63,20 +68,13 @@ def test_a_missing_edge_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     net = Net(body, fc=nn.Linear(3, 3))
     replay(net, (torch.ones(2, 3),), {})
-    monkeypatch.setattr(replaying.TapedSession, "graph", without_an_edge)
+    leave_out_inputs(monkeypatch, "setitem")
     with pytest.raises((KeyError, AssertionError)):
         replay(net, (torch.ones(2, 3),), {})
 
 
 def test_a_missing_edge_of_a_function_of_several_operations_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Session.graph
-
-    def without_an_edge(self: Session, info: Any) -> Any:
-        graph = whole(self, info)
-        ops = [replace(op, inputs=op.inputs[:1]) if op.name == "flex_attention" else op for op in graph.ops]
-        return replace(graph, ops=tuple(ops))
-
     net = Net(lambda self, q: attends(q, q * 1.5, q - 1))
-    monkeypatch.setattr(replaying.TapedSession, "graph", without_an_edge)
+    leave_out_inputs(monkeypatch, "flex_attention")
     with pytest.raises(KeyError):
         replay(net, (torch.ones(1, 2, 16, 8),), {})

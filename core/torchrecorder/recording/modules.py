@@ -96,7 +96,7 @@ class ModuleNames:
                     yield path
 
     def generated(self, holder: nn.Module, at: str, cls: str, path: str = "") -> str:
-        """Describe a module that is no longer called, but was when the forward of `holder` was generated.
+        """Describe a module that was called when the code of `holder` was generated, and is inlined there.
 
         Its parameters may still lie below the holder, in modules without a forward.
         """

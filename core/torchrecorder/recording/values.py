@@ -54,7 +54,7 @@ class _Weak:
     def expired(self) -> bool:
         return bool(_is_gone(self._address))
 
-    def __del__(self, free: Callable[[int], object] = _free) -> None:  # at the end of the process there are no globals
+    def __del__(self, free: Callable[[int], object] = _free) -> None:  # a default: at exit, globals may be None already
         free(self._address)
 
 
