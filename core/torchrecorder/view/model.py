@@ -13,8 +13,12 @@ from typing import Literal
 from torchrecorder.graph.model import Graph
 from torchrecorder.request.requests import Depth
 
-NodeKind = Literal["input", "output", "call", "op", "param", "buffer", "const", "gap", "from", "to"]
-"""`gap`: a stretch of what happened in a box, as one; `from` and `to`: the ends of an edge that is cut."""
+NodeKind = Literal["input", "output", "call", "op", "function", "param", "buffer", "const", "gap", "from", "to"]
+"""`function`: ops that ran in one function of the user's; `gap`: a stretch of what happened in a box, as one; `from`
+and `to`: the ends of an edge that is cut."""
+Repetition = Literal["series", "parallel", "shared", "loop"]
+"""How calls that are drawn once follow one another: each reads the one before; all read the same; they are calls of one
+module; they are, and each depends on the one before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,17 @@ class Node:
     """For a gap: how many things it holds."""
     decides: bool = False
     """Whether the code went one way or another because of the numbers in what it gives."""
+    ops: tuple[int, ...] = ()
+    """For a function: the ids of the ops that ran in it."""
+    parts: tuple[Node, ...] = ()
+    """The nodes that are drawn as this one, in order, such as a convolution with its normalisation and activation;
+    empty if it is drawn for itself. Its other fields are those of the part with the most parameters."""
+    repetition: Repetition = "series"
+    """How its calls follow one another, if they are several."""
+    inset: str = ""
+    """The letter of the inset that shows what is in it."""
+    differs: tuple[str, ...] = ()
+    """In what its calls differ from what the inset shows or from one another: `2 without downsample`."""
 
     @property
     def repeat(self) -> int:
@@ -109,3 +124,17 @@ class View:
     """What a reader should know of the choice, such as a pattern that matches nothing."""
     depth: int
     """How many levels of calls are boxes; 0 if the whole is one node."""
+    insets: tuple[Inset, ...] = ()
+    """What is opened beside the picture, in the order of the letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inset:
+    """A kind of layer that is opened once, beside the picture in which it is closed."""
+
+    letter: str
+    """A, B, …: it stands at each node that the inset shows the inside of."""
+    calls: tuple[int, ...]
+    """Ids of all calls that are drawn with the letter, in order."""
+    view: View
+    """The inside of one of them, with ids of its own."""
