@@ -117,6 +117,8 @@ class Title:
     """Position of the node that is read next."""
     ink: str = ""
     """Colour of the words; that of the page if empty."""
+    key: str = ""
+    """Of the box, as `Figure.key`."""
 
 
 def place_titles(layout: Layout, curves: Curves) -> list[Title]:
@@ -132,7 +134,7 @@ def place_titles(layout: Layout, curves: Curves) -> list[Title]:
             rect, at_right = (Rect(at - 3, top, at + length + 3, bottom) for at in (left, right))
             if (crossing := curves.through(rect)) and curves.through(at_right) < crossing:
                 left, rect = right, at_right
-            found.append(Title(left, word, rect, box.reference, box.before, box.style.ink))
+            found.append(Title(left, word, rect, box.reference, box.before, box.style.ink, box.key))
     return found
 
 
