@@ -183,7 +183,7 @@ def test_edges_keep_off_titles() -> None:
     (title,) = [text for text in parsed(svg).iter(f"{SVG}text") if "".join(text.itertext()).startswith("MLP")]
     top, bottom = float(str(title.get("y"))) - 8, float(str(title.get("y")))
     path = next(path for path in parsed(svg).iter(f"{SVG}path") if path.get("fill") == "none")
-    starts = [float(start.split()[1]) for start in re.findall(r"M([\d. ]+)[cl]", str(path.get("d")))]
+    starts = [float(start.split()[1]) for start in re.findall(r"M([\d. ]+)[chlv]", str(path.get("d")))]
     assert not any(top < start < bottom for start in starts)
     assert len(starts) == len(make_view(mlp()).edges) + 1
 

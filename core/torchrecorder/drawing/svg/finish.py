@@ -15,9 +15,9 @@ from xml.sax.saxutils import escape
 
 from torchrecorder.drawing.links import link, refer_to
 from torchrecorder.drawing.styles import EdgeStyle
-from torchrecorder.drawing.svg.arrange import PARTS, Title, place_edge_labels, place_titles, reroute_skips
+from torchrecorder.drawing.svg.arrange import PARTS, place_edge_labels, place_titles, reroute_skips
 from torchrecorder.drawing.svg.geometry import Curve, Curves, arrow
-from torchrecorder.drawing.svg.layout import Figure, Layout, Line, Word, read_layout
+from torchrecorder.drawing.svg.layout import Figure, Layout, Line, Title, Word, read_layout
 from torchrecorder.drawing.svg.themes import (
     COLOURS,
     FONT,
@@ -56,14 +56,15 @@ class FinishedSvg:
     height: float
 
 
-def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> FinishedSvg:
-    """The picture, ready to stand inline in a page."""
+def finish(layout: str | Layout, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> FinishedSvg:
+    """The picture, ready to stand inline in a page; an engine's layout is text."""
     if not _UID.fullmatch(uid):
         raise ValueError(f"{uid!r} is not a valid id")
-    placed = read_layout(layout)
-    reroute_skips(placed)
+    placed = layout if isinstance(layout, Layout) else read_layout(layout)
+    if placed.titles is None:
+        reroute_skips(placed)
     curves = Curves([line.curve for line in placed.lines], is_wide=placed.is_wide)
-    titles = place_titles(placed, curves)
+    titles = place_titles(placed, curves) if placed.titles is None else placed.titles
     taken = [title.rect for title in titles]
     words = place_edge_labels(placed, curves, taken)
     width, height = placed.width * _PX, placed.height * _PX
@@ -111,8 +112,8 @@ def _titles(titles: Sequence[Title]) -> Iterator[str]:
     yield f'<g class="titles" text-anchor="start" fill-opacity="{_MUTED}">'
     for title in titles:
         ink = f' fill="{title.ink}"' if title.ink else ""
-        name, dot, rest = title.word.text.partition(PARTS)
-        words = f'<tspan font-weight="600">{_text(name)}</tspan>{_text(dot + rest)}'
+        name, dot, rest = ("", "", title.word.text) if title.is_rest else title.word.text.partition(PARTS)
+        words = (f'<tspan font-weight="600">{_text(name)}</tspan>' if name else "") + _text(dot + rest)
         text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}"{ink}{_key(title.key)}>{words}</text>'
         yield refer_to(text, title.reference)
     yield "</g>"
@@ -252,11 +253,19 @@ def _tenths(tenths: int) -> str:
 
 
 def _curve(points: Curve) -> str:
-    (x, y), *others = [(round(px * 10), round(py * 10)) for px, py in points]
-    start = f"M{_tenths(x)} {_tenths(y)}"
-    steps: list[str] = []
-    for i, (px, py) in enumerate(others, 1):
-        steps += (_tenths(px - x), _tenths(py - y))
-        if not i % 3:
-            x, y = px, py
-    return f"{start}{'l' if len(others) == 1 else 'c'}{' '.join(steps)}".replace(" -", "-")
+    """Path data with relative steps; a segment along an axis is one number."""
+    tenths = [(round(px * 10), round(py * 10)) for px, py in points]
+    (x, y), others = tenths[0], tenths[1:]
+    text, last = f"M{_tenths(x)} {_tenths(y)}", ""
+    size = 1 if len(others) == 1 else 3
+    for i in range(0, len(others), size):
+        steps = [(px - x, py - y) for px, py in others[i : i + size]]
+        x, y = others[i + size - 1]
+        if all(dx == 0 for dx, _ in steps) or all(dy == 0 for _, dy in steps):
+            dx, dy = steps[-1]
+            letter, numbers = ("h", [dx]) if dx else ("v", [dy])
+        else:
+            letter, numbers = "l" if size == 1 else "c", [number for step in steps for number in step]
+        text += (letter if letter != last else " ") + " ".join(map(_tenths, numbers))
+        last = letter
+    return text.replace(" -", "-")

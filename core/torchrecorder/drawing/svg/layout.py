@@ -77,12 +77,30 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Title:
+    left: float
+    word: Word
+    rect: Rect
+    reference: str
+    before: int
+    """Position of the node that is read next."""
+    ink: str = ""
+    """Colour of the words; that of the page if empty."""
+    is_rest: bool = False
+    """Whether it goes on with a title that begins further to the left, so that nothing of it is a name."""
+    key: str = ""
+    """Of the box, as `Figure.key`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     width: float
     height: float
     boxes: list[Figure] = field(default_factory=list)
     nodes: list[Figure] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
+    titles: list[Title] | None = None
+    """Those of the boxes, if they have their places and no line passes them; else `arrange` finds the places."""
 
     @property
     def is_wide(self) -> bool:
