@@ -146,8 +146,10 @@ def _edges(layout: Layout, seen: Sequence[Sequence[Curve]], look: Theme) -> Iter
 
 
 def _ends(line: Line, parts: int) -> str:
-    """What an edge joins, for scripts that look for its curves in the path of all: `0 1`; `0 1 2` if it is in two parts,
-    `0 1 1 0` if it has no arrow."""
+    """What an edge joins, for scripts that look for its curves in the path of all.
+
+    Between the nodes 0 and 1 it is `0 1`; `0 1 2` if it is in two parts, `0 1 1 0` if it has no arrow.
+    """
     names = " ".join(line.ends)
     return f"{names} {parts} 0" if line.tip is None else names if parts == 1 else f"{names} {parts}"
 
