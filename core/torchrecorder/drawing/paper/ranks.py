@@ -79,7 +79,7 @@ class Ranking:
         for nodes in groups:
             alike = [name[key] for node in nodes if (key := Key("node", node)) in name]
             if len(alike) > 1:
-                lines.append(f"{{rank=same;{';'.join(alike)}}}")
+                lines.append(f"{{rank=same;{'->'.join(alike)}[style=invis]}}")
         return "\n".join(lines) + "}"
 
 

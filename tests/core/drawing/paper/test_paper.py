@@ -30,7 +30,7 @@ def paper(graph: Graph, *, width: float = COLUMN, answer: Callable[[str], str] =
 
 
 def reason(graph: Graph, answer: Callable[[str], str] = laid_out) -> str:
-    layout = PaperLayout(make_view(graph, ViewOptions(depth=9)))
+    layout = PaperLayout(make_view(graph, ViewOptions(depth=9, fold=False)))
     return "" if layout.place([answer(dot) for dot in layout.dots]) else layout.reason
 
 
