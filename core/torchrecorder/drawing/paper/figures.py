@@ -114,8 +114,9 @@ class Figures:
             left, base = x + word.x, y + word.y
             around = Rect(left - 3, base - 0.85 * word.size, left + long + 3, base + 0.3 * word.size)
             said = Word(left, base, word.size, word.text)
-            before = self._first.get(box.id, 0)
-            self._titles.append(Title(left, said, around, cls, before, style.ink, is_rest, f"{self._letter}b{box.id}"))
+            link = "" if is_rest else cls  # one link for one box
+            before, key = self._first.get(box.id, 0), f"{self._letter}b{box.id}"
+            self._titles.append(Title(left, said, around, link, before, style.ink, is_rest, key))
 
     def _put_wire(self, wire: Wire, x: float, y: float) -> None:
         points = [(px + x, py + y) for px, py in wire.points]
