@@ -179,7 +179,9 @@ def test_search_goes_from_one_match_to_the_next(open_page: Open, theme: str) -> 
     assert page.locator("#fig-closed output").text_content() == "0 found"
     page.go_back()
     page.go_back()
-    page.wait_for_function("!document.querySelector('#fig-closed .torchrecorder-inside:is(:target, .torchrecorder-shown)')")
+    page.wait_for_function(
+        "!document.querySelector('#fig-closed .torchrecorder-inside:is(:target, .torchrecorder-shown)')"
+    )
 
 
 def test_the_address_of_a_layer_leads_to_it(open_page: Open) -> None:

@@ -83,7 +83,10 @@ def test_what_is_under_the_pointer_stays_there(open_page: Open) -> None:
 @pytest.mark.parametrize("figure", ["#fig-all", "#fig-wide"])
 def test_a_zoomed_picture_has_the_whole_column(open_page: Open, figure: str) -> None:
     page = open_page("furo")
-    before, height = scale(page, figure), page.locator(f"{figure} .torchrecorder-picture").first.bounding_box()["height"]
+    before, height = (
+        scale(page, figure),
+        page.locator(f"{figure} .torchrecorder-picture").first.bounding_box()["height"],
+    )
     middle(page, figure)
     for _ in range(3):
         button(page, "Zoom in", figure).click()
@@ -141,7 +144,8 @@ def test_buttons_are_seen_when_they_have_the_focus(open_page: Open) -> None:
 def test_buttons_lie_over_no_picture(open_page: Open, touch: bool, width: int) -> None:
     page = open_page("furo", width=width, has_touch=touch)
     overlaps = """() => [...document.querySelectorAll(".torchrecorder-views")].filter((views) => {
-        const bar = views.querySelector(".torchrecorder-tools"), buttons = [...bar.children], box = bar.getBoundingClientRect();
+        const bar = views.querySelector(".torchrecorder-tools"), buttons = [...bar.children];
+        const box = bar.getBoundingClientRect();
         const edge = Math.max(...buttons.map((it) => it.getBoundingClientRect().bottom));
         const over = [...views.querySelectorAll("svg.torchrecorder")].some((svg) =>
             svg.getClientRects().length && svg.getBoundingClientRect().top < edge);
@@ -221,7 +225,9 @@ def test_full_screen_uses_the_screen(open_page: Open, figure: str) -> None:
     page.mouse.move(640, 450)
     page.mouse.wheel(0, 200)
     page.wait_for_timeout(100)
-    is_taller = top[3] < page.evaluate("(at) => document.querySelector(at + ' svg.torchrecorder').getBBox().height", figure)
+    is_taller = top[3] < page.evaluate(
+        "(at) => document.querySelector(at + ' svg.torchrecorder').getBBox().height", figure
+    )
     assert (view(page, figure)[1] > top[1]) == is_taller, "the wheel moves what does not fit"
     page.keyboard.press("0")
     seen = view(page, figure)

@@ -28,13 +28,15 @@ _USUAL = re.compile(
     r", (?:bias=True|eps=1e-05|momentum=0\.1|affine=True|elementwise_affine=True|track_running_stats=True|dilation=1"
     r"|ceil_mode=False)(?=,|$)"
 )
-"""Settings of torch's layers that are as they are if nobody sets them."""
+"""Settings of torch's layers that have their usual values."""
 _Row = list[Any]
 
 
 def details(view: View) -> str:
     """The rows of a picture, as JSON."""
     rows = {key: _trimmed(row) for key, row in _DetailsWriter(view).rows()}
+    for inset in view.insets:
+        rows |= {f"{inset.letter}{key}": _trimmed(row) for key, row in _DetailsWriter(inset.view).rows()}
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
 
 

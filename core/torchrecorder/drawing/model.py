@@ -144,7 +144,7 @@ class Drawing:
             and _are((str,), self.svg, self.text, self.alt, self.dot, *self.notes, *self.facts, *self.facts.values())
             and _are((float, int), self.width, self.height, *(one.width for one in nested))
             and _are((str,), *(text for one in nested for text in (one.svg, one.path)))
-            and all(_is_table(one.details) for one in (self, *nested))
+            and all(map(_is_table, (self.details, *(one.details for one in nested))))
             and _are((int,), *(one.call for one in nested))
             and {one.parent for one in nested} <= {None, *(one.call for one in nested)}
             and all(_are((_KINDS[f.type],), getattr(row, f.name)) for row in self.table for f in fields(row))

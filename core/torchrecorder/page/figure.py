@@ -99,8 +99,9 @@ class _FigureWriter:
 
     def parts(self) -> Iterator[str]:
         if self.is_live:
-            drawings = (*self.diagram.drawings, *(inside.nested for inside in self.insides.values()))
-            details = ",".join(drawing.details or "{}" for drawing in drawings)
+            of_each = [it.details for it in self.diagram.drawings]
+            of_each += [inside.nested.details for inside in self.insides.values()]
+            details = ",".join(rows or "{}" for rows in of_each)
             yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"'
             yield f" data-details='[{_in_quotes(details)}]'><div class=\"torchrecorder-tools\"></div>"
         if self.diagram.depths:

@@ -165,7 +165,7 @@
       const facts = { In: place, Class: cls, Settings: settings, Parameters: params, FLOPs: flops, Input: cls && (into || out), Output: out,
         Source: source, Repeats: times && `×${times}`, Parts: parts };
       for (const fact in facts) if (facts[fact]) list.append(make("dt", {}, fact), make("dd", {}, facts[fact]));
-      return [make("strong", {}, name || "model"), list];
+      return [make("strong", {}, name || "all"), list];
     };
     const place = () => {
       const frame = views.getBoundingClientRect(), box = current.getBoundingClientRect();
@@ -274,7 +274,7 @@
       const id = decodeURIComponent(location.hash.slice(1));
       expose(null);
       clear();
-      if (kept) scrollBy({ top: views.getBoundingClientRect().top - kept, behavior: "instant" }); /* what opens stays in place */
+      if (kept) scrollBy({ top: views.getBoundingClientRect().top - kept, behavior: "instant" }); /* opens in place */
       kept = 0;
       if (!id.startsWith(views.id) || id == views.id || id.endsWith("/") && document.getElementById(id)) return;
       let path = id.slice(views.id.length), node;
