@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -22,7 +22,8 @@ from torchrecorder.view.model import Box, Node, ViewOptions
 from torchrecorder.view.op_families import POINTWISE, SHAPING, names
 from torchrecorder.view.tree import Item, call_tree
 
-State = Literal["box", "node", "gone"]
+State = Literal["box", "node", "gone", "open"]
+"""`open`: what is in it is drawn, without a box around it."""
 _DROPOUTS = names("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout")
 _ALL_OF_IT = re.compile(r"\(?(\s*(None|\.\.\.|0?:)\s*,?)+\)?")
 """An index that takes everything, perhaps with new axes: `(..., None)`, `(:, 0:)`."""
@@ -108,6 +109,10 @@ class Visibility:
         ops = [item.id for item in self.tree.items[call] if not item.is_call]
         return module.native or sum(self.handed[op] is None for op in ops) < (1 if call == self.root else 2)
 
+    def is_block(self, call: int) -> bool:
+        """Whether a closed layer may be opened."""
+        return not self.atomic[call] and call not in self.formulas and call not in self.collapsed
+
     def _is_gone(self, call: int, found: Sequence[State]) -> bool:
         if not self.graph.calls[call].ok:
             return False
@@ -170,11 +175,32 @@ BoxItem = int | Run | Gap
 class Plan:
     """The boxes and nodes of the calls and ops, and what each op of the Graph became."""
 
-    def __init__(self, visible: Visibility, depth: int, item_limit: int = 0) -> None:
-        self.visible, self.tree, self.root = visible, visible.tree, visible.root
-        self._item_limit = item_limit  # how many things are drawn one by one in a box; 0 for all
-        self.states: list[State] = visible.states(depth)
+    def __init__(
+        self,
+        visible: Visibility,
+        states: list[State],
+        *,
+        root: int | None = None,
+        runs: Mapping[int, Sequence[int]] | None = None,
+        item_limit: int = 0,
+    ) -> None:
+        """A plan of one call.
+
+        Args:
+            visible: What the options say.
+            states: How each call is drawn.
+            root: The call, in place of the one that the options name.
+            runs: By its first call what is drawn once, in place of all neighbours that are equal.
+            item_limit: How many things are drawn one by one in a box; 0 for all.
+        """
+        self.visible, self.tree = visible, visible.tree
+        self.root = visible.root if root is None else root
+        self._given, self._item_limit = runs, item_limit
+        self._repeats = {call for run in (runs or {}).values() for call in run[1:]}
+        self.states = states
         """How each call is drawn; those in a gap are nodes."""
+        self.again: dict[int, int] = {}
+        """For each call of a given run that is a box, but for the first, the first."""
         self.boxes: list[Box] = []
         self.nodes: list[Node] = []
         self.node_of_call: dict[int, int] = {}
@@ -197,16 +223,19 @@ class Plan:
         id_ = len(self.nodes)
         if isinstance(item, Run):
             count = len(item.calls)
-            if count > 1:
+            if self._given is None and count > 1:
                 for i, call in enumerate(item.calls):
                     self.run_head[call] = item.calls[i % item.period]
                     self.turns.setdefault(call, {})[self._n_runs] = i // item.period
                 self._n_runs += 1
             if item.period > 1 or self.states[item.calls[0]] == "box":
                 self.boxes.append(Box(len(self.boxes), parent, item.calls, item.period))
+                if self._given is not None:
+                    self.again.update(dict.fromkeys(item.calls[1:], item.calls[0]))
                 return self.boxes[-1].id, iter(self._inside(item))
             self.nodes.append(Node(id_, "call", parent, item.calls))
-            self.node_of_call[item.calls[0]] = id_
+            drawn = item.calls if self._given is not None else item.calls[:1]
+            self.node_of_call.update(dict.fromkeys(drawn, id_))
         elif isinstance(item, Gap):
             self.nodes.append(Node(id_, "gap", parent, item.calls, size=len(item.calls) + len(item.ops)))
             for call in item.calls:
@@ -222,12 +251,7 @@ class Plan:
         if run.period > 1:
             return [Run(turn.calls) for turn in in_runs(self.visible.comparer, run.calls[: run.period])]
         call, rows = run.calls[0], self.tree.graph.calls
-        handed, states = self.visible.handed, self.states
-        items = [
-            item
-            for item in self.tree.items[call]
-            if (states[item.id] != "gone" if item.is_call else handed[item.id] is None)
-        ]
+        items = [*self._items(call)]
         without_ops = (child for child in self.tree.children[call] if not self.tree.n_ops[child])
         items += [Item(True, child) for child in without_ops if not rows[child].ok]
         found: list[BoxItem] = []
@@ -238,8 +262,24 @@ class Plan:
             return found
         return [*self._with_gap(found)]
 
+    def _items(self, call: int) -> Iterator[Item]:
+        """What is drawn in a box, in order; for a call that is `open` what is in it."""
+        pending = [*reversed(self.tree.items[call])]
+        while pending:
+            item = pending.pop()
+            if not item.is_call:
+                if self.visible.handed[item.id] is None:
+                    yield item
+            elif self.states[item.id] == "open":
+                pending.extend(reversed(self.tree.items[item.id]))
+            elif self.states[item.id] != "gone" and item.id not in self._repeats:
+                yield item
+
     def _runs(self, calls: list[int]) -> Iterator[Run]:
         """Calls that follow one another, those that are the same again and drawn alike as one."""
+        if self._given is not None:
+            yield from (Run(tuple(self._given.get(call, (call,)))) for call in calls)
+            return
         comparer, at = self.visible.comparer, 0
         while at < len(calls):
             length, period = comparer.turns(calls, at) if comparer else (1, 1)

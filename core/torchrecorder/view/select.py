@@ -12,8 +12,10 @@ from dataclasses import replace
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
+from torchrecorder.view.choice import Choice
 from torchrecorder.view.edges import Ends
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
+from torchrecorder.view.panels import Panels
 from torchrecorder.view.plan import Plan, Visibility
 
 AUTO_NODES = 40
@@ -38,7 +40,7 @@ def make_view(graph: Graph, options: ViewOptions = _USUAL) -> View:
     """
     views = _Views(graph, options)
     if options.depth == "auto":
-        return views.automatic()
+        return views.chosen() if views.can_choose else views.uniform()
     depth = views.max_depth if options.depth == "all" else min(max(options.depth, 0), views.max_depth)
     return views.at(depth)
 
@@ -49,7 +51,22 @@ class _Views:
         self.visible = Visibility(graph, options)
         self.max_depth = self.visible.max_depth
 
-    def automatic(self) -> View:
+    @property
+    def can_choose(self) -> bool:
+        """Whether there is something to open, and equal layers may be drawn once."""
+        is_modern = self.graph.info.recorder != "classic"
+        return self.options.fold and is_modern and self.visible.states(1)[self.visible.root] == "box"
+
+    def chosen(self) -> View:
+        """The view that opens each kind of layer once; if it shows too much, one of uniform depth."""
+        panels = Panels(self.visible)
+        view = Choice(panels, self.visible.root).view()
+        if _size(view) > AUTO_NODES and not self.visible.asked:
+            return self.uniform()
+        view = shortened(view)
+        return _judged(replace(view, notes=tuple(self._notes(view))))
+
+    def uniform(self) -> View:
         """The deepest view that shows few enough nodes; where none does, one with gaps."""
         depth = 1
         while depth < self.max_depth and self._count(depth + 1) <= 2 * AUTO_NODES:
@@ -85,14 +102,14 @@ class _Views:
         return replace(view, notes=(*view.notes, note))
 
     def _view(self, depth: int, item_limit: int = 0) -> View:
-        plan = Plan(self.visible, depth, item_limit)
+        plan = Plan(self.visible, self.visible.states(depth), item_limit=item_limit)
         nodes, edges = Ends(plan).joined()
         view = shortened(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth))
         return replace(view, notes=tuple(self._notes(view)))
 
     def _count(self, depth: int) -> int:
         """How many calls and ops the view of that depth shows, for a fraction of its cost."""
-        return len(Plan(self.visible, depth).nodes)
+        return len(Plan(self.visible, self.visible.states(depth)).nodes)
 
     def _with_gaps(self, depth: int, node_limit: int) -> View:
         """The view with no more things in a box than keep it within the limit."""
