@@ -18,7 +18,8 @@ _HAIR = 1.2
 """Things may touch by this much: lines have a width, and numbers one decimal."""
 _AIR = 4.0
 """What is left at least between a word and the border of its node."""
-_TOKEN = re.compile(r"[Mlc]|-?\d*\.?\d+")
+_NUMBERS = {"M": 2, "l": 2, "c": 6, "h": 1, "v": 1}
+_TOKEN = re.compile(r"[Mlchv]|-?\d*\.?\d+")
 
 
 @dataclass
@@ -155,21 +156,23 @@ def _text(text: ElementTree.Element, size: float, anchor: str) -> tuple[str, Box
 
 
 def _curves(data: str) -> list[list[Point]]:
-    """Points along each curve of path data as we write it: `M`, then `l` or `c` with relative steps."""
+    """Points along each curve of path data as we write it: `M`, then `l`, `h`, `v` or `c` with relative steps."""
     found: list[list[Point]] = []
     tokens = _TOKEN.findall(data)
     at, letter = 0, ""
     while at < len(tokens):
-        if tokens[at] in "Mlc":
+        if tokens[at] in "Mlchv":
             letter = tokens[at]
             at += 1
-        n = 6 if letter == "c" else 2
+        n = _NUMBERS[letter]
         numbers = [float(token) for token in tokens[at : at + n]]
         at += n
         if letter == "M":
             found.append([(numbers[0], numbers[1])])
             continue
         x, y = found[-1][-1]
+        if letter in "hv":
+            numbers = [numbers[0], 0.0] if letter == "h" else [0.0, numbers[0]]
         steps = [(x + dx, y + dy) for dx, dy in zip(numbers[::2], numbers[1::2], strict=True)]
         b, c, d = steps if letter == "c" else [(x, y), steps[0], steps[0]]
         found[-1] += _along((x, y), b, c, d)
