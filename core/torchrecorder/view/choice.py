@@ -24,8 +24,10 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class Choice:
     """The layers that are opened, by kind."""
 
-    def __init__(self, panels: Panels, root: int) -> None:
-        self.panels, self.root, self.kinds = panels, root, panels.kinds
+    def __init__(self, panels: Panels, root: int, *, beside: bool = True) -> None:
+        self.panels, self.kinds, self.root = panels, panels.kinds, root
+        self.beside = beside
+        """Whether layers are opened beside the picture, too."""
         self.opened: dict[int, Panel] = {}
         self.closed: list[int] = []
         """Kinds that would tell something, if there was room."""
@@ -46,7 +48,7 @@ class Choice:
             calls = tuple(call for node in self._nodes() for call in node.calls if self._is(node, kind))
             view = self._drawn(panel.call, in_place, letters, panel.view)
             insets.append(Inset(letter, tuple(sorted(set(calls))), view))
-        whole = self.panels.of(self.root).view
+        whole = self.panels.exactly(self.root).view
         overview = self._drawn(self.root, in_place, letters, whole)
         return replace(overview, insets=tuple(insets))
 
@@ -62,7 +64,7 @@ class Choice:
         for kind, of_kind in calls.items():
             panel = self.richest(of_kind)
             share = self.panels.share(self.kinds.members[kind])
-            if share < _LEAST_SHARE or len(panel.nodes) < 2:
+            if share < _LEAST_SHARE or len(panel.nodes) < 2 or (places[kind] > 1 and not self.beside):
                 continue
             information = panel.information
             if share > 0.1:
@@ -84,7 +86,7 @@ class Choice:
         return max((self.panels.of(c) for c in by_structure.values()), key=lambda p: (len(p.nodes), tree.n_ops[p.call]))
 
     def _shown(self) -> list[Panel]:
-        return [self.panels.of(self.root), *self.opened.values()]
+        return [self.panels.exactly(self.root), *self.opened.values()]
 
     def _nodes(self) -> Iterator[Node]:
         """The nodes of all panels that stand for layers which may be opened."""
@@ -97,7 +99,7 @@ class Choice:
     def _count(self) -> int:
         """How many nodes the picture has."""
         uses = self._uses()
-        overview = self.panels.of(self.root).view
+        overview = self.panels.exactly(self.root).view
         ends = sum(node.kind in ("input", "output") for node in overview.nodes)
         return ends + sum(len(panel.nodes) for panel in self._shown()) - sum(uses[k] == 1 for k in self.opened)
 
@@ -121,7 +123,7 @@ class Choice:
                 is_alone = uses[kind] == 1 and node.box == 0 and node.repetition == "series"
                 if is_alone and is_first:
                     in_place[node.calls[0]] = node.calls
-                else:
+                elif self.beside:
                     letters[kind] = _LETTERS[len(letters)]
         return in_place, letters
 

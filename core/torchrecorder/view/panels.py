@@ -45,8 +45,7 @@ class Panels:
         self.kinds = Kinds(visible)
         self._made: dict[object, Panel] = {}
         self._states: list[State] = visible.states(0)
-        inside = range(visible.root + 1, self.tree.end[visible.root])
-        for call in sorted(inside, key=lambda call: -self.tree.level[call]):  # those in a call before it
+        for call in sorted(range(len(self._states)), key=lambda call: -self.tree.level[call]):  # those in a call first
             self._states[call] = self._state(call)
 
     def of(self, call: int) -> Panel:
@@ -55,6 +54,13 @@ class Panels:
         if key not in self._made:
             self._made[key] = self._panel(call)
         return self._made[key]
+
+    def exactly(self, call: int) -> Panel:
+        """The panel of this very call."""
+        panel = self.of(call)
+        if panel.call != call:
+            panel = self._made[call] = self._made.get(call) or self._panel(call)
+        return panel
 
     def view(self, call: int, boxes: Mapping[int, tuple[int, ...]], item_limit: int = 0) -> View:
         """What is in a call, some of it in boxes: by the first call of a box those that it is drawn for."""

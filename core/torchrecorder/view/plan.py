@@ -109,6 +109,10 @@ class Visibility:
         ops = [item.id for item in self.tree.items[call] if not item.is_call]
         return module.native or sum(self.handed[op] is None for op in ops) < (1 if call == self.root else 2)
 
+    def can_open(self, call: int) -> bool:
+        """Whether there is something to see in a call that is shown alone."""
+        return bool(self.tree.n_ops[call]) and not self.atomic[call] and call not in self.collapsed
+
     def is_block(self, call: int) -> bool:
         """Whether a closed layer may be opened."""
         return not self.atomic[call] and call not in self.formulas and call not in self.collapsed

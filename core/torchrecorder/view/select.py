@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
@@ -38,35 +39,51 @@ def make_view(graph: Graph, options: ViewOptions = _USUAL) -> View:
     Raises:
         OptionError: `focus` does not name a module that was called, or `expand` asks for more than can be drawn.
     """
-    views = _Views(graph, options)
-    if options.depth == "auto":
-        return views.chosen() if views.can_choose else views.uniform()
-    depth = views.max_depth if options.depth == "all" else min(max(options.depth, 0), views.max_depth)
-    return views.at(depth)
+    return Views(graph, options).view()
 
 
-class _Views:
-    def __init__(self, graph: Graph, options: ViewOptions) -> None:
+class Views:
+    """The views of one Graph, with what they have in common made once."""
+
+    def __init__(self, graph: Graph, options: ViewOptions = _USUAL) -> None:
         self.graph, self.options = graph, options
         self.visible = Visibility(graph, options)
         self.max_depth = self.visible.max_depth
 
-    @property
-    def can_choose(self) -> bool:
-        """Whether there is something to open, and equal layers may be drawn once."""
-        is_modern = self.graph.info.recorder != "classic"
-        return self.options.fold and is_modern and self.visible.states(1)[self.visible.root] == "box"
+    def view(self) -> View:
+        """As `make_view`."""
+        depth = self.options.depth
+        if depth == "auto":
+            chosen = self._chosen(self.visible.root)
+            return self._uniform() if chosen is None else chosen
+        return self.at(self.max_depth if depth == "all" else min(max(depth, 0), self.max_depth))
 
-    def chosen(self) -> View:
-        """The view that opens each kind of layer once; if it shows too much, one of uniform depth."""
-        panels = Panels(self.visible)
-        view = Choice(panels, self.visible.root).view()
+    def inside(self, call: int) -> View:
+        """What a reader sees who opens a layer that is closed."""
+        options = replace(self.options, depth="auto", expand=(), collapse=())
+        if self.options.expand or self.options.collapse:
+            return Views(self.graph, options).inside(call)
+        chosen = self._chosen(call, beside=False)
+        return (
+            make_view(self.graph, replace(options, focus=self.graph.calls[call].module)) if chosen is None else chosen
+        )
+
+    @cached_property
+    def _panels(self) -> Panels:
+        return Panels(self.visible)
+
+    def _chosen(self, call: int, *, beside: bool = True) -> View | None:
+        """The view of a call that opens each kind of layer once; None if none is right for it."""
+        is_modern = self.graph.info.recorder != "classic"
+        if not self.options.fold or not is_modern or not self.visible.can_open(call):
+            return None
+        view = Choice(self._panels, call, beside=beside).view()
         if _size(view) > AUTO_NODES and not self.visible.asked:
-            return self.uniform()
+            return None
         view = shortened(view)
         return _judged(replace(view, notes=tuple(self._notes(view))))
 
-    def uniform(self) -> View:
+    def _uniform(self) -> View:
         """The deepest view that shows few enough nodes; where none does, one with gaps."""
         depth = 1
         while depth < self.max_depth and self._count(depth + 1) <= 2 * AUTO_NODES:
@@ -127,7 +144,7 @@ class _Views:
             for pattern in patterns:
                 if not self.visible.matching([pattern]):
                     yield f"{option}: no layer has a path like {pattern!r}"
-        if self.visible.root == 0:
+        if view.boxes and view.boxes[0].calls[0] == 0:
             shown = {value for node in view.nodes if node.kind == "input" for value in node.values}
             hidden = {path: value for path, value in self.graph.inputs.items() if value not in shown}
             read = {value for op in self.graph.ops for value in op.inputs} if hidden else set()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.view.kinds import Kinds, entry, without_numbers
@@ -122,7 +123,7 @@ class _Series:
         if len(stretch) == 1:
             return 1
         sizes = [resolution(self.graph, node.calls[-1]) for node in stretch]
-        steps = [a != b for a, b in zip(sizes, sizes[1:], strict=False)]
+        steps = [a != b for a, b in pairwise(sizes)]
         if not any(steps) or (all(steps) and len(stretch) > _MANY_STEPS):
             return len(stretch)
         return steps.index(True) + 1
