@@ -82,8 +82,8 @@ class Choice:
         by_structure: dict[int, int] = {}
         for call in calls:
             by_structure.setdefault(self.kinds.structure[call], call)
-        tree = self.panels.tree
-        return max((self.panels.of(c) for c in by_structure.values()), key=lambda p: (len(p.nodes), tree.n_ops[p.call]))
+        n_ops, panels = self.panels.tree.n_ops, self.panels
+        return panels.exactly(max(by_structure.values(), key=lambda c: (len(panels.of(c).nodes), n_ops[c])))
 
     def _shown(self) -> list[Panel]:
         return [self.panels.exactly(self.root), *self.opened.values()]

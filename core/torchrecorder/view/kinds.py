@@ -114,7 +114,7 @@ class Kinds:
         return self._n_kinds - 1
 
     def _inside(self, call: int, module: Module | None) -> set[Hashable]:
-        """The paths in a call from its own on, without numbers; in a container, where they are numbers, with classes."""
+        """The paths in a call from its own on, without numbers; in a container, which has no others, with classes."""
         base, found = len(self.graph.calls[call].module), set[Hashable]()
         for inner in range(call + 1, self.tree.end[call]):
             called = self.tree.module(inner)

@@ -16,7 +16,7 @@ from torchrecorder.view.edges import Ends
 from torchrecorder.view.kinds import Kinds
 from torchrecorder.view.model import Node, View
 from torchrecorder.view.plan import Plan, State, Visibility
-from torchrecorder.view.series import in_series
+from torchrecorder.view.series import in_series, series_with_outputs
 from torchrecorder.view.turns import in_turns
 
 _ENDS = frozenset(("input", "output", "from", "to"))
@@ -62,16 +62,20 @@ class Panels:
             panel = self._made[call] = self._made.get(call) or self._panel(call)
         return panel
 
-    def view(self, call: int, boxes: Mapping[int, tuple[int, ...]], item_limit: int = 0) -> View:
+    def view(self, call: int, boxes: Mapping[int, tuple[int, ...]]) -> View:
         """What is in a call, some of it in boxes: by the first call of a box those that it is drawn for."""
         states = [*self._states]
-        states[call] = "box"
-        for first in boxes:
-            states[first] = "box"
-        plan = Plan(self.visible, states, root=call, runs=boxes, item_limit=item_limit)
-        nodes, edges = Ends(plan).joined()
-        view = View(self.graph, tuple(plan.boxes), nodes, edges, (), 1 + len(boxes))
+        for box in (call, *boxes):
+            states[box] = "box"
+        view = self._planned(call, states, boxes)
+        if giving := series_with_outputs(view, self.kinds):
+            view = self._planned(call, states, {**boxes, **giving})
         return in_turns(in_series(view, self.kinds), self.kinds)
+
+    def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> View:
+        plan = Plan(self.visible, states, root=call, runs=runs)
+        nodes, edges = Ends(plan).joined()
+        return View(self.graph, tuple(plan.boxes), nodes, edges, (), 1)
 
     def is_block(self, node: Node) -> bool:
         """Whether it stands for layers that may be opened."""

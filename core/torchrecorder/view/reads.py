@@ -60,6 +60,8 @@ class Reads:
         self.contracted = [False] * len(self.graph.ops)
         self.origin = [*range(len(self.graph.values))]
         """For each value the one whose data it is; a value that no contracted op made is its own origin."""
+        self.twins: dict[int, int] = {}
+        """For each value that a repeat of a given run makes, the one that the first call of the run makes there."""
         self._find_origins()
         self._drawn_for = [*range(len(self.graph.ops))]
         """For each op the one that is drawn for it, which is the same op in the first call of the run."""
@@ -71,9 +73,8 @@ class Reads:
             self._drawn_for[again] = self._drawn_for[drawn]
 
     def _find_origins(self) -> None:
-        twins: dict[int, int] = {}
         for call, head in self.plan.again.items():
-            twins.update(self._twins(call, head))
+            self.twins.update(self._twins(call, head))
         for op in self.ops:
             if not op.inputs:
                 continue
@@ -83,10 +84,8 @@ class Reads:
             if source is not None:
                 self.contracted[op.id] = True
                 for value in op.outputs:
-                    self.origin[value] = self.origin[source]
-            for value in op.outputs if twins else ():
-                if value in twins:
-                    self.origin[value] = self.origin[twins[value]]
+                    if value not in self.twins:
+                        self.origin[value] = self.origin[source]
 
     def _twins(self, call: int, head: int) -> dict[int, int]:
         """By value that a repeat makes the one that the call which is drawn makes in its place."""
@@ -96,8 +95,9 @@ class Reads:
             outputs = [(self.graph.ops[x].outputs, self.graph.ops[y].outputs) for x, y in pairs]
             if all(len(xs) == len(ys) for xs, ys in outputs):
                 return {x: y for xs, ys in outputs for x, y in zip(xs, ys, strict=True)}
-        there = rows[head].outputs
-        return {value: there[path] for path, value in rows[call].outputs.items() if path in there}
+        there, made = rows[head].outputs, tree.ops_of(call)
+        pairs = ((value, there[path]) for path, value in rows[call].outputs.items() if path in there)
+        return {value: twin for value, twin in pairs if self.graph.values[value].producer in made}
 
     def __iter__(self) -> Iterator[Read]:
         for op in self.ops:
@@ -111,7 +111,10 @@ class Reads:
 
     def node_of_value(self, value: int) -> int | None:
         """Position of the node that made the value; None if it comes from outside."""
-        producer = self.graph.values[self.origin[value]].producer
+        origin = self.origin[value]
+        while origin in self.twins:
+            origin = self.origin[self.twins[origin]]
+        producer = self.graph.values[origin].producer
         if producer is None or self.graph.ops[producer].call not in self.span:
             return None
         return self._node_of(producer)
@@ -140,7 +143,7 @@ class Reads:
     def _is_inner(self, origin: int, reader: Op) -> bool:
         """Whether the edge leads from one repeat to another or repeats an edge of the call that is drawn."""
         producer = self.graph.values[origin].producer
-        if not self.plan.run_head or producer is None:
+        if not self.plan.turns or producer is None:
             return False
         # the calls around both that have one parent, or the call that is around both
         calls, level = self.graph.calls, self.plan.tree.level

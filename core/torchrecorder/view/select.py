@@ -18,6 +18,7 @@ from torchrecorder.view.edges import Ends
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
 from torchrecorder.view.panels import Panels
 from torchrecorder.view.plan import Plan, Visibility
+from torchrecorder.view.skips import with_skips
 
 AUTO_NODES = 40
 """How many nodes a view of automatic depth shows at most."""
@@ -80,7 +81,8 @@ class Views:
         view = Choice(self._panels, call, beside=beside).view()
         if _size(view) > AUTO_NODES and not self.visible.asked:
             return None
-        view = shortened(view)
+        insets = tuple(replace(inset, view=shortened(with_skips(inset.view))) for inset in view.insets)
+        view = replace(shortened(with_skips(view)), insets=insets)
         return _judged(replace(view, notes=tuple(self._notes(view))))
 
     def _uniform(self) -> View:
@@ -121,7 +123,7 @@ class Views:
     def _view(self, depth: int, item_limit: int = 0) -> View:
         plan = Plan(self.visible, self.visible.states(depth), item_limit=item_limit)
         nodes, edges = Ends(plan).joined()
-        view = shortened(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth))
+        view = shortened(with_skips(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth)))
         return replace(view, notes=tuple(self._notes(view)))
 
     def _count(self, depth: int) -> int:

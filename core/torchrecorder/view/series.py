@@ -7,18 +7,27 @@ different sizes are one series, but for a change of resolution, which readers lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.view.kinds import Kinds, entry, without_numbers
 from torchrecorder.view.model import Edge, Node, View
+from torchrecorder.view.repeats import sizes
 
 _MANY_STEPS = 4
 """If more in a row than this change the resolution one after another, they are one series."""
 _LONG = 14
 """In a view of more nodes equal layers of torch with unequal sizes are one series."""
+
+
+def series_with_outputs(view: View, kinds: Kinds) -> dict[int, tuple[int, ...]]:
+    """The calls of each series of which more than the last gives an output, by the first."""
+    outputs = {node.id for node in view.nodes if node.kind == "output"}
+    series = _Series(view, kinds, aside=outputs)
+    found = (stretch for stretch in series.found() if any(series.gives_output(node) for node in stretch[:-1]))
+    return {stretch[0].calls[0]: tuple(call for node in stretch for call in node.calls) for stretch in found}
 
 
 class Wiring:
@@ -39,7 +48,7 @@ def in_series(view: View, kinds: Kinds) -> View:
     nodes: dict[int, Node] = {}
     for stretch in series.found():
         first = stretch[0]
-        nodes[first.id] = _folded(stretch, series.wiring)
+        nodes[first.id] = _folded(stretch, series.wiring, view.graph)
         merged.update((node.id, first.id) for node in stretch[1:])
     return regrouped(view, merged, nodes) if merged else view
 
@@ -63,9 +72,11 @@ def regrouped(view: View, merged: dict[int, int], changed: dict[int, Node]) -> V
 
 
 class _Series:
-    def __init__(self, view: View, kinds: Kinds) -> None:
+    def __init__(self, view: View, kinds: Kinds, *, aside: Collection[int] = ()) -> None:
         self.view, self.kinds = view, kinds
         self.graph, self.tree = view.graph, kinds.tree
+        self._aside = aside
+        """Readers that do not matter."""
         self.wiring = Wiring(view)
         self.is_long = len(view.nodes) > _LONG
 
@@ -80,6 +91,9 @@ class _Series:
                 if len(stretch) > 1:
                     yield stretch
                 at += len(stretch)
+
+    def gives_output(self, node: Node) -> bool:
+        return not self.wiring.after[node.id].isdisjoint(self._aside)
 
     def _stretch(self, nodes: Sequence[Node], at: int) -> list[Node]:
         """The longest series that begins with the node at this position; the node alone if there is none."""
@@ -131,7 +145,7 @@ class _Series:
     def _is_closed(self, stretch: Sequence[Node]) -> bool:
         members = {node.id for node in stretch}
         before = [self.wiring.before[node.id] - members for node in stretch]
-        after = [self.wiring.after[node.id] - members for node in stretch]
+        after = [self.wiring.after[node.id] - members - {*self._aside} for node in stretch]
         same = all(others == before[1] for others in before[1:]) and before[1] <= before[0]
         return same and (not any(after[:-1]) or all(others == after[-1] for others in after[:-1]))
 
@@ -143,7 +157,7 @@ def resolution(graph: Graph, call: int) -> tuple[int | str, ...]:
     return shape[-2:] if len(shape) > 3 else ()
 
 
-def _folded(stretch: Sequence[Node], wiring: Wiring) -> Node:
+def _folded(stretch: Sequence[Node], wiring: Wiring, graph: Graph) -> Node:
     first, members = stretch[0], {node.id for node in stretch}
     calls = tuple(call for node in stretch for call in node.calls)
     is_dense = all(len(wiring.after[n.id] & members) == len(stretch) - 1 - i for i, n in enumerate(stretch))
@@ -155,4 +169,4 @@ def _folded(stretch: Sequence[Node], wiring: Wiring) -> Node:
         for i, part in enumerate(first.parts)
     )
     ops = tuple(op for node in stretch for op in node.ops)
-    return replace(first, calls=calls, parts=parts, ops=ops, differs=(*first.differs, *differs))
+    return replace(first, calls=calls, parts=parts, ops=ops, differs=(*sizes(graph, calls), *differs))

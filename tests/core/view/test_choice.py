@@ -212,6 +212,6 @@ class TestOptions:
         assert "layer1.0 x3" in shown(view)
 
     def test_a_number_means_what_it_meant(self) -> None:
-        view = make_view(stages(), ViewOptions(depth=1))
-        assert shown(view)[2:5] == ["layer1", "layer2", "layer3"]
+        view = make_view(stages(), ViewOptions(depth=2))
+        assert shown(view)[2:4] == ["layer1.0", "layer1.1 x2"]
         assert not view.insets

@@ -133,7 +133,8 @@ class _LayoutReader:
                 self.layout.nodes.append(self.node(row))
             elif "bb" in row and str(row["name"]).startswith("cluster"):  # other groups have no place of their own
                 self.layout.boxes.append(self.box(row))
-        self.layout.lines.extend(self.line(row) for row in data.get("edges", ()))
+        drawn = (row for row in data.get("edges", ()) if row.get("style") != "invis")  # those keep nodes in order
+        self.layout.lines.extend(self.line(row) for row in drawn)
 
     def node(self, row: Mapping[str, Any]) -> Figure:
         place = f"{row['pos']},{row['width']},{row['height']},{row.get('fontsize', _USUAL_SIZE)}"
