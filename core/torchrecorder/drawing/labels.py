@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -145,11 +145,15 @@ class Labels:
             return ""
         return f"call {self.graph.calls[thing.calls[0]].index} of {total} · shared"
 
+    @property
+    def _things(self) -> Sequence[Box | Node]:
+        return [*self.view.boxes, *self.view.nodes]
+
     @cached_property
     def _first_at(self) -> dict[str, Box | Node]:
         """By module the first box or node that stands for calls of it."""
         found: dict[str, Box | Node] = {}
-        for thing in (*self.view.boxes, *self.view.nodes):
+        for thing in self._things:
             for call in thing.calls:
                 found.setdefault(self.graph.calls[call].module, thing)
         return found
@@ -157,7 +161,7 @@ class Labels:
     @cached_property
     def _calls_of(self) -> Counter[str]:
         """How many calls of each module the View draws."""
-        drawn = {call for thing in (*self.view.boxes, *self.view.nodes) for call in thing.calls}
+        drawn = {call for thing in self._things for call in thing.calls}
         return Counter(self.graph.calls[call].module for call in drawn)
 
     def _link(self, node: Node) -> Label:
@@ -190,7 +194,9 @@ class Labels:
             return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")
         has_shape = node.values and "shapes" in self.show
         shape = tensor(self.graph.values[node.values[0]].meta, self.show) if has_shape else ""
-        return Label(clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE))
+        return Label(
+            clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE)
+        )
 
     def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
         paths = [self.graph.calls[call].module for call in calls]

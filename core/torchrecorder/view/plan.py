@@ -237,9 +237,7 @@ class Plan:
             self.node_of_op.update(dict.fromkeys(item.ops, id_))
         else:
             again = item if len(item) > 1 else ()
-            self.nodes.append(
-                Node(id_, "op", parent, op=item[0], ops=again, repetition="loop" if again else "series")
-            )
+            self.nodes.append(Node(id_, "op", parent, op=item[0], ops=again, repetition="loop" if again else "series"))
             self.node_of_op.update(dict.fromkeys(item, id_))
         return parent, iter(())
 

@@ -17,7 +17,7 @@ from torchrecorder.view.op_families import JOINS, SUMS
 from torchrecorder.view.order import Pair
 
 _FEATURES = 1
-"""Data of fewer axes are no features, so no skip: a scale, a number of steps."""
+"""Data of fewer axes are not features, so not a skip: a scale, a number of steps."""
 
 
 def with_skips(view: View) -> View:
