@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchrecorder.view.model import Inset, Node, View
+from torchrecorder.view.model import Box, Inset, Node, View
 from torchrecorder.view.panels import Panel, Panels
 
 ENOUGH, MOST = 22, 40
@@ -19,6 +19,16 @@ _LEAST_SHARE = 0.04
 _MUCH = 0.2
 _LEAST_INFORMATION, _FULL_INFORMATION = 2, 4
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def view_size(view: View) -> int:
+    """How many nodes a reader has to take in; those at the ends of cut edges are there to spare them lines.
+
+    In an inset the ends are no more than where lines begin and end.
+    """
+    inside = (node.kind for inset in view.insets for node in inset.view.nodes)
+    n = sum(kind not in ("from", "to", "input", "output") for kind in inside)
+    return n + sum(node.kind not in ("from", "to") for node in view.nodes)
 
 
 class Choice:
@@ -41,6 +51,13 @@ class Choice:
 
     def view(self) -> View:
         """The picture, with what is opened in place and beside it."""
+        view = self._composed()
+        while self.opened and view_size(view) > MOST:
+            self.closed.append(self.opened.popitem()[0])
+            view = self._composed()
+        return view
+
+    def _composed(self) -> View:
         in_place, letters = self._places()
         insets = []
         for kind, letter in letters.items():
@@ -133,7 +150,12 @@ class Choice:
         boxes = {first: calls for first, calls in in_place.items() if first in inside}
         view = self.panels.view(call, boxes) if boxes else known
         nodes = tuple(self._lettered(node, letters) for node in view.nodes)
-        return replace(view, nodes=nodes)
+        return replace(view, nodes=nodes, boxes=tuple(self._told(box) for box in view.boxes))
+
+    def _told(self, box: Box) -> Box:
+        """A box with what differs in the calls that it stands for."""
+        calls = box.calls if box.period == 1 else ()
+        return replace(box, differs=(*self._differences(calls, box.calls[0]), *box.differs))
 
     def _lettered(self, node: Node, letters: dict[int, str]) -> Node:
         if not self.panels.is_block(node):

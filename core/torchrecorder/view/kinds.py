@@ -80,6 +80,8 @@ class Kinds:
         if not more and not less:
             here, there = self._ops_in(call), self._ops_in(other)
             more, less = here - there, there - here
+            if len(more) + len(less) > _NAMED:
+                return "other ops"
         words = [f"{word} {_listed(names)}" for word, names in (("with", more), ("without", less)) if names]
         return ", ".join(words) or "wired otherwise"
 

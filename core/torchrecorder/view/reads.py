@@ -96,8 +96,8 @@ class Reads:
             if all(len(xs) == len(ys) for xs, ys in outputs):
                 return {x: y for xs, ys in outputs for x, y in zip(xs, ys, strict=True)}
         there, made = rows[head].outputs, tree.ops_of(call)
-        pairs = ((value, there[path]) for path, value in rows[call].outputs.items() if path in there)
-        return {value: twin for value, twin in pairs if self.graph.values[value].producer in made}
+        given = ((value, there[path]) for path, value in rows[call].outputs.items() if path in there)
+        return {value: twin for value, twin in given if self.graph.values[value].producer in made}
 
     def __iter__(self) -> Iterator[Read]:
         for op in self.ops:

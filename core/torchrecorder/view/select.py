@@ -13,7 +13,7 @@ from functools import cached_property
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
-from torchrecorder.view.choice import Choice
+from torchrecorder.view.choice import Choice, view_size
 from torchrecorder.view.edges import Ends
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
 from torchrecorder.view.panels import Panels
@@ -79,10 +79,12 @@ class Views:
         if not self.options.fold or not is_modern or not self.visible.can_open(call):
             return None
         view = Choice(self._panels, call, beside=beside).view()
-        if _size(view) > AUTO_NODES and not self.visible.asked:
+        if view_size(view) > AUTO_NODES and not self.visible.asked:
             return None
         insets = tuple(replace(inset, view=shortened(with_skips(inset.view))) for inset in view.insets)
-        view = replace(shortened(with_skips(view)), insets=insets)
+        level = self.visible.tree.level
+        depth = 1 + max(level[box.calls[0]] for box in view.boxes) - level[call]
+        view = replace(shortened(with_skips(view)), insets=insets, depth=depth)
         return _judged(replace(view, notes=tuple(self._notes(view))))
 
     def _uniform(self) -> View:
@@ -91,13 +93,13 @@ class Views:
         while depth < self.max_depth and self._count(depth + 1) <= 2 * AUTO_NODES:
             depth += 1
         view = self._view(min(depth, self.max_depth))
-        while _size(view) > AUTO_NODES and view.depth > 1:
+        while view_size(view) > AUTO_NODES and view.depth > 1:
             view = self._view(view.depth - 1)
-        if _size(view) > AUTO_NODES and not self.visible.asked:
+        if view_size(view) > AUTO_NODES and not self.visible.asked:
             return _judged(self._with_gaps(view.depth, AUTO_NODES))
         if self._count(view.depth) <= _FEW and view.depth < self.max_depth:
             deeper = self._with_gaps(view.depth + 1, AUTO_NODES)
-            return deeper if _size(deeper) <= AUTO_NODES else view
+            return deeper if view_size(deeper) <= AUTO_NODES else view
         return _judged(view)
 
     def at(self, depth: int) -> View:
@@ -134,7 +136,7 @@ class Views:
         """The view with no more things in a box than keep it within the limit."""
         item_limit = node_limit
         view = self._view(depth, item_limit)
-        while _size(view) > node_limit and item_limit > 6:
+        while view_size(view) > node_limit and item_limit > 6:
             item_limit = item_limit * 3 // 4
             view = self._view(depth, item_limit)
         hidden = sum(node.size for node in view.nodes if node.kind == "gap")
@@ -156,11 +158,6 @@ class Views:
                 yield "the forward only checks " + ", ".join(checked)
             if unused:
                 yield "the forward does not use " + ", ".join(unused)
-
-
-def _size(view: View) -> int:
-    """How many nodes a reader has to take in; those at the ends of cut edges are there to spare them lines."""
-    return sum(node.kind not in ("from", "to") for node in view.nodes)
 
 
 def _judged(view: View) -> View:
