@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchrecorder.view.model import Box, Inset, Node, View
-from torchrecorder.view.panels import Panel, Panels
+from torchrecorder.view.interiors import Interior, Interiors
 
 ENOUGH, MOST = 22, 40
 """Nodes of a picture: what tells a little may fill it up to the first, what tells much up to the second."""
@@ -34,20 +34,20 @@ def view_size(view: View) -> int:
 class Choice:
     """The layers that are opened, by kind."""
 
-    def __init__(self, panels: Panels, root: int, *, beside: bool = True) -> None:
-        self.panels, self.kinds, self.root = panels, panels.kinds, root
+    def __init__(self, interiors: Interiors, root: int, *, beside: bool = True) -> None:
+        self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
         self.beside = beside
         """Whether layers are opened beside the picture, too."""
-        self.opened: dict[int, Panel] = {}
+        self.opened: dict[int, Interior] = {}
         self.closed: list[int] = []
         """Kinds that would tell something, if there was room."""
         while (best := self._best()) is not None:
-            kind, score, panel = best
-            n = self._count() + len(panel.nodes) - 1
+            kind, score, interior = best
+            n = self._count() + len(interior.nodes) - 1
             if n > MOST or (n > ENOUGH and score < _MUCH):
                 self.closed.append(kind)
             else:
-                self.opened[kind] = panel
+                self.opened[kind] = interior
 
     def view(self) -> View:
         """The picture, with what is opened in place and beside it."""
@@ -61,15 +61,15 @@ class Choice:
         in_place, letters = self._places()
         insets = []
         for kind, letter in letters.items():
-            panel = self.opened[kind]
+            interior = self.opened[kind]
             calls = tuple(call for node in self._nodes() for call in node.calls if self._is(node, kind))
-            view = self._drawn(panel.call, in_place, letters, panel.view)
+            view = self._drawn(interior.call, in_place, letters, interior.view)
             insets.append(Inset(letter, tuple(sorted(set(calls))), view))
-        whole = self.panels.exactly(self.root).view
+        whole = self.interiors.exactly(self.root).view
         overview = self._drawn(self.root, in_place, letters, whole)
         return replace(overview, insets=tuple(insets))
 
-    def _best(self) -> tuple[int, float, Panel] | None:
+    def _best(self) -> tuple[int, float, Interior] | None:
         places: defaultdict[int, int] = defaultdict(int)
         calls: defaultdict[int, list[int]] = defaultdict(list)
         for node in self._nodes():
@@ -77,38 +77,38 @@ class Choice:
             if kind not in self.opened and kind not in self.closed:
                 places[kind] += 1
                 calls[kind] += node.calls
-        found: tuple[int, float, Panel] | None = None
+        found: tuple[int, float, Interior] | None = None
         for kind, of_kind in calls.items():
-            panel = self.richest(of_kind)
-            share = self.panels.share(self.kinds.members[kind])
-            if share < _LEAST_SHARE or len(panel.nodes) < 2 or (places[kind] > 1 and not self.beside):
+            interior = self.richest(of_kind)
+            share = self.interiors.share(self.kinds.members[kind])
+            if share < _LEAST_SHARE or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
                 continue
-            information = panel.information
+            information = interior.information
             if share > 0.1:
-                inside = [self.panels.of(node.calls[0]) for node in panel.nodes if self.panels.is_block(node)]
+                inside = [self.interiors.of(node.calls[0]) for node in interior.nodes if self.interiors.is_block(node)]
                 information = max([information, *(inner.information - 1 for inner in inside)])
             if information < _LEAST_INFORMATION:
                 continue
             score = share * min(1.0, information / _FULL_INFORMATION) * (1.3 if places[kind] > 1 else 1)
             if found is None or score > found[1]:
-                found = kind, score, panel
+                found = kind, score, interior
         return found
 
-    def richest(self, calls: list[int]) -> Panel:
-        """The panel of the call that shows most."""
+    def richest(self, calls: list[int]) -> Interior:
+        """The interior of the call that shows most."""
         by_structure: dict[int, int] = {}
         for call in calls:
             by_structure.setdefault(self.kinds.structure[call], call)
-        n_ops, panels = self.panels.tree.n_ops, self.panels
-        return panels.exactly(max(by_structure.values(), key=lambda c: (len(panels.of(c).nodes), n_ops[c])))
+        n_ops, interiors = self.interiors.tree.n_ops, self.interiors
+        return interiors.exactly(max(by_structure.values(), key=lambda c: (len(interiors.of(c).nodes), n_ops[c])))
 
-    def _shown(self) -> list[Panel]:
-        return [self.panels.exactly(self.root), *self.opened.values()]
+    def _shown(self) -> list[Interior]:
+        return [self.interiors.exactly(self.root), *self.opened.values()]
 
     def _nodes(self) -> Iterator[Node]:
-        """The nodes of all panels that stand for layers which may be opened."""
-        for panel in self._shown():
-            yield from (node for node in panel.nodes if self.panels.is_block(node))
+        """The nodes of all interiors that stand for layers which may be opened."""
+        for interior in self._shown():
+            yield from (node for node in interior.nodes if self.interiors.is_block(node))
 
     def _is(self, node: Node, kind: int) -> bool:
         return self.kinds.of[node.calls[0]] == kind
@@ -116,9 +116,9 @@ class Choice:
     def _count(self) -> int:
         """How many nodes the picture has."""
         uses = self._uses()
-        overview = self.panels.exactly(self.root).view
+        overview = self.interiors.exactly(self.root).view
         ends = sum(node.kind in ("input", "output") for node in overview.nodes)
-        return ends + sum(len(panel.nodes) for panel in self._shown()) - sum(uses[k] == 1 for k in self.opened)
+        return ends + sum(len(interior.nodes) for interior in self._shown()) - sum(uses[k] == 1 for k in self.opened)
 
     def _uses(self) -> defaultdict[int, int]:
         uses: defaultdict[int, int] = defaultdict(int)
@@ -130,9 +130,9 @@ class Choice:
         """By first call what is opened in place, and the letters of the other kinds, in the order of the picture."""
         uses, in_place = self._uses(), dict[int, tuple[int, ...]]()
         letters: dict[int, str] = {}
-        for panel in self._shown():
-            for node in panel.nodes:
-                kind = self.kinds.of[node.calls[0]] if self.panels.is_block(node) else -1
+        for interior in self._shown():
+            for node in interior.nodes:
+                kind = self.kinds.of[node.calls[0]] if self.interiors.is_block(node) else -1
                 if kind not in self.opened or kind in letters:
                     continue
                 is_first = self.opened[kind].call == node.calls[0]
@@ -146,9 +146,9 @@ class Choice:
 
     def _drawn(self, call: int, in_place: dict[int, tuple[int, ...]], letters: dict[int, str], known: View) -> View:
         """What is in a call, with boxes for what is opened in place and letters at what is opened elsewhere."""
-        inside = range(call + 1, self.panels.tree.end[call])
+        inside = range(call + 1, self.interiors.tree.end[call])
         boxes = {first: calls for first, calls in in_place.items() if first in inside}
-        view = self.panels.view(call, boxes) if boxes else known
+        view = self.interiors.view(call, boxes) if boxes else known
         nodes = tuple(self._lettered(node, letters) for node in view.nodes)
         return replace(view, nodes=nodes, boxes=tuple(self._told(box) for box in view.boxes))
 
@@ -158,7 +158,7 @@ class Choice:
         return replace(box, differs=(*self._differences(calls, box.calls[0]), *box.differs))
 
     def _lettered(self, node: Node, letters: dict[int, str]) -> Node:
-        if not self.panels.is_block(node):
+        if not self.interiors.is_block(node):
             return node
         kind = self.kinds.of[node.calls[0]]
         model = self.opened[kind].call if kind in letters else node.calls[0]

@@ -16,7 +16,7 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.view.choice import Choice, view_size
 from torchrecorder.view.edges import Ends
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
-from torchrecorder.view.panels import Panels
+from torchrecorder.view.interiors import Interiors
 from torchrecorder.view.plan import Plan, Visibility
 from torchrecorder.view.skips import with_skips
 
@@ -70,15 +70,15 @@ class Views:
         )
 
     @cached_property
-    def _panels(self) -> Panels:
-        return Panels(self.visible)
+    def _interiors(self) -> Interiors:
+        return Interiors(self.visible)
 
     def _chosen(self, call: int, *, beside: bool = True) -> View | None:
         """The view of a call that opens each kind of layer once; None if none is right for it."""
         is_modern = self.graph.info.recorder != "classic"
         if not self.options.fold or not is_modern or not self.visible.can_open(call):
             return None
-        view = Choice(self._panels, call, beside=beside).view()
+        view = Choice(self._interiors, call, beside=beside).view()
         if view_size(view) > AUTO_NODES and not self.visible.asked:
             return None
         insets = tuple(replace(inset, view=shortened(with_skips(inset.view))) for inset in view.insets)

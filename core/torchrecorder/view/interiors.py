@@ -1,7 +1,7 @@
-"""The inside of calls as panels, and which calls a picture passes by because their inside says as much.
+"""The inside of calls as interiors, and which calls a picture passes by because their inside says as much.
 
-A panel shows one call: what is in it, each layer closed. It depends on nothing but the call, so it is made once, and
-once for calls of one structure. A layer whose panel holds a single node is drawn as that node, under the joined path;
+A interior shows one call: what is in it, each layer closed. It depends on nothing but the call, so it is made once, and
+once for calls of one structure. A layer whose interior holds a single node is drawn as that node, under the joined path;
 so are lists of layers, and a layer that is nearly the whole of what is around it.
 """
 
@@ -30,7 +30,7 @@ _FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class Interior:
     call: int
     view: View
     nodes: tuple[Node, ...]
@@ -39,28 +39,28 @@ class Panel:
     """How much it tells: different things in it, and sums or other joins, which count twice."""
 
 
-class Panels:
+class Interiors:
     def __init__(self, visible: Visibility) -> None:
         self.visible, self.graph, self.tree = visible, visible.graph, visible.tree
         self.kinds = Kinds(visible)
-        self._made: dict[object, Panel] = {}
+        self._made: dict[object, Interior] = {}
         self._states: list[State] = visible.states(0)
         for call in sorted(range(len(self._states)), key=lambda call: -self.tree.level[call]):  # those in a call first
             self._states[call] = self._state(call)
 
-    def of(self, call: int) -> Panel:
-        """The panel of a call, or of another of the same structure."""
+    def of(self, call: int) -> Interior:
+        """The interior of a call, or of another of the same structure."""
         key = self._key(call)
         if key not in self._made:
-            self._made[key] = self._panel(call)
+            self._made[key] = self._interior(call)
         return self._made[key]
 
-    def exactly(self, call: int) -> Panel:
-        """The panel of this very call."""
-        panel = self.of(call)
-        if panel.call != call:
-            panel = self._made[call] = self._made.get(call) or self._panel(call)
-        return panel
+    def exactly(self, call: int) -> Interior:
+        """The interior of this very call."""
+        interior = self.of(call)
+        if interior.call != call:
+            interior = self._made[call] = self._made.get(call) or self._interior(call)
+        return interior
 
     def view(self, call: int, boxes: Mapping[int, tuple[int, ...]]) -> View:
         """What is in a call, some of it in boxes: by the first call of a box those that it is drawn for."""
@@ -106,13 +106,13 @@ class Panels:
         )
         return call if is_asked else (self.kinds.structure[call], self.kinds.of[call])
 
-    def _panel(self, call: int) -> Panel:
+    def _interior(self, call: int) -> Interior:
         view = self.view(call, {})
         nodes = tuple(node for node in view.nodes if node.kind not in _ENDS)
         fed = Counter(edge.head for edge in view.edges)
         n_joins = sum(fed[node.id] > 1 for node in nodes)
         different = {self._sort(node) for node in nodes}
-        return Panel(call, view, nodes, len(different) + 2 * n_joins - 1)
+        return Interior(call, view, nodes, len(different) + 2 * n_joins - 1)
 
     def _sort(self, node: Node) -> object:
         if node.parts:
