@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchrecorder.view.model import Box, Inset, Node, View
 from torchrecorder.view.interiors import Interior, Interiors
+from torchrecorder.view.model import Box, Inset, Node, View
 
 ENOUGH, MOST = 22, 40
 """Nodes of a picture: what tells a little may fill it up to the first, what tells much up to the second."""

@@ -1,8 +1,8 @@
-"""The inside of calls as interiors, and which calls a picture passes by because their inside says as much.
+"""The inside of calls, and which calls a picture passes by because their inside says as much.
 
-A interior shows one call: what is in it, each layer closed. It depends on nothing but the call, so it is made once, and
-once for calls of one structure. A layer whose interior holds a single node is drawn as that node, under the joined path;
-so are lists of layers, and a layer that is nearly the whole of what is around it.
+An interior shows one call: what is in it, each layer closed. It depends on nothing but the call, so it is made once,
+and once for calls of one structure. A layer whose interior holds a single node is drawn as that node, under the joined
+path; so are lists of layers, and a layer that is nearly the whole of what is around it.
 """
 
 from __future__ import annotations

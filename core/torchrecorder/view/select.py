@@ -15,8 +15,8 @@ from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
 from torchrecorder.view.choice import Choice, view_size
 from torchrecorder.view.edges import Ends
-from torchrecorder.view.model import Edge, Node, View, ViewOptions
 from torchrecorder.view.interiors import Interiors
+from torchrecorder.view.model import Edge, Node, View, ViewOptions
 from torchrecorder.view.plan import Plan, Visibility
 from torchrecorder.view.skips import with_skips
 
