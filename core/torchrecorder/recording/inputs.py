@@ -101,9 +101,9 @@ def record_guessed(
     tried: list[str] = []
     accepted: Inputs | None = None
     guesses = Guesses(model, batch=2 if mode == "train" else 1)
-    start = thread_time()
+    start, ran_out_of_time = thread_time(), False
     for guess in guesses:
-        if thread_time() - start > _PATIENCE_S:
+        if ran_out_of_time := thread_time() - start > _PATIENCE_S:
             break
         inputs = Inputs()
         try:
@@ -128,7 +128,10 @@ def record_guessed(
         with suppress(ForwardError):
             return record(_guessed(model, guesses.furthest, seed), run)
     raise InputError(
-        f"{type(model).__name__} is called with inputs of unknown shape", advice(model), tuple(tried[:_LISTED])
+        f"{type(model).__name__} is called with inputs of unknown shape",
+        advice(model),
+        tuple(tried[:_LISTED]),
+        ran_out_of_time,
     )
 
 
