@@ -152,7 +152,8 @@ def _written(label: Label, kind: Kind) -> tuple[float, float, tuple[Word, ...]]:
     wide = max(_LEAST_SMALL if is_small else _LEAST, inner + 2 * (7.0 if is_small else _MARGIN))
     if is_one:
         left, base = -inner / 2, size * _BASE
-        rest = Word(left + bold + (dot + line) / 2, base, size, PARTS.lstrip() + label.line)
+        said = PARTS.lstrip() + label.line  # without the space, which stands between the two words
+        rest = Word(left + bold + dot + line - width(said, size) / 2, base, size, said)
         return wide, high, (Word(left + bold / 2, base, size, label.name), rest)
     step = size * _LINE_HEIGHT
     top = size * _BASE - (len(lines) - 1) / 2 * step
