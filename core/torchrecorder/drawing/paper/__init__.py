@@ -7,7 +7,7 @@ than a page. Graphviz gives ranks and orders; the coordinates are ours.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from torchrecorder.drawing.paper.check import faults
@@ -46,7 +46,7 @@ class PaperLayout:
     """One View with its insets, laid out in two steps: what the engine is asked, and the placement from its answers."""
 
     def __init__(
-        self, view: View, *, show: Collection[str] = USUAL, styles: Styles | None = None, width: float = PAGE[0]
+        self, view: View, *, show: Collection[str] = USUAL, styles: Sequence[Styles | None] = (), width: float = PAGE[0]
     ) -> None:
         self._width = width
         self.reason = ""
@@ -57,8 +57,9 @@ class PaperLayout:
             self.reason = f"{n} nodes"
             return
         try:
-            self._sheets.append(Sheet(view, show, styles))
-            self._sheets += [Sheet(inset.view, show, letter=inset.letter) for inset in view.insets]
+            views = [(view, ""), *((inset.view, inset.letter) for inset in view.insets)]
+            for (one, letter), style in zip_longest(views, styles[: len(views)]):
+                self._sheets.append(Sheet(one, show, style, letter))
         except CyclicPanel:
             self.reason = "boxes feed each other"
 
