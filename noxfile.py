@@ -158,9 +158,10 @@ def install_libraries(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure; `-- record` the recorder, in ratios to the plain forward of the same run, `-- cache` the cache,
-    `-- seeds` the four ports, `-- peers` the recorder beside other tools, `-- house` how simple the source is.
+    `-- seeds` the four ports, `-- peers` the recorder beside other tools, `-- house` how simple the source is,
+    `-- pictures` what pictures of real models look like.
     """
-    for apart in ("seeds", "peers"):
+    for apart in ("seeds", "peers", "pictures"):
         if apart in session.posargs:
             session.notify(f"bench_{apart}", posargs=[name for name in session.posargs if name != apart])
             return
@@ -198,6 +199,14 @@ def bench_peers(session: nox.Session) -> None:
     install_libraries(session)
     session.install("graphviz", "ipython", "safetensors", "tqdm")  # what the tools import
     session.run("python", "bench/peers.py", aside(session, "peers", PEERS), *session.posargs)
+
+
+@nox.session
+def bench_pictures(session: nox.Session) -> None:
+    """Judge pictures; `bench -- pictures` comes here. Further arguments are those of `bench/pictures.py`."""
+    install_libraries(session)
+    beside = aside(session, "torchview", ORIGINALS["torchview"])
+    session.run("python", "bench/pictures.py", f"beside={beside}", *session.posargs)
 
 
 def aside(session: nox.Session, name: str, packages: list[str]) -> str:

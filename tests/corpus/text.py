@@ -26,7 +26,7 @@ _LARGE_IMAGE = given(pixel_values=numbers(1, 3, 64, 64))
 _MODULES = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
 
 
-def _model(cls: str, config: str, **options: Any) -> Any:
+def model(cls: str, config: str, **options: Any) -> Any:
     def build() -> nn.Module:
         transformers = importlib.import_module("transformers")
         found: nn.Module = getattr(transformers, cls)(getattr(transformers, config)(**options))
@@ -98,36 +98,36 @@ _HEARD = given(input_features=numbers(1, 16, 60), decoder_input_ids=words(1, 5))
 _TRANSLATED = given(input_ids=words(), decoder_input_ids=words(1, 6))
 
 ENTRIES = [
-    Entry("hf_bert", _model("BertModel", "BertConfig", **_SMALL), _MASKED),
-    Entry("hf_albert", _model("AlbertModel", "AlbertConfig", **_ALBERT), _MASKED),
-    Entry("hf_gpt2", _model("GPT2LMHeadModel", "GPT2Config", **_GPT2), _IDS),
-    Entry("hf_llama", _model("LlamaForCausalLM", "LlamaConfig", **_LLAMA), _MASKED),
-    Entry("hf_gemma3", _model("Gemma3ForCausalLM", "Gemma3TextConfig", **_LLAMA, head_dim=8), _IDS),
-    Entry("hf_mixtral", _model("MixtralForCausalLM", "MixtralConfig", **_MIXTRAL), _IDS, same_inputs=True),
-    Entry("hf_mamba", _model("MambaForCausalLM", "MambaConfig", **_MAMBA), _IDS),
+    Entry("hf_bert", model("BertModel", "BertConfig", **_SMALL), _MASKED),
+    Entry("hf_albert", model("AlbertModel", "AlbertConfig", **_ALBERT), _MASKED),
+    Entry("hf_gpt2", model("GPT2LMHeadModel", "GPT2Config", **_GPT2), _IDS),
+    Entry("hf_llama", model("LlamaForCausalLM", "LlamaConfig", **_LLAMA), _MASKED),
+    Entry("hf_gemma3", model("Gemma3ForCausalLM", "Gemma3TextConfig", **_LLAMA, head_dim=8), _IDS),
+    Entry("hf_mixtral", model("MixtralForCausalLM", "MixtralConfig", **_MIXTRAL), _IDS, same_inputs=True),
+    Entry("hf_mamba", model("MambaForCausalLM", "MambaConfig", **_MAMBA), _IDS),
     Entry(
         "hf_t5",
-        _model("T5ForConditionalGeneration", "T5Config", **_T5, decoder_start_token_id=0),
+        model("T5ForConditionalGeneration", "T5Config", **_T5, decoder_start_token_id=0),
         _TRANSLATED,
     ),
     Entry(
         "hf_whisper",
-        _model("WhisperModel", "WhisperConfig", vocab_size=99, d_model=32, **_HALVES, **_WHISPER, **_MODULES),
+        model("WhisperModel", "WhisperConfig", vocab_size=99, d_model=32, **_HALVES, **_WHISPER, **_MODULES),
         _HEARD,
     ),
-    Entry("hf_hubert", _model("HubertModel", "HubertConfig", **_HUBERT), given(input_values=numbers(1, 1600))),
-    Entry("hf_vit", _model("ViTForImageClassification", "ViTConfig", **_PICTURE), _IMAGE),
+    Entry("hf_hubert", model("HubertModel", "HubertConfig", **_HUBERT), given(input_values=numbers(1, 1600))),
+    Entry("hf_vit", model("ViTForImageClassification", "ViTConfig", **_PICTURE), _IMAGE),
     Entry(
         "hf_convnext",
-        _model("ConvNextForImageClassification", "ConvNextConfig", hidden_sizes=[8, 16, 16, 32], depths=[1, 1, 2, 1]),
+        model("ConvNextForImageClassification", "ConvNextConfig", hidden_sizes=[8, 16, 16, 32], depths=[1, 1, 2, 1]),
         _IMAGE,
     ),
     Entry(
-        "hf_segformer", _model("SegformerForSemanticSegmentation", "SegformerConfig", **_SEGFORMER), _LARGE_IMAGE
+        "hf_segformer", model("SegformerForSemanticSegmentation", "SegformerConfig", **_SEGFORMER), _LARGE_IMAGE
     ),
-    Entry("hf_mae", _model("ViTMAEForPreTraining", "ViTMAEConfig", **_MAE), _IMAGE, same_inputs=True),
+    Entry("hf_mae", model("ViTMAEForPreTraining", "ViTMAEConfig", **_MAE), _IMAGE, same_inputs=True),
     Entry("hf_clip", _clip, given(input_ids=words(), pixel_values=numbers(1, 3, 32, 32))),
     Entry("hf_detr", _detr, _LARGE_IMAGE),
-    Entry("hf_timeseries", _model("TimeSeriesTransformerModel", "TimeSeriesTransformerConfig", **_SERIES), _PAST),
-    Entry("hf_perceiver", _model("PerceiverModel", "PerceiverConfig", **_PERCEIVER), given(inputs=numbers(1, 6, 16))),
+    Entry("hf_timeseries", model("TimeSeriesTransformerModel", "TimeSeriesTransformerConfig", **_SERIES), _PAST),
+    Entry("hf_perceiver", model("PerceiverModel", "PerceiverConfig", **_PERCEIVER), given(inputs=numbers(1, 6, 16))),
 ]  # fmt: skip

@@ -29,7 +29,7 @@ def test_the_fence_draws_what_1_0_3_would_have_drawn(site: Site) -> None:
     built = site.build()
     html = built.page("index.html")
     svg, until_it_failed = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
-    painted = re.findall(r'<g class="\w+"><\w+[^>]* fill="(#\w{6})".*?<text[^>]*>([^<]*)</text>', svg)
+    painted = re.findall(r'<g class="\w+"[^>]*><\w+[^>]* fill="(#\w{6})".*?<text[^>]*>([^<]*)</text>', svg)
     assert sorted(painted) == [
         ("#add8e6", "Input"),
         ("#add8e6", "Output"),

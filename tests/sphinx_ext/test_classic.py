@@ -55,7 +55,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Built:
 def words_by_colour(svg: str) -> dict[str, list[str]]:
     """The first line of each node, by what it is painted with."""
     found: dict[str, list[str]] = {}
-    for colour, name in re.findall(r'<g class="\w+"><\w+[^>]* fill="(#\w{6})".*?<text[^>]*>([^<]*)</text>', svg):
+    for colour, name in re.findall(r'<g class="\w+"[^>]*><\w+[^>]* fill="(#\w{6})".*?<text[^>]*>([^<]*)</text>', svg):
         found.setdefault(colour, []).append(name)
     return {colour: sorted(names) for colour, names in found.items()}
 

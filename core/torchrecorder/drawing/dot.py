@@ -94,7 +94,7 @@ class _DotWriter:
         dot.attr("edge", arrowsize="0.6")
         dot.body.extend(self._lines())
         for nodes in self.groups:
-            dot.body.append("\t{rank=same; " + "; ".join(f"n{node}" for node in nodes) + "}\n")
+            dot.body.append("\t{rank=same; " + " -> ".join(f"n{node}" for node in nodes) + " [style=invis]}\n")
         for position, edge in enumerate(self.view.edges):
             style = self.styles.edges[position] if self.styles else EdgeStyle()
             dot.body.append(f"\tn{edge.tail} -> n{edge.head} [{attributes(self.edge(edge, style))}]\n")
@@ -163,7 +163,7 @@ class _DotWriter:
         calls, failed = self.view.graph.calls, self.view.graph.info.failure is not None
         is_error = failed and not all(calls[call].ok for call in thing.calls)
         is_styled = any(style[1:])  # it brings colours or lines of its own
-        flags = {"repeat": thing.repeat > 1, "error": is_error, "styled": is_styled}
+        flags = {"repeat": thing.repeat > 1 and thing.repetition == "series", "error": is_error, "styled": is_styled}
         flags["decides"] = isinstance(thing, Node) and thing.decides
         return " ".join((kind, *(word for word, is_so in flags.items() if is_so)))
 
@@ -204,21 +204,27 @@ def attributes(values: Mapping[str, str | float | Lines]) -> str:
 
 
 def same_rank(view: View) -> list[list[int]]:
-    """Groups of nodes in one box that one and the same tensor feeds, and nothing else: query, key and value.
+    """Groups of nodes in one box that stand side by side, in the order in which they ran: query, key and value.
 
-    Layout would else place each as near to its reader as it can. Only calls of one class are grouped, so a shortcut
-    does not stand beside the first layer it leads past.
+    One and the same tensor feeds them, and nothing else, or each is fed by a step of its own and one node reads them
+    all. Layout would else place each as near to its reader as it can, in any order. Only calls of one class are
+    grouped, so a shortcut does not stand beside the first layer it leads past.
     """
     tails: dict[int, list[int]] = {}
+    heads: dict[int, list[int]] = {}
     for edge in view.edges:
         if view.nodes[edge.tail].kind not in ("param", "buffer", "const"):
             tails.setdefault(edge.head, []).append(edge.tail)
+            heads.setdefault(edge.tail, []).append(edge.head)
     groups: dict[tuple[object, ...], list[int]] = {}
     for node in view.nodes:
         fed_by = tails.get(node.id, [])
         if node.kind == "call" and len(fed_by) == 1:
             module = view.graph.modules.get(view.graph.calls[node.calls[0]].module)
-            groups.setdefault((node.box, fed_by[0], module.cls if module else ""), []).append(node.id)
+            above, below = fed_by[0], heads.get(node.id, [])
+            is_own = len(heads[above]) == 1 and len(below) == 1
+            between: object = (*below, *sorted(tails.get(above, ()))) if is_own and tails.get(above) else above
+            groups.setdefault((node.box, between, module.cls if module else ""), []).append(node.id)
     return [nodes for nodes in groups.values() if len(nodes) > 1]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from torchrecorder.drawing.names import (
     relative,
     run_name,
     tensor,
+    times,
 )
 from torchrecorder.drawing.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.drawing.summaries import summary
@@ -60,9 +62,8 @@ class Labels:
             classes.append((cls, n + 1))
         cls = " + ".join(f"{n} {cls}" if n > 1 else cls for cls, n in classes)
         cls = f"({cls})" if " + " in cls else cls
-        times = f" ×{box.repeat}" if box.repeat > 1 else ""
-        facts = [self._params(module, box.calls), self._flops(box.calls)] if box.period == 1 else []
-        parts = [name if name != cls else "", cls + times, *facts]
+        facts = [self._params(module, box), self._flops(box.calls)] if box.period == 1 else []
+        parts = [name if name != cls else "", *_repeated(cls, box), *facts]
         return clean(" · ".join(filter(None, parts)), MAX_NAME + MAX_LINE)
 
     def node(self, node: Node) -> Label:
@@ -72,6 +73,8 @@ class Labels:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op)
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
+            if node.ops:
+                return Label(f"{label.name} · {len(node.ops)}×", " · ".join(filter(None, (label.line, work))))
             return Label(label.name, " · ".join(filter(None, (label.line, work))), label.is_sign)
         if node.kind == "gap":
             thing = "steps" if len(node.calls) < node.size else "layers"
@@ -99,15 +102,14 @@ class Labels:
     def _call(self, node: Node) -> Label:
         call = self.graph.calls[node.calls[0]]
         module = self._module(call.id)
-        times = f" ×{node.repeat}" if node.repeat > 1 else ""
         if module is None:
-            return Label(clean(call.module + times, MAX_NAME), "function")
+            return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
         name, cls = self._run_name(node.calls, node.box), class_name(module)
         if module.native and self.kind(node) != "block":  # whose summary shows the number of parameters
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" else ""
-            parts = [(heads or summary(cls, module.extra_repr)) + times]
+            parts = [*_repeated(heads or summary(cls, module.extra_repr), node), self._again(module, node)]
         else:
-            parts = [cls + times, self._params(module, node.calls)]
+            parts = [*_repeated(cls, node), self._params(module, node)]
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
         if not name or line.lower() == name.lower().rstrip("0123456789_"):
             return Label(clean(line, MAX_NAME))
@@ -127,12 +129,40 @@ class Labels:
         number = self.flops.get(calls[0], 0)
         return (flops(number) + (" each" if len(calls) > 1 else "")) if number else ""
 
-    def _params(self, module: Module | None, calls: tuple[int, ...]) -> str:
-        if "params" not in self.show or module is None or not module.params.total:
+    def _params(self, module: Module | None, thing: Box | Node) -> str:
+        """Its parameters, at the first of the things that are calls of the module; then which of its calls it is."""
+        if module is None or not module.params.total:
             return ""
-        modules = {self.graph.calls[call].module for call in calls}
-        text = parameters(module.params.total, each=len(modules) > 1)
-        return text if len(modules) > 1 or len(calls) == 1 else f"{text} shared"
+        n = len({self.graph.calls[call].module for call in thing.calls})
+        text = parameters(module.params.total, each=n > 1) if "params" in self.show else ""
+        again = self._again(module, thing)
+        return again if self._first_at[module.fqn] is not thing else " · ".join(filter(None, (again, text)))
+
+    def _again(self, module: Module, thing: Box | Node) -> str:
+        """`call 2 of 5 · shared` if other calls of the module are drawn elsewhere."""
+        total, calls = self._calls_of[module.fqn], {*thing.calls}
+        if len(calls) > 1 or not module.params.total or total < 2:
+            return ""
+        return f"call {self.graph.calls[thing.calls[0]].index} of {total} · shared"
+
+    @property
+    def _things(self) -> Sequence[Box | Node]:
+        return [*self.view.boxes, *self.view.nodes]
+
+    @cached_property
+    def _first_at(self) -> dict[str, Box | Node]:
+        """By module the first box or node that stands for calls of it."""
+        found: dict[str, Box | Node] = {}
+        for thing in self._things:
+            for call in thing.calls:
+                found.setdefault(self.graph.calls[call].module, thing)
+        return found
+
+    @cached_property
+    def _calls_of(self) -> Counter[str]:
+        """How many calls of each module the View draws."""
+        drawn = {call for thing in self._things for call in thing.calls}
+        return Counter(self.graph.calls[call].module for call in drawn)
 
     def _link(self, node: Node) -> Label:
         """`from down1` or `to up3`: what is at the other end."""
@@ -164,7 +194,9 @@ class Labels:
             return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")
         has_shape = node.values and "shapes" in self.show
         shape = tensor(self.graph.values[node.values[0]].meta, self.show) if has_shape else ""
-        return Label(clean(name or default, MAX_NAME), clean(shape, MAX_LINE))
+        return Label(
+            clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE)
+        )
 
     def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
         paths = [self.graph.calls[call].module for call in calls]
@@ -179,6 +211,13 @@ class Labels:
     def _module(self, call: int) -> Module | None:
         row = self.graph.calls[call]
         return self.graph.modules.get(row.module) if row.kind == "module" else None
+
+
+def _repeated(text: str, thing: Box | Node) -> list[str]:
+    """What a thing is, how often, and in what its repeats differ."""
+    words = times(thing.repeat, thing.repetition)
+    head = [f"{text} {words}"] if words.startswith("×") else [text, words]
+    return [*filter(None, (*head, *thing.differs))]
 
 
 def op_label(graph: Graph, op: Op) -> Label:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from torchrecorder.graph import Graph, Module, TensorMeta
+from torchrecorder.view import Repetition
 
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]+")
 _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
@@ -96,3 +97,11 @@ def tensor(meta: TensorMeta | None, show: Collection[str]) -> str:
     memory = "memory" in show and meta.nbytes
     facts = (meta.dtype if "dtypes" in show else "", size(meta.nbytes or 0) if memory else "")
     return " · ".join(filter(None, (shape(meta.shape), *facts)))
+
+
+def times(n: int, repetition: Repetition) -> str:
+    """How often something is drawn once: `×4`, `6 in parallel`, `called 5× · shared · loop`; empty for once."""
+    if n < 2:
+        return ""
+    words = {"series": f"×{n}", "parallel": f"{n} in parallel", "shared": f"called {n}× · shared"}
+    return words.get(repetition) or f"{words['shared']} · loop"

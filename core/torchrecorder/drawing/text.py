@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, run_name, shape, size
+from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, run_name, shape, size, times
 from torchrecorder.drawing.node_kinds import torch_kind
 from torchrecorder.drawing.summaries import summary
 from torchrecorder.graph import Graph, Module, Value
 from torchrecorder.graph.memory import activation_memory
-from torchrecorder.view.fold import CallRun, call_runs
+from torchrecorder.view.repeats import CallRun, call_runs
 
 MAX_LINES = 400
 MAX_ROWS = 1000
@@ -117,14 +117,14 @@ def _branched(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
 
 def _cells(graph: Graph, run: CallRun, branches: str) -> tuple[str, str, str, str]:
     name, module = _name_and_module(graph, run, _NAME_WIDTH)
-    repeat = len(run.calls)
-    times = f" ×{repeat}" if repeat > 1 else ""
+    repeated = times(len(run.calls), run.repetition)
+    again = "".join(f" {word}" if word.startswith("×") else f" · {word}" for word in (repeated, *run.differs) if word)
     metas = [graph.values[value].meta for value in graph.calls[run.calls[-1]].outputs.values()]
     out = ", ".join(shape(meta.shape) for meta in metas[:3] if meta is not None) + (", …" if len(metas) > 3 else "")
     if module is None:
-        return branches + name, "function" + times, out, ""
+        return branches + name, "function" + again, out, ""
     layer = summary(class_name(module), module.extra_repr) if module.native else class_name(module)
-    line, total = clean(layer + times, _NAME_WIDTH), module.params.total
+    line, total = clean(layer + again, _NAME_WIDTH), module.params.total
     params = "" if not total else f"{total:,}" if total < 100_000 else count(total)
     return (branches + name, line, out, params) if run.level else (line, "", out, params)
 

@@ -1,30 +1,18 @@
-"""Completing a plan: inputs, outputs, loose parameters and constants, and the edges between all nodes.
-
-Edges that lead past nodes are marked. The spine above a node is what is found by going back, each time, to the
-predecessor that is farthest from the inputs. An edge whose tail is on the spine above its head, but not next to it,
-leads past something: a residual. If a sum is fed by a side branch that leaves its spine somewhere
-and is shorter (a projection shortcut), the branch is one too. So is an edge to a sum that gets the same data also by
-way of something, where the spine comes from elsewhere: in a decoder it comes from the encoder. Spines form a tree, so
-the first question costs one comparison per edge and the whole is linear.
-"""
+"""Completing a plan: inputs, outputs, loose parameters and constants, and the edges between all nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from torchrecorder.view.model import Edge, Node, NodeKind
-from torchrecorder.view.op_families import SUMS
+from torchrecorder.view.order import Pair, forward
+from torchrecorder.view.outlets import Outlets
 from torchrecorder.view.plan import Plan
 from torchrecorder.view.reads import Read, Reads, Source, Sources, grouped
 
 _GHOST_FANOUT = 3
 """A parameter or constant read by more nodes than this is drawn beside each of them: long edges hide the structure."""
-_FAR_ENOUGH = 200
-"""A branch around more nodes than this is not looked for, which keeps the whole linear."""
-
-Pair = tuple[int, int]
-"""Tail and head of an edge."""
 
 
 class Ends:
@@ -36,6 +24,7 @@ class Ends:
         self.leaves_out_constants = plan.visible.options.contract
         self.constant = self.reads.constant_ops() if self.leaves_out_constants else set()
         self.sources = Sources(self.reads, self.constant)
+        self.outlets = Outlets(self.reads)
         self.before: list[Node] = []
         self.after: list[Node] = []
         self.source_of: dict[int, int] = {}
@@ -48,6 +37,7 @@ class Ends:
         for read in self.reads:
             if read.tail is not None and not self._is_constant(read.origin):
                 self._join(read.tail, read.head, read.value)
+                self.outlets.note(read.value, read.op.call)
             elif read.op.id not in self.constant and (source := self.sources.of(read)) is not None:
                 fed.setdefault(source, {}).setdefault(read.head, []).append(read)
         for source, by_head in fed.items():
@@ -68,6 +58,7 @@ class Ends:
                     if (tail := self._tail(value)) != node.id:
                         self._join(tail, node.id, value)
         self._draw_outputs()
+        self.outlets.mark()
         return self._renumbered(self._checks() if self.leaves_out_constants else set())
 
     def _common_box(self, heads: list[int]) -> int | None:
@@ -89,14 +80,32 @@ class Ends:
         root = self.plan.root
         idle = self.plan.node_of_call.get(root) if not self.plan.tree.n_ops[root] else None
         paths = self.graph.outputs if root == 0 else {p: (v,) for p, v in self.graph.calls[root].outputs.items()}
-        names = grouped([*paths])
-        by_name: dict[str, list[int]] = {}
-        for path, values in paths.items():
-            by_name.setdefault(names[path], []).extend(values)
-        for name, outputs in by_name.items():
-            node = self._add("output", name, tuple(dict.fromkeys(outputs)))
+        for value in {value for values in paths.values() for value in values}:
+            self.outlets.note(value, None)
+        for name, (outputs, differs) in self._named_outputs(paths).items():
+            node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=differs)
             for value in outputs:
                 self._join(self._tail(value) if idle is None else idle, node, value)
+
+    def _named_outputs(self, paths: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
+        """By name the values that one node stands for, and which layer they are of."""
+        names = grouped([*paths])
+        layers = {path: self.outlets.series(values[-1]) for path, values in paths.items() if values}
+        heads = {path: "" if path.isdigit() else path.partition(".")[0] for path in paths}
+        of_stack: dict[tuple[str, int], list[str]] = {}
+        for path, layer in layers.items():
+            if layer is not None:
+                of_stack.setdefault((heads[path], layer[0]), []).append(path)
+        found: dict[str, tuple[list[int], tuple[str, ...]]] = {}
+        for path, values in paths.items():
+            layer, name = layers.get(path), names[path]
+            differs: tuple[str, ...] = ()
+            if layer is not None and len(of_stack[heads[path], layer[0]]) > 1:
+                name = heads[path] if heads[path] not in paths else f"{heads[path]}.*"
+            elif layer is not None and name == path:
+                differs = (f"of {self.outlets.giver(*layer)}",)
+            found.setdefault(name, ([], differs))[0].extend(values)
+        return found
 
     def _tail(self, value: int) -> int:
         """The node that gives the value, made if it comes from outside and nothing else reads it."""
@@ -115,9 +124,17 @@ class Ends:
         return self.graph.values[origin].producer in self.constant
 
     def _add(
-        self, kind: NodeKind, name: str, values: tuple[int, ...], *, box: int | None = None, op: int | None = None
+        self,
+        kind: NodeKind,
+        name: str,
+        values: tuple[int, ...],
+        *,
+        box: int | None = None,
+        op: int | None = None,
+        differs: tuple[str, ...] = (),
     ) -> int:
-        node = Node(-1 - len(self.before) - len(self.after), kind, box, op=op, values=values, name=name)
+        id_ = -1 - len(self.before) - len(self.after)
+        node = Node(id_, kind, box, op=op, values=values, name=name, differs=differs)
         if kind == "output":
             self.after.append(node)
         else:
@@ -189,89 +206,13 @@ class Ends:
         inputs = [node for node in self.before if node.kind == "input"]
         loose = [node for node in self.before if node.kind != "input"]
         order = [node for node in (*inputs, *loose, *planned) if node.id not in checks] + self.after
-        new = {node.id: position for position, node in enumerate(order)}
+        place = {node.id: position for position, node in enumerate(order)}
+        pairs = {(place[t], place[h]): value for (t, h), value in self.edges.items() if h not in checks}
+        positions, kept = forward(len(order), pairs)
         deciding = self._deciding(checks)
-        nodes = tuple(replace(n, id=position, decides=n.id in deciding) for position, n in enumerate(order))
-        pairs = {(new[t], new[h]): value for (t, h), value in self.edges.items() if h not in checks}
-        skipping = skips(len(nodes), [*pairs], [node.id for node in nodes if self._op_name(node) in SUMS])
-        skipping -= {(t, h) for t, h in skipping if nodes[h].kind == "output"}  # leads out, not past
-        edges = tuple(Edge(t, h, value, (t, h) in skipping) for (t, h), value in sorted(pairs.items()))
-        return nodes, edges
-
-
-def skips(n: int, edges: Sequence[Pair], sums: Iterable[int]) -> set[Pair]:
-    """Those of the edges that lead past a node."""
-    spines = _Spines(n, edges)
-    found = {(t, h) for t, h in edges if spines.spine[h] != t and spines.is_above(t, h)}
-    for head in sums:
-        for tail in spines.before[head]:
-            if tail != spines.spine[head] and (tail, head) not in found:
-                branch = spines.side_branch(tail, head)
-                found.update(branch or ([(tail, head)] if spines.comes_twice(tail, head) else []))
-    return found
-
-
-class _Spines:
-    def __init__(self, n: int, edges: Sequence[Pair]) -> None:
-        self.before: list[list[int]] = [[] for _ in range(n)]
-        self.degree = [0] * n
-        for tail, head in edges:
-            self.before[head].append(tail)
-            self.degree[tail] += 1
-        self.spine, self.rank = [-1] * n, [0] * n
-        """For each node its farthest predecessor (-1 at a start) and its own distance from the starts."""
-        for node, tails in enumerate(self.before):
-            for tail in tails:
-                if self.rank[tail] + 1 > self.rank[node]:
-                    self.spine[node], self.rank[node] = tail, self.rank[tail] + 1
-        self._number()
-
-    def _number(self) -> None:
-        """Numbers the nodes so that those below a node on spines have consecutive numbers after its own."""
-        n = len(self.spine)
-        below: list[list[int]] = [[] for _ in range(n)]
-        size = [1] * n
-        starts = []
-        for node in range(n - 1, -1, -1):
-            if self.spine[node] < 0:
-                starts.append(node)
-            else:
-                below[self.spine[node]].append(node)
-                size[self.spine[node]] += size[node]
-        self._enter, at = [0] * n, 0
-        for start in starts:
-            self._enter[start] = at
-            at += size[start]
-        for node, nodes in enumerate(below):
-            at = self._enter[node] + 1
-            for child in nodes:
-                self._enter[child] = at
-                at += size[child]
-        self._leave = [self._enter[node] + size[node] - 1 for node in range(n)]
-
-    def is_above(self, tail: int, head: int) -> bool:
-        return self._enter[tail] < self._enter[head] <= self._leave[tail]
-
-    def side_branch(self, tail: int, head: int) -> list[Pair]:
-        """The edges of a chain without forks that ends in `head` and leaves its spine above; else none."""
-        branch = [(tail, head)]
-        while not self.is_above(tail, head):
-            if self.degree[tail] != 1 or len(self.before[tail]) != 1:
-                return []
-            branch.append((self.before[tail][0], tail))
-            tail = self.before[tail][0]
-        is_shorter = len(branch) < self.rank[head] - self.rank[tail]
-        return branch if is_shorter else []
-
-    def comes_twice(self, tail: int, head: int) -> bool:
-        """Whether the tail also feeds another of the nodes that feed the head, or one before those."""
-        pending = [other for other in self.before[head] if other > tail]
-        seen = set(pending)
-        while pending and len(seen) < _FAR_ENOUGH:
-            for node in self.before[pending.pop()]:
-                if node == tail:
-                    return True
-                if node > tail and node not in seen:
-                    seen.add(node)
-                    pending.append(node)
-        return False
+        nodes = tuple(
+            replace(order[at], id=position, decides=order[at].id in deciding) for position, at in enumerate(positions)
+        )
+        new = {at: position for position, at in enumerate(positions)}
+        edges = sorted((new[tail], new[head], pairs[tail, head]) for tail, head in kept)
+        return nodes, tuple(Edge(*edge) for edge in edges)

@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from torchrecorder.graph.model import Graph, Op
-from torchrecorder.view.tree import CallTree, call_tree
+from torchrecorder.graph.model import Op
+from torchrecorder.view.op_families import SHAPING
+from torchrecorder.view.tree import CallTree
 
 _DIGITS = re.compile(r"\d+")
 _MAX_PERIOD = 8
@@ -29,6 +29,8 @@ class Comparer:
     """Decides whether two calls are equal, and remembers it, because views of several depths ask again."""
 
     tree: CallTree
+    sizes: bool = True
+    """Whether equal calls have tensors of equal shapes; if not, only of as many axes."""
     known: dict[tuple[int, int], bool] = field(default_factory=dict)
     outsides: dict[int, tuple[object, ...]] = field(default_factory=dict)
     """For each call that was asked about what equal calls have in common at least."""
@@ -67,7 +69,7 @@ class Comparer:
         if self._outside(a) != self._outside(b):
             return False
         if (a, b) not in self.known:
-            self.known[a, b] = _Pair(self.tree, a, b).is_equal()
+            self.known[a, b] = _Pair(self.tree, a, b, self.sizes).is_equal()
         return self.known[a, b]
 
     def _outside(self, call: int) -> tuple[object, ...]:
@@ -93,8 +95,8 @@ class Comparer:
 class _Pair:
     """Two calls that look the same from outside; which outside value of one stands for which of the other."""
 
-    def __init__(self, tree: CallTree, a: int, b: int) -> None:
-        self.tree, self.graph = tree, tree.graph
+    def __init__(self, tree: CallTree, a: int, b: int, sizes: bool) -> None:
+        self.tree, self.graph, self.sizes = tree, tree.graph, sizes
         self.a, self.b = a, b
         self.ops_a, self.ops_b = tree.ops_of(a), tree.ops_of(b)
         self.base_a, self.base_b = self.graph.calls[a].module, self.graph.calls[b].module
@@ -125,7 +127,9 @@ class _Pair:
     def same_op(self, x: Op, y: Op) -> bool:
         if x.name != y.name or x.call != y.call + self.a - self.b or x.kind != y.kind:
             return False
-        if x.attrs != y.attrs or len(x.inputs) != len(y.inputs) or len(x.outputs) != len(y.outputs):
+        if len(x.inputs) != len(y.inputs) or len(x.outputs) != len(y.outputs):
+            return False
+        if x.attrs != y.attrs and (self.sizes or x.name not in SHAPING):
             return False
         outputs = all(map(self._same_shape, x.outputs, y.outputs))
         return outputs and all(map(self.same_input, x.inputs, y.inputs))
@@ -144,7 +148,10 @@ class _Pair:
         return self._same_shape(v, w) and self.there.setdefault(v, w) == w and self.back.setdefault(w, v) == v
 
     def _same_shape(self, v: int, w: int) -> bool:
-        return self.graph.values[v].meta == self.graph.values[w].meta
+        one, two = self.graph.values[v].meta, self.graph.values[w].meta
+        if self.sizes or one is None or two is None:
+            return one == two
+        return one.dtype == two.dtype and len(one.shape) == len(two.shape)
 
     def _same_name(self, one: str, two: str) -> bool:
         """Whether two paths are the same from the two modules on, or the same path outside of both."""
@@ -153,34 +160,3 @@ class _Pair:
 
 def _relative(path: str, base: str) -> str:
     return "/" + path[len(base) :] if path == base or path.startswith(base + ".") else path
-
-
-@dataclass(frozen=True, slots=True)
-class CallRun:
-    calls: tuple[int, ...]
-    level: int
-    """0 for the model."""
-
-
-def call_runs(graph: Graph, depth: int | Literal["all"] = "all") -> list[CallRun]:
-    """The calls down to a depth, equal neighbours as one; a parent stands before its children."""
-    tree = call_tree(graph)
-    comparer = Comparer(tree)
-    found: list[CallRun] = []
-    pending = [CallRun((0,), 0)]
-    while pending:
-        run = pending.pop()
-        found.append(run)
-        if depth == "all" or run.level < depth:
-            pending.extend(reversed(in_runs(comparer, tree.children[run.calls[0]], run.level + 1)))
-    return found
-
-
-def in_runs(comparer: Comparer | None, calls: Sequence[int], level: int = 0) -> list[CallRun]:
-    """The calls in their order, equal neighbours as one; each for itself without a comparer."""
-    found, at = [], 0
-    while at < len(calls):
-        length = comparer.run(calls, at) if comparer else 1
-        found.append(CallRun(tuple(calls[at : at + length]), level))
-        at += length
-    return found

@@ -53,6 +53,10 @@ class Box:
     """Ids of the calls it stands for, in order; its nodes are those of the first."""
     period: int = 1
     """How many kinds of calls take turns; if more than one, the box is around one call of each kind."""
+    repetition: Repetition = "series"
+    """How its calls follow one another, if they are several."""
+    differs: tuple[str, ...] = ()
+    """In what its calls differ from one another: `64→2`."""
 
     @property
     def repeat(self) -> int:
@@ -83,7 +87,7 @@ class Node:
     decides: bool = False
     """Whether the code went one way or another because of the numbers in what it gives."""
     ops: tuple[int, ...] = ()
-    """For a function: the ids of the ops that ran in it."""
+    """For a function: the ids of the ops that ran in it. For an op that a loop repeats: all of them."""
     parts: tuple[Node, ...] = ()
     """The nodes that are drawn as this one, in order, such as a convolution with its normalisation and activation;
     empty if it is drawn for itself. Its other fields are those of the part with the most parameters."""

@@ -40,3 +40,6 @@ POINTWISE = names(
 
 SUMS = frozenset(("add", "add_", "sub", "sub_"))
 """Ops that join a residual with what it led past."""
+
+JOINS = frozenset(("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack"))
+"""Ops that put tensors beside one another."""

@@ -17,9 +17,9 @@ from typing import Literal
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph, Op
-from torchrecorder.view.fold import Comparer, in_runs
 from torchrecorder.view.model import Box, Node, ViewOptions
 from torchrecorder.view.op_families import POINTWISE, SHAPING, names
+from torchrecorder.view.repeats import Repeats, Run, going_round
 from torchrecorder.view.tree import Item, call_tree
 
 State = Literal["box", "node", "gone"]
@@ -36,7 +36,7 @@ class Visibility:
         self.tree = tree = call_tree(graph)
         self.root = _focused(graph, options.focus)
         """The call that is shown."""
-        self.comparer = Comparer(tree) if options.fold else None
+        self.repeats = Repeats(tree) if options.fold else None
         self.handed = [_handed_on(graph, op) if options.contract else None for op in graph.ops]
         """For each op the value whose data it only gives another shape, type or place; None if it is a node."""
         self.atomic = [self._is_atomic(call) for call in range(len(graph.calls))]
@@ -151,20 +151,13 @@ def _handed_on(graph: Graph, op: Op) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    calls: tuple[int, ...]
-    period: int = 1
-    """How many kinds of calls take turns."""
-
-
-@dataclass(frozen=True, slots=True)
 class Gap:
     calls: tuple[int, ...]
     ops: tuple[int, ...]
 
 
-BoxItem = int | Run | Gap
-"""What stands in a box: an op, by its id, calls, or a stretch of both."""
+BoxItem = tuple[int, ...] | Run | Gap
+"""What stands in a box: an op, by its id and those of its repeats in a loop, calls, or a stretch of both."""
 
 
 class Plan:
@@ -183,7 +176,8 @@ class Plan:
         """For each call of a run the one that is drawn for it."""
         self.turns: dict[int, dict[int, int]] = {}
         """For each call in runs how often each of the runs, by its number, had come round before."""
-        self._n_runs = 0
+        self.things: list[Box | Node] = []
+        """By the number of a run what it is drawn as."""
         pending = [self._place(Run((self.root,)), None)]
         while pending:  # without recursion, because calls may nest deeply
             box, items = pending[-1]
@@ -196,17 +190,15 @@ class Plan:
     def _place(self, item: BoxItem, parent: int | None) -> tuple[int | None, Iterator[BoxItem]]:
         id_ = len(self.nodes)
         if isinstance(item, Run):
-            count = len(item.calls)
-            if count > 1:
-                for i, call in enumerate(item.calls):
-                    self.run_head[call] = item.calls[i % item.period]
-                    self.turns.setdefault(call, {})[self._n_runs] = i // item.period
-                self._n_runs += 1
             if item.period > 1 or self.states[item.calls[0]] == "box":
-                self.boxes.append(Box(len(self.boxes), parent, item.calls, item.period))
-                return self.boxes[-1].id, iter(self._inside(item))
-            self.nodes.append(Node(id_, "call", parent, item.calls))
-            self.node_of_call[item.calls[0]] = id_
+                box = Box(len(self.boxes), parent, item.calls, item.period, item.repetition, item.differs)
+                self.boxes.append(box)
+                self._remember(item, box)
+                return box.id, iter(self._inside(item))
+            node = Node(id_, "call", parent, item.calls, repetition=item.repetition, differs=item.differs)
+            self.nodes.append(node)
+            self._remember(item, node)
+            self.node_of_call.update(dict.fromkeys(item.calls, id_))
         elif isinstance(item, Gap):
             self.nodes.append(Node(id_, "gap", parent, item.calls, size=len(item.calls) + len(item.ops)))
             for call in item.calls:
@@ -214,13 +206,25 @@ class Plan:
                 self.node_of_call[call] = id_
             self.node_of_op.update(dict.fromkeys(item.ops, id_))
         else:
-            self.nodes.append(Node(id_, "op", parent, op=item))
-            self.node_of_op[item] = id_
+            again = item if len(item) > 1 else ()
+            self.nodes.append(Node(id_, "op", parent, op=item[0], ops=again, repetition="loop" if again else "series"))
+            self.node_of_op.update(dict.fromkeys(item, id_))
         return parent, iter(())
 
+    def _remember(self, run: Run, thing: Box | Node) -> None:
+        if len(run.calls) == 1:
+            return
+        for i, call in enumerate(run.calls):
+            if isinstance(thing, Box):
+                self.run_head[call] = run.calls[i % run.period]
+            self.turns.setdefault(call, {})[len(self.things)] = i // run.period
+        self.things.append(thing)
+
     def _inside(self, run: Run) -> list[BoxItem]:
+        repeats = self.visible.repeats
         if run.period > 1:
-            return [Run(turn.calls) for turn in in_runs(self.visible.comparer, run.calls[: run.period])]
+            turn = run.calls[: run.period]
+            return [Run(one.calls) for one in repeats.runs(turn)] if repeats else [Run((call,)) for call in turn]
         call, rows = run.calls[0], self.tree.graph.calls
         handed, states = self.visible.handed, self.states
         items = [
@@ -230,26 +234,44 @@ class Plan:
         ]
         without_ops = (child for child in self.tree.children[call] if not self.tree.n_ops[child])
         items += [Item(True, child) for child in without_ops if not rows[child].ok]
-        found: list[BoxItem] = []
-        for is_call, stretch in groupby(items, key=lambda item: item.is_call):
-            ids = [item.id for item in stretch]
-            found.extend(self._runs(ids) if is_call else ids)
+        found = [*self._as_drawn(items)]
         if not self._item_limit or call in self.visible.asked:
             return found
         return [*self._with_gap(found)]
 
-    def _runs(self, calls: list[int]) -> Iterator[Run]:
-        """Calls that follow one another, those that are the same again and drawn alike as one."""
-        comparer, at = self.visible.comparer, 0
-        while at < len(calls):
-            length, period = comparer.turns(calls, at) if comparer else (1, 1)
-            run = calls[at : at + length]
-            drawn = [self.states[call : self.tree.end[call]] for call in run]
-            alike = next((i for i in range(length) if drawn[i] != drawn[i % period]), length)
-            if alike < length and period > 1:
-                alike = period = 1
-            yield Run(tuple(run[:alike]), period)
-            at += alike
+    def _as_drawn(self, items: Sequence[Item]) -> Iterator[BoxItem]:
+        """The calls and ops in their order, what repeats as one thing where it begins."""
+        repeats = self.visible.repeats
+        if repeats is None:
+            yield from (Run((item.id,)) if item.is_call else (item.id,) for item in items)
+            return
+        shared = repeats.shared([item.id for item in items if item.is_call], self._layout)
+        times = {len(run.calls) for run in shared.values()}
+        round_ = going_round(self.tree.graph, [item.id for item in items if not item.is_call], times)
+        for (is_call, run), stretch in groupby(items, key=lambda it: (it.is_call, it.is_call and shared.get(it.id))):
+            ids = [item.id for item in stretch]
+            if isinstance(run, Run):
+                if run.calls[0] == ids[0]:
+                    yield run
+            elif is_call:
+                yield from repeats.runs(ids, self._drawn, lambda call: self.states[call] == "node")
+            else:
+                yield from (round_.get(op, (op,)) for op in ids if round_.get(op, (op,))[0] == op)
+
+    def _drawn(self, call: int) -> object:
+        """What equal calls must have in common to be drawn as one."""
+        handed = self.visible.handed
+        ops = [handed[op] is None for op in self.tree.ops_of(call)] if self.states[call] == "box" else []
+        return tuple(self.states[call : self.tree.end[call]]), tuple(ops)
+
+    def _layout(self, call: int) -> object:
+        """What calls of one module must have in common to be drawn as one: nothing for a closed layer."""
+        if self.states[call] != "box":
+            return self.tree.graph.calls[call].ok
+        if not self.tree.is_solid(call):
+            return call
+        ops = self.tree.graph.ops
+        return self._drawn(call), tuple((ops[op].name, ops[op].call - call) for op in self.tree.ops_of(call))
 
     def _with_gap(self, items: Sequence[BoxItem]) -> Iterator[BoxItem]:
         """The first and the last of the items, and what must be seen of those between."""
@@ -272,4 +294,4 @@ def _as_gap(items: list[BoxItem]) -> list[BoxItem]:
     if len(items) < 2:
         return items
     calls = tuple(call for item in items if isinstance(item, Run) for call in item.calls)
-    return [Gap(calls, tuple(item for item in items if isinstance(item, int)))]
+    return [Gap(calls, tuple(op for item in items if isinstance(item, tuple) for op in item))]

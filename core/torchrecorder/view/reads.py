@@ -107,7 +107,7 @@ class Reads:
     def _is_inner(self, origin: int, reader: Op) -> bool:
         """Whether the edge leads from one repeat to another or repeats an edge of the call that is drawn."""
         producer = self.graph.values[origin].producer
-        if not self.plan.run_head or producer is None:
+        if not self.plan.turns or producer is None:
             return False
         # the calls around both that have one parent, or the call that is around both
         calls, level = self.graph.calls, self.plan.tree.level

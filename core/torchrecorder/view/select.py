@@ -15,6 +15,7 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.view.edges import Ends
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
 from torchrecorder.view.plan import Plan, Visibility
+from torchrecorder.view.skips import with_skips
 
 AUTO_NODES = 40
 """How many nodes a view of automatic depth shows at most."""
@@ -87,7 +88,7 @@ class _Views:
     def _view(self, depth: int, item_limit: int = 0) -> View:
         plan = Plan(self.visible, depth, item_limit)
         nodes, edges = Ends(plan).joined()
-        view = shortened(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth))
+        view = shortened(with_skips(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth)))
         return replace(view, notes=tuple(self._notes(view)))
 
     def _count(self, depth: int) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 from tests.core.drawing.engines import SVG, parsed
@@ -18,7 +19,10 @@ _HAIR = 1.2
 """Things may touch by this much: lines have a width, and numbers one decimal."""
 _AIR = 4.0
 """What is left at least between a word and the border of its node."""
-_TOKEN = re.compile(r"[Mlc]|-?\d*\.?\d+")
+_TURN, _APART = 6.0, 0.4
+"""Lines cross if so far before and behind the place they lie on both sides of each other, by so much at least."""
+_NUMBERS = {"M": 2, "l": 2, "c": 6, "h": 1, "v": 1}
+_TOKEN = re.compile(r"[Mlchv]|-?\d*\.?\d+")
 
 
 @dataclass
@@ -33,8 +37,12 @@ class Seen:
     words: list[tuple[str, Box]] = field(default_factory=list)
     labels: list[tuple[str, Box]] = field(default_factory=list)
     """The words in nodes."""
+    names: list[tuple[str, str, float]] = field(default_factory=list)
+    """The bold words of each node, its kind, and the size of the words in points."""
     edges: list[list[Point]] = field(default_factory=list)
     """Points along each drawn part of an edge."""
+    lines: list[list[Point]] = field(default_factory=list)
+    """Points along each edge, also where it is cut because it lies behind something."""
 
 
 def seen(svg: str) -> Seen:
@@ -49,7 +57,9 @@ def seen(svg: str) -> Seen:
         elif kind == "shapes":
             found.words += [_text(text, size, "middle") for text in group.iter(f"{SVG}text")]
         elif kind in ("edges", "skips"):
-            found.edges += _curves(next(path for path in group if path.get("fill") == "none").get("d", ""))
+            parts = _curves(next(path for path in group if path.get("fill") == "none").get("d", ""))
+            found.edges += parts
+            found.lines += _joined(group.get("data-ends", ""), parts)
         elif kind == "nodes":
             for rect in group.iter(f"{SVG}rect"):
                 left, top, right, bottom = box = _rect(rect)
@@ -61,8 +71,30 @@ def seen(svg: str) -> Seen:
             circles = group.iter(f"{SVG}circle")
             found.circles += [tuple(float(c.get(k, "0")) for k in ("cx", "cy", "r")) for c in circles]  # type: ignore[misc]
             found.labels += [_text(text, size, "middle") for text in _texts(group, of_titles=False)]
+            found.names += _names(group, size)
         found.titles += [_text(text, size, "start") for text in _texts(group, of_titles=True)]
     return found
+
+
+def _names(group: ElementTree.Element, size: float) -> Iterator[tuple[str, str, float]]:
+    for node in group.iter(f"{SVG}g"):
+        if (kind := node.get("class")) and kind not in ("nodes", "titles"):
+            bold = [text for text in node.iter(f"{SVG}text") if text.get("font-weight") == "600"]
+            if bold:
+                said = " ".join("".join(text.itertext()) for text in bold)
+                yield said, kind, float(bold[0].get("font-size", str(size)))
+
+
+def _joined(ends: str, parts: Sequence[list[Point]]) -> Iterator[list[Point]]:
+    """Whole edges; a group says of each in how many parts it is drawn."""
+    edges = [edge.split(" ") for edge in ends.split(",")] if ends else [[]] * len(parts)
+    at = 0
+    for edge in edges:
+        n = int(edge[2]) if len(edge) > 2 else 1
+        if n:
+            yield [point for part in parts[at : at + n] for point in part]
+        at += n
+    assert at == len(parts), f"{len(parts)} parts of edges, of which {at} are told"
 
 
 def _texts(group: ElementTree.Element, *, of_titles: bool) -> Iterator[ElementTree.Element]:
@@ -89,6 +121,104 @@ def _edges_on_things(seen: Seen) -> Iterator[str]:
         for text, box in seen.titles:
             if any(_inside(point, box) for point in points):
                 yield f"{where} runs through the title {text!r}"
+
+
+def behind_titles(seen: Seen) -> list[str]:
+    """The titles that an edge passes behind; it is not drawn there, but the eye follows it into the words."""
+    return [title for title, box in seen.titles if any(_meets(points, box) for points in seen.lines)]
+
+
+def behind_nodes(seen: Seen) -> list[str]:
+    """Each edge that passes behind or before a node that is not one of its ends."""
+    return [
+        f"an edge from {_said(points[0])} to {_said(points[-1])} meets the node at {box}"
+        for points in seen.lines
+        for box in seen.nodes
+        if _meets(points, _grown(box, -_HAIR))
+    ]
+
+
+def words_on_edges(seen: Seen) -> list[str]:
+    """The words beside edges that an edge runs through."""
+    return [word for word, box in seen.words if any(_meets(points, box) for points in seen.lines)]
+
+
+def lone_boxes(seen: Seen) -> list[Box]:
+    """The boxes with no more than one node in them."""
+    middles = [((left + right) / 2, (top + bottom) / 2) for left, top, right, bottom in seen.nodes]
+    middles += [(x, y) for x, y, _ in seen.circles]
+    return [box for box in seen.boxes if sum(_inside(point, box) for point in middles) < 2]
+
+
+def crossings(seen: Seen) -> list[Point]:
+    """Where edges cross. Those that part from a common line, or end in one, do not."""
+    frames = [_frame(points) for points in seen.lines]
+    found = []
+    for i, j in combinations(range(len(frames)), 2):
+        (left, top, right, bottom), other = frames[i], frames[j]
+        if left < other[2] and other[0] < right and top < other[3] and other[1] < bottom:
+            found += _crossings(seen.lines[i], seen.lines[j])
+    return found
+
+
+def _crossings(a: Sequence[Point], b: Sequence[Point]) -> list[Point]:
+    found: list[Point] = []
+    for i, (p, q) in enumerate(pairwise(a)):
+        for j, (r, s) in enumerate(pairwise(b)):
+            place = _meeting(p, q, r, s)
+            if place is None or any(math.dist(place, other) < _TURN for other in found):
+                continue
+            ends = _from(a[i::-1], place), _from(a[i + 1 :], place)
+            others = _from(b[j::-1], place), _from(b[j + 1 :], place)
+            sides, back = ([_side(*chord, point) for point in both] for chord, both in ((ends, others), (others, ends)))
+            if all(min(pair) < -_APART and max(pair) > _APART for pair in (sides, back)):
+                found.append(place)
+    return found
+
+
+def _meeting(p: Point, q: Point, r: Point, s: Point) -> Point | None:
+    """Where two straight parts meet."""
+    d = (q[0] - p[0]) * (s[1] - r[1]) - (q[1] - p[1]) * (s[0] - r[0])
+    if not d:
+        return None
+    t = ((r[0] - p[0]) * (s[1] - r[1]) - (r[1] - p[1]) * (s[0] - r[0])) / d
+    u = ((r[0] - p[0]) * (q[1] - p[1]) - (r[1] - p[1]) * (q[0] - p[0])) / d
+    return (p[0] + t * (q[0] - p[0]), p[1] + t * (q[1] - p[1])) if 0 <= t <= 1 and 0 <= u <= 1 else None
+
+
+def _from(points: Sequence[Point], place: Point) -> Point:
+    """The first of the points that is some way off a place, or the last."""
+    return next((point for point in points if math.dist(point, place) > _TURN), points[-1])
+
+
+def _side(start: Point, end: Point, point: Point) -> float:
+    """How far a point lies to the right of a line; negative to its left."""
+    across = (end[0] - start[0]) * (point[1] - start[1]) - (end[1] - start[1]) * (point[0] - start[0])
+    return across / (math.dist(start, end) or 1)
+
+
+def _meets(points: Sequence[Point], box: Box) -> bool:
+    left, top, right, bottom = _grown(box, -_HAIR)
+    corners = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
+    if any(left < x < right and top < y < bottom for x, y in points):
+        return True
+    frame = _frame(points)
+    if frame[0] > right or frame[2] < left or frame[1] > bottom or frame[3] < top:
+        return False
+    return any(_meeting(p, q, r, s) is not None for p, q in pairwise(points) for r, s in pairwise(corners))
+
+
+def _frame(points: Sequence[Point]) -> Box:
+    xs, ys = zip(*points, strict=True)
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _grown(box: Box, by: float) -> Box:
+    return box[0] - by, box[1] - by, box[2] + by, box[3] + by
+
+
+def _said(point: Point) -> str:
+    return f"{point[0]:.0f},{point[1]:.0f}"
 
 
 def along_borders(seen: Seen, least: float = 30.0) -> list[str]:
@@ -155,21 +285,23 @@ def _text(text: ElementTree.Element, size: float, anchor: str) -> tuple[str, Box
 
 
 def _curves(data: str) -> list[list[Point]]:
-    """Points along each curve of path data as we write it: `M`, then `l` or `c` with relative steps."""
+    """Points along each curve of path data as we write it: `M`, then `l`, `h`, `v` or `c` with relative steps."""
     found: list[list[Point]] = []
     tokens = _TOKEN.findall(data)
     at, letter = 0, ""
     while at < len(tokens):
-        if tokens[at] in "Mlc":
+        if tokens[at] in "Mlchv":
             letter = tokens[at]
             at += 1
-        n = 6 if letter == "c" else 2
+        n = _NUMBERS[letter]
         numbers = [float(token) for token in tokens[at : at + n]]
         at += n
         if letter == "M":
             found.append([(numbers[0], numbers[1])])
             continue
         x, y = found[-1][-1]
+        if letter in "hv":
+            numbers = [numbers[0], 0.0] if letter == "h" else [0.0, numbers[0]]
         steps = [(x + dx, y + dy) for dx, dy in zip(numbers[::2], numbers[1::2], strict=True)]
         b, c, d = steps if letter == "c" else [(x, y), steps[0], steps[0]]
         found[-1] += _along((x, y), b, c, d)

@@ -22,7 +22,7 @@ ELEMENTS = {f"{SVG}{name}" for name in ("svg", "title", "desc", "g", "rect", "ci
 ATTRIBUTES = set(
     """
     class role aria-labelledby viewBox style fill font-family font-size text-anchor id d x y width height rx ry cx cy r
-    fill-opacity stroke stroke-opacity stroke-width stroke-dasharray font-weight href
+    fill-opacity stroke stroke-opacity stroke-width stroke-dasharray font-weight href data-n data-ends
     """.split()  # noqa: SIM905
 )
 KEYS = st.sampled_from(["bb", "objects", "edges", "pos", "name", "label", "width", "class"])
@@ -44,6 +44,26 @@ def check(svg: str) -> None:
 @pytest.mark.parametrize("graph", [mlp(), residual_block(), transformer(3), chain(30), Net().graph()])
 def test_only_what_is_listed(graph: Graph) -> None:
     check(picture(graph).svg)
+
+
+@pytest.mark.parametrize("graph", [mlp(), residual_block(), transformer(3), chain(30)])
+def test_edges_say_what_they_join(graph: Graph) -> None:
+    view, found = make_view(graph), list[tuple[str, str]]()
+    root = parsed(picture(graph).svg)
+    for group in root.iter(f"{SVG}g"):
+        if ends := group.get("data-ends"):
+            edges = [edge.split() for edge in ends.split(",")]
+            lines, heads = (str(path.get("d")).count("M") for path in group)
+            assert heads == len(edges)
+            assert lines == sum(int(edge[2]) if edge[2:] else 1 for edge in edges)
+            found += [(edge[0], edge[1]) for edge in edges]
+    assert sorted(found) == sorted((str(edge.tail), str(edge.head)) for edge in view.edges)
+    keys = [element.get("data-n") for element in root.iter() if element.get("data-n")]
+    assert sorted(map(str, keys)) == sorted([*(str(it.id) for it in view.nodes), *(f"b{it.id}" for it in view.boxes)])
+
+
+def test_a_file_has_no_keys() -> None:
+    assert "data-" not in fixed(picture(residual_block()).svg)
 
 
 @settings(max_examples=40, deadline=None)
@@ -163,7 +183,7 @@ def test_edges_keep_off_titles() -> None:
     (title,) = [text for text in parsed(svg).iter(f"{SVG}text") if "".join(text.itertext()).startswith("MLP")]
     top, bottom = float(str(title.get("y"))) - 8, float(str(title.get("y")))
     path = next(path for path in parsed(svg).iter(f"{SVG}path") if path.get("fill") == "none")
-    starts = [float(start.split()[1]) for start in re.findall(r"M([\d. ]+)[cl]", str(path.get("d")))]
+    starts = [float(start.split()[1]) for start in re.findall(r"M([\d. ]+)[chlv]", str(path.get("d")))]
     assert not any(top < start < bottom for start in starts)
     assert len(starts) == len(make_view(mlp()).edges) + 1
 

@@ -16,10 +16,9 @@ the side of the edge where the least is in the way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, Rect, Rects, along, around, part, passes
-from torchrecorder.drawing.svg.layout import Layout, Line, Word
+from torchrecorder.drawing.svg.layout import Layout, Line, Title, Word
 from torchrecorder.drawing.svg.themes import width
 
 _AIR = 7.0
@@ -107,18 +106,6 @@ def _is_free(curve: Curve, passed: Sequence[Rect]) -> bool:
     return not any(passes(curve, rect) for rect in passed)
 
 
-@dataclass(frozen=True, slots=True)
-class Title:
-    left: float
-    word: Word
-    rect: Rect
-    reference: str
-    before: int
-    """Position of the node that is read next."""
-    ink: str = ""
-    """Colour of the words; that of the page if empty."""
-
-
 def place_titles(layout: Layout, curves: Curves) -> list[Title]:
     """The titles of all boxes, each where the fewest edges are."""
     found = []
@@ -132,7 +119,7 @@ def place_titles(layout: Layout, curves: Curves) -> list[Title]:
             rect, at_right = (Rect(at - 3, top, at + length + 3, bottom) for at in (left, right))
             if (crossing := curves.through(rect)) and curves.through(at_right) < crossing:
                 left, rect = right, at_right
-            found.append(Title(left, word, rect, box.reference, box.before, box.style.ink))
+            found.append(Title(left, word, rect, box.reference, box.before, box.style.ink, key=box.key))
     return found
 
 

@@ -15,9 +15,9 @@ from xml.sax.saxutils import escape
 
 from torchrecorder.drawing.links import link, refer_to
 from torchrecorder.drawing.styles import EdgeStyle
-from torchrecorder.drawing.svg.arrange import PARTS, Title, place_edge_labels, place_titles, reroute_skips
+from torchrecorder.drawing.svg.arrange import PARTS, place_edge_labels, place_titles, reroute_skips
 from torchrecorder.drawing.svg.geometry import Curve, Curves, arrow
-from torchrecorder.drawing.svg.layout import Figure, Layout, Line, Word, read_layout
+from torchrecorder.drawing.svg.layout import Figure, Layout, Line, Title, Word, read_layout
 from torchrecorder.drawing.svg.themes import (
     COLOURS,
     FONT,
@@ -43,6 +43,7 @@ _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _VARIABLE = re.compile(r"var\(--[\w-]+,(#[0-9a-f]{6})\)")
 _TAG = re.compile(r"<[^>]*>")
+_KEYS = re.compile(r' data-(?:n|ends)="[^"]*"')
 _DRAWN_WIDTH = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)" style="[^"]*"')
 _INK = {False: ("#1f2328", "#ffffff"), True: ("#e6edf3", "#16181d")}
 """Text and background of a picture that stands alone, by `dark`."""
@@ -55,14 +56,15 @@ class FinishedSvg:
     height: float
 
 
-def finish(layout: str, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> FinishedSvg:
-    """The picture, ready to stand inline in a page."""
+def finish(layout: str | Layout, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> FinishedSvg:
+    """The picture, ready to stand inline in a page; an engine's layout is text."""
     if not _UID.fullmatch(uid):
         raise ValueError(f"{uid!r} is not a valid id")
-    placed = read_layout(layout)
-    reroute_skips(placed)
+    placed = layout if isinstance(layout, Layout) else read_layout(layout)
+    if placed.titles is None:
+        reroute_skips(placed)
     curves = Curves([line.curve for line in placed.lines], is_wide=placed.is_wide)
-    titles = place_titles(placed, curves)
+    titles = place_titles(placed, curves) if placed.titles is None else placed.titles
     taken = [title.rect for title in titles]
     words = place_edge_labels(placed, curves, taken)
     width, height = placed.width * _PX, placed.height * _PX
@@ -86,7 +88,7 @@ def fixed(svg: str, *, dark: bool = False) -> str:
     It paints its own background, white or near-black: a picture in `<img>` does not learn the colour of the page, and
     dark text on a dark page cannot be read. It has its natural size in pixels.
     """
-    svg = link(svg, {})
+    svg = _KEYS.sub("", link(svg, {}))
     ink, paper = _INK[dark]
     text = _TAG.sub(lambda tag: _VARIABLE.sub(r"\1", tag[0]).replace("currentColor", ink), svg)
     size = _DRAWN_WIDTH.search(text)
@@ -110,9 +112,9 @@ def _titles(titles: Sequence[Title]) -> Iterator[str]:
     yield f'<g class="titles" text-anchor="start" fill-opacity="{_MUTED}">'
     for title in titles:
         ink = f' fill="{title.ink}"' if title.ink else ""
-        name, dot, rest = title.word.text.partition(PARTS)
-        words = f'<tspan font-weight="600">{_text(name)}</tspan>{_text(dot + rest)}'
-        text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}"{ink}>{words}</text>'
+        name, dot, rest = ("", "", title.word.text) if title.is_rest else title.word.text.partition(PARTS)
+        words = (f'<tspan font-weight="600">{_text(name)}</tspan>' if name else "") + _text(dot + rest)
+        text = f'<text x="{_n(title.left)}" y="{_n(title.word.y)}"{ink}{_key(title.key)}>{words}</text>'
         yield refer_to(text, title.reference)
     yield "</g>"
 
@@ -136,9 +138,20 @@ def _edges(layout: Layout, seen: Sequence[Sequence[Curve]], look: Theme) -> Iter
             (x0, y0), (x1, y1), (x2, y2) = [(round(x * 10), round(y * 10)) for x, y in corners]
             steps = " ".join(map(_tenths, (x1 - x0, y1 - y0, x2 - x1, y2 - y1)))
             heads += f"M{_tenths(x0)} {_tenths(y0)}l{steps}z".replace(" -", "-")
-        yield f'<g class="{"skips" if is_skip else "edges"}"><path fill="none" stroke="{colour}"'
+        ends = ",".join(_ends(line, len(parts)) for line, parts in lines)
+        joins = f' data-ends="{ends}"' if any(all(line.ends) for line, _ in lines) else ""
+        yield f'<g class="{"skips" if is_skip else "edges"}"{joins}><path fill="none" stroke="{colour}"'
         yield f' stroke-opacity="{opacity}"{line_paint(style)} d="{curves}"/>'
         yield f'<path fill="{colour}" fill-opacity="{opacity}" d="{heads}"/></g>'
+
+
+def _ends(line: Line, parts: int) -> str:
+    """What an edge joins, for scripts that look for its curves in the path of all.
+
+    Between the nodes 0 and 1 it is `0 1`; `0 1 2` if it is in two parts, `0 1 1 0` if it has no arrow.
+    """
+    names = " ".join(line.ends)
+    return f"{names} {parts} 0" if line.tip is None else names if parts == 1 else f"{names} {parts}"
 
 
 def _edge_labels(words: Sequence[Word]) -> Iterator[str]:
@@ -173,7 +186,7 @@ def _node(node: Figure, look: Theme) -> str:
         outline, ink = node_paint(node.style, outline, ink)
     is_oval = kind == "io" and not look.round_node
     shape = _outline(node, math.inf if is_oval else look.round_node, outline)
-    parts = [f'<g class="{kind}">', _stack(node, look.round_node, paint.stroke), shape]
+    parts = [f'<g class="{kind}"{_key(node.key)}>', _stack(node, look.round_node, paint.stroke), shape]
     style = ' font-weight="600"'
     for word in node.words:
         size = "" if word.size == 10.5 else f' font-size="{_n(word.size)}"'
@@ -192,6 +205,10 @@ def _decides(node: Figure) -> str:
     r = _n(_RHOMB)
     path = f'<path fill="{variable("skip")}" stroke="none" d="M{_n(x)} {_n(y - _RHOMB)}l{r} {r} -{r} {r} -{r} -{r}z"/>'
     return f"<g><title>{DECIDES}</title>{path}</g>"
+
+
+def _key(key: str) -> str:
+    return f' data-n="{key}"' if key else ""
 
 
 def _error(flags: frozenset[str]) -> str:
@@ -238,11 +255,19 @@ def _tenths(tenths: int) -> str:
 
 
 def _curve(points: Curve) -> str:
-    (x, y), *others = [(round(px * 10), round(py * 10)) for px, py in points]
-    start = f"M{_tenths(x)} {_tenths(y)}"
-    steps: list[str] = []
-    for i, (px, py) in enumerate(others, 1):
-        steps += (_tenths(px - x), _tenths(py - y))
-        if not i % 3:
-            x, y = px, py
-    return f"{start}{'l' if len(others) == 1 else 'c'}{' '.join(steps)}".replace(" -", "-")
+    """Path data with relative steps; a segment along an axis is one number."""
+    tenths = [(round(px * 10), round(py * 10)) for px, py in points]
+    (x, y), others = tenths[0], tenths[1:]
+    text, last = f"M{_tenths(x)} {_tenths(y)}", ""
+    size = 1 if len(others) == 1 else 3
+    for i in range(0, len(others), size):
+        steps = [(px - x, py - y) for px, py in others[i : i + size]]
+        x, y = others[i + size - 1]
+        if all(dx == 0 for dx, _ in steps) or all(dy == 0 for _, dy in steps):
+            dx, dy = steps[-1]
+            letter, numbers = ("h", [dx]) if dx else ("v", [dy])
+        else:
+            letter, numbers = "l" if size == 1 else "c", [number for step in steps for number in step]
+        text += (letter if letter != last else " ") + " ".join(map(_tenths, numbers))
+        last = letter
+    return text.replace(" -", "-")

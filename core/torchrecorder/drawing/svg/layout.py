@@ -31,6 +31,7 @@ _CORNER = (1 - 0.5**0.5) / 2
 """How far the largest rectangle in an ellipse is from the one around it, as a part of each side."""
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
 _NAME = re.compile(r"n(\d+)")
+_CLUSTER = re.compile(r"cluster_(\d+)")
 _HEX = re.compile(r"#[0-9a-f]{6}")
 
 
@@ -52,6 +53,8 @@ class Figure(NamedTuple):
     """What a styler changed."""
     before: int = 0
     """Of a box, the position of the first node in it; it is read before that one."""
+    key: str = ""
+    """Names it within the picture, for its details: `3` for a node, `b3` for a box."""
 
     @property
     def inner(self) -> Rect:
@@ -69,6 +72,24 @@ class Line(NamedTuple):
     """Where its arrow ends; the arrow begins where the curve ends."""
     word: str
     style: EdgeStyle = EdgeStyle()
+    ends: tuple[str, str] = ("", "")
+    """The keys of the nodes that it joins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    left: float
+    word: Word
+    rect: Rect
+    reference: str
+    before: int
+    """Position of the node that is read next."""
+    ink: str = ""
+    """Colour of the words; that of the page if empty."""
+    is_rest: bool = False
+    """Whether it goes on with a title that begins further to the left, so that nothing of it is a name."""
+    key: str = ""
+    """Of the box, as `Figure.key`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +99,8 @@ class Layout:
     boxes: list[Figure] = field(default_factory=list)
     nodes: list[Figure] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
+    titles: list[Title] | None = None
+    """Those of the boxes, if they have their places and no line passes them; else `arrange` finds the places."""
 
     @property
     def is_wide(self) -> bool:
@@ -104,12 +127,14 @@ class _LayoutReader:
         rows = [row for row, _ in sorted(names, key=lambda pair: int(pair[1][1]) if pair[1] else -1)]
         self.order = {row.get("_gvid"): i for i, row in enumerate(row for row in rows if "pos" in row)}
         """The positions of the nodes by the engine's numbers."""
+        self.keys = {row.get("_gvid"): name[1] for row in rows if (name := _NAME.fullmatch(str(row.get("name"))))}
         for row in rows:
             if "pos" in row:
                 self.layout.nodes.append(self.node(row))
             elif "bb" in row and str(row["name"]).startswith("cluster"):  # other groups have no place of their own
                 self.layout.boxes.append(self.box(row))
-        self.layout.lines.extend(self.line(row) for row in data.get("edges", ()))
+        drawn = (row for row in data.get("edges", ()) if row.get("style") != "invis")  # those keep nodes in order
+        self.layout.lines.extend(self.line(row) for row in drawn)
 
     def node(self, row: Mapping[str, Any]) -> Figure:
         place = f"{row['pos']},{row['width']},{row['height']},{row.get('fontsize', _USUAL_SIZE)}"
@@ -120,7 +145,8 @@ class _LayoutReader:
         words = _words(x, y, size, map(_plain, label.split("\n")))
         rect = Rect(x - wide, y - high, x + wide, y + high)
         is_round = row.get("shape") in ("circle", "ellipse")
-        return Figure(_flags(row), rect, is_round, words, _plain(row.get("comment", "")), _style(row))
+        reference, key = _plain(row.get("comment", "")), self.keys.get(row.get("_gvid"), "")
+        return Figure(_flags(row), rect, is_round, words, reference, _style(row), key=key)
 
     def box(self, row: Mapping[str, Any]) -> Figure:
         left, bottom, right, top = _numbers(row["bb"], 4)
@@ -129,7 +155,9 @@ class _LayoutReader:
         ((x, y),) = self._points(row["lp"]) if text else ((0.0, 0.0),)
         first = min((self.order[node] for node in row.get("nodes", ()) if node in self.order), default=0)
         words = _words(x, y, _USUAL_SIZE, [text])
-        return Figure(_flags(row), rect, False, words, _plain(row.get("comment", "")), _style(row), first)
+        cluster = _CLUSTER.fullmatch(str(row["name"]))
+        key = f"b{cluster[1]}" if cluster else ""
+        return Figure(_flags(row), rect, False, words, _plain(row.get("comment", "")), _style(row), first, key)
 
     def line(self, row: Mapping[str, Any]) -> Line:
         """An edge; one that looks like a straight line is one."""
@@ -140,7 +168,8 @@ class _LayoutReader:
             raise ValueError(f"a curve has {len(curve)} points")
         styled = EdgeStyle(**_line_style(row)) if "styled" in _flags(row) else EdgeStyle()
         shown = [curve[0], curve[-1]] if is_straight(curve) else curve
-        return Line(_flags(row), shown, tip, _plain(row.get("comment", "")), styled)
+        ends = self.keys.get(row.get("tail"), ""), self.keys.get(row.get("head"), "")
+        return Line(_flags(row), shown, tip, _plain(row.get("comment", "")), styled, ends)
 
     def _points(self, text: str) -> list[Point]:
         numbers = _numbers(text.replace(" ", ","))

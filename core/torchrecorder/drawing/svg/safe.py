@@ -31,6 +31,8 @@ _VALUES = {
     "id": f"{_ID}-[td]",
     "aria-labelledby": f"{_ID}-t {_ID}-d",
     "class": "|".join(sorted(_CLASSES)),
+    "data-ends": r"[\w ,]*",
+    "data-n": r"\w+",
     "d": r"[Mlhvcqz\d. -]*",
     "font-family": re.escape(FONT),
     "font-weight": r"\d+",

@@ -1,0 +1,152 @@
+"""A series, layers in parallel, one module that is called again, and a loop are four things."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.core.graph.building import Net
+from tests.core.view.seeing import boxes, edges, shown
+from torchrecorder.drawing.labels import Labels
+from torchrecorder.drawing.text import tree
+from torchrecorder.graph import Graph
+from torchrecorder.view import View, ViewOptions, make_view
+
+
+def words(view: View) -> list[str]:
+    labels = Labels(view)
+    return [" | ".join(filter(None, labels.node(node)[:2])) for node in view.nodes if node.kind in ("call", "op")]
+
+
+def chain(n: int) -> Graph:
+    net = Net("Chain", params=72 * n)
+    x = net.input("x", 1, 8)
+    for i in range(n):
+        x = net.layer(f"b.{i}", "Linear", x, said="in_features=8, out_features=8", params=72)
+    return net.graph(x)
+
+
+def fan(n: int) -> Graph:
+    net = Net("Fan", params=72 * n)
+    x = net.input("x", 1, 8)
+    outs = [net.layer(f"b.{i}", "Linear", x, said="in_features=8, out_features=8", params=72) for i in range(n)]
+    return net.graph(net.op("stack", *outs, shape=(n, 1, 8)))
+
+
+def loop(n: int, *, closed: bool = True) -> Graph:
+    """A decoder that reads what it wrote, cut to one column by one line of a loop."""
+    net = Net("Loop", params=100)
+    x = net.input("x", 1, 8)
+    outs = []
+    for _ in range(n):
+        with net.call("cell", "Cell", params=100):
+            x = net.layer("cell.fc", "Linear", net.op("tanh", x), said="in_features=8, out_features=8", params=100)
+        x = net.op("softmax", x)
+        net.ops[-1] = replace(net.ops[-1], source="net.py:7", offset=40)
+        outs.append(x)
+    return net.graph(net.op("cat", *outs, shape=(n, 8)))
+
+
+def test_a_series_and_layers_in_parallel_differ() -> None:
+    assert words(make_view(chain(6))) == ["b | Linear 8→8 ×6"]
+    assert words(make_view(fan(6)))[0] == "b | Linear 8→8 · 6 in parallel"
+    assert "×6" in tree(chain(6))
+    assert "6 in parallel" in tree(fan(6))
+
+
+def test_a_few_in_parallel_are_a_row() -> None:
+    view = make_view(fan(3))
+    assert shown(view) == ["input:x", "b.0", "b.1", "b.2", "stack", "output:"]
+
+
+def test_branches_of_two_are_series_side_by_side() -> None:
+    net = Net()
+    x = net.input("x", 1, 8)
+    outs = []
+    for i in range(0, 8, 2):
+        y = net.layer(f"b.{i}", "Linear", x, params=72)
+        outs.append(net.layer(f"b.{i + 1}", "Linear", y, params=72))
+    view = make_view(net.graph(net.op("cat", *outs)))
+    assert shown(view)[1:5] == ["b.0 x2", "b.2 x2", "b.4 x2", "b.6 x2"]
+    assert {node.repetition for node in view.nodes} == {"series"}
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_loop_is_one_thing(depth: int) -> None:
+    view = make_view(loop(5), ViewOptions(depth=depth))
+    thing = view.boxes[1] if depth == 2 else view.nodes[1]
+    assert (thing.repeat, thing.repetition) == (5, "loop")
+    assert words(view)[-2:] == ["softmax · 5×", "cat"]
+    assert "softmax > cat" in edges(view)
+    title = Labels(view).box(view.boxes[1]) if depth == 2 else words(view)[0]
+    assert title.endswith("Cell · called 5× · shared · loop · 100 params")
+    assert "called 5× · shared · loop" in tree(loop(5))
+
+
+def test_one_module_on_two_inputs_is_no_loop() -> None:
+    net = Net(params=72)
+    a, b = net.input("a", 1, 8), net.input("b", 1, 8)
+    x, y = (net.layer("net", "Linear", value, params=72) for value in (a, b))
+    view = make_view(net.graph(net.op("sub", x, y)))
+    assert shown(view) == ["input:a", "input:b", "net x2", "sub", "output:"]
+    assert view.nodes[2].repetition == "shared"
+
+
+def test_calls_that_differ_are_told_and_counted_once() -> None:
+    net = Net(params=72)
+    x = net.input("x", 1, 8)
+    for name in ("sin", "cos"):
+        with net.call("cell", "Cell", params=72):
+            x = net.layer("cell.fc", "Linear", net.op(name, x), said="in_features=8, out_features=8", params=72)
+    view = make_view(net.graph(x), ViewOptions(depth=2))
+    titles = [Labels(view).box(box) for box in view.boxes[1:]]
+    assert titles == ["cell · Cell · call 1 of 2 · shared · 72 params", "cell · Cell · call 2 of 2 · shared"]
+    unfolded = make_view(net.graph(x), ViewOptions(depth=1, fold=False))
+    assert words(unfolded)[1] == "cell | Cell · call 2 of 2 · shared"
+
+
+def test_an_op_in_another_place_does_not_go_round() -> None:
+    graph = loop(3)
+    last = next(op for op in reversed(graph.ops) if op.name == "softmax")
+    ops = tuple(replace(op, offset=60) if op is last else op for op in graph.ops)
+    assert shown(make_view(replace(graph, ops=ops), ViewOptions(depth=1))).count("softmax") == 2
+
+
+def keeps(n: int, *outputs: int) -> Graph:
+    net = Net()
+    x = net.input("x", 1, 8)
+    outs = [x := net.layer(f"layers.{i}", "Linear", x, params=72) for i in range(n)]
+    return net.graph(*(outs[i] for i in outputs))
+
+
+def test_a_stack_says_which_of_its_layers_give_outputs() -> None:
+    view = make_view(keeps(4, 0, 1, 2, 3))
+    assert shown(view) == ["input:x", "layers.0 x4", "output:"]
+    assert view.nodes[1].differs == ("outputs ×4",)
+    assert len(view.nodes[2].values) == 4
+    some = make_view(keeps(6, 1, 3, 5))
+    assert some.nodes[1].differs == ("outputs 1, 3, 5",)
+    one = make_view(keeps(6, 2))
+    assert one.nodes[2].differs == ("of layers.2",)
+    assert make_view(keeps(6, 5)).nodes[1].differs == ()
+
+
+def shrinking(n: int) -> Graph:
+    net = Net()
+    size = 64
+    x = net.input("x", 1, 8, size)
+    for i in range(n):
+        with net.call(f"b.{i}", "Sequential", params=72):
+            size //= 2
+            x = net.layer(f"b.{i}.0", "Conv2d", x, (1, 8, size), "8, 8, kernel_size=(3,), stride=(2,)", 72)
+            x = net.layer(f"b.{i}.1", "ReLU", x)
+        net.calls[-3] = replace(net.calls[-3], inputs=net.calls[-2].inputs, outputs=net.calls[-1].outputs)
+    return net.graph(x)
+
+
+def test_equal_layers_whose_sizes_change_say_so() -> None:
+    view = make_view(shrinking(5), ViewOptions(depth=1))
+    assert words(view) == ["b | Sequential ×5 · 64→2 · 72 params each"]
+    assert boxes(make_view(shrinking(5), ViewOptions(depth=2)))[1:] == ["b.0 x5"]
+    assert len(make_view(shrinking(2), ViewOptions(depth=1)).nodes) == 4

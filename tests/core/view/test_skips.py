@@ -1,0 +1,69 @@
+"""Which edges are skip connections, and which only lead past something."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.core.graph.building import Net
+from tests.core.view.seeing import edges
+from torchrecorder.graph import Graph
+from torchrecorder.view import ViewOptions, make_view
+
+
+def given(net: Net, **inputs: int) -> None:
+    """Says what the last call got, by argument."""
+    at = max(i for i, row in enumerate(net.calls) if row.parent == 0)
+    net.calls[at] = replace(net.calls[at], inputs=inputs)
+
+
+def skips(graph: Graph) -> list[str]:
+    return [edge for edge in edges(make_view(graph, ViewOptions(depth=1, fold=False))) if "skip" in edge]
+
+
+def block(net: Net, name: str, x: int, *others: int, **inputs: int) -> int:
+    with net.call(name, f"Block{name}", params=4):
+        x = net.op("conv", x)
+        for other in others:
+            x = net.op("mul", x, other, shape=net.shape(x))
+    given(net, **inputs)
+    return x
+
+
+def test_a_condition_that_blocks_read_is_none() -> None:
+    net = Net()
+    x, time = net.input("x", 1, 4, 8, 8), net.op("sin", net.input("time", 1, 4))
+    for name in ("a", "b", "c"):
+        x = block(net, name, x, time, sample=x, temb=time)
+    assert skips(net.graph(x)) == []
+
+
+def test_a_feature_that_comes_back_later_is_one() -> None:
+    net = Net()
+    first = net.op("sin", net.input("x", 1, 4, 8, 8))
+    middle = block(net, "down", first, sample=first)
+    up = block(net, "up", middle, first, hidden=middle, **{"skips.0": first})
+    assert skips(net.graph(up)) == ["sin > up (skip)"]
+
+
+def test_the_input_of_experts_beside_their_gate_is_none() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 6, 4))
+    gate = block(net, "gate", x, tokens=x)
+    out = block(net, "experts", x, gate, hidden=x, weights=gate)
+    assert skips(net.graph(out)) == []
+
+
+def test_a_memory_is_none() -> None:
+    net = Net()
+    memory, y = net.op("sin", net.input("src", 1, 8, 4)), net.op("cos", net.input("tgt", 1, 8, 4))
+    for name in ("a", "b"):
+        y = block(net, name, y, memory, tgt=y, memory=memory)
+    assert skips(net.graph(y)) == []
+
+
+def test_a_bias_of_another_shape_is_none() -> None:
+    net = Net()
+    scale = net.op("mean", net.input("x", 1, 4, 8, 8), shape=(1, 4, 1, 1))
+    x = net.op("sin", scale, shape=(1, 4, 8, 8))
+    assert skips(net.graph(net.op("add", x, scale))) == []
+    assert skips(net.graph(net.op("mul", x, scale))) == []
