@@ -45,7 +45,7 @@ def is_of_batch(size: object, batch: int) -> bool:
 
 
 def batch_problems(graph: Graph) -> Iterator[str]:
-    """Axes of the batch that are not there, and sizes that are no multiple of it."""
+    """Axes of the batch that are not there, and sizes that are not a multiple of it."""
     if not graph.batch:
         return
     if any(not 0 <= value < len(graph.values) for value in graph.batch):
@@ -64,4 +64,4 @@ def batch_problems(graph: Graph) -> Iterator[str]:
         if not is_ordered or not 0 <= axes[0] <= axes[-1] < len(sizes):
             yield f"the axes {[*axes]} of value {value} that follow the batch are not among its own"
         elif not all(is_of_batch(sizes[axis], batch) for axis in axes):
-            yield f"value {value} has a size that follows the batch and is no multiple of {batch}"
+            yield f"value {value} has a size that follows the batch and is not a multiple of {batch}"

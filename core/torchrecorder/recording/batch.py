@@ -55,22 +55,34 @@ def batch_axes(
     try:
         if not _can_run_again(graph, trail, model):
             return {}
-        copies = CopiedArguments(doubled, journal.keep, journal.keep)
-        args, kwargs = copies.of(tuple(given[0])), copies.of(dict(given[1]))
-        if copies.unseen or any(named((args, kwargs), RecordedIterator, objects=True)):
-            return {}
-        devices = Devices(lambda: (), {})
-        second = SecondRun(graph, trail, devices, thread_time() + max(_LEAST_S, _SHARE * took_s))
-        with _unnoticed(journal), devices.answering(), torch.no_grad(), second:
-            model(*args, **kwargs)
-        return _axes(graph, second.shapes) if second.is_same() else {}
+        with torch_private.outside_of_fake_mode():
+            return _followed(graph, trail, journal, model, given, took_s)
     except (Exception, Differs):
         return {}
 
 
+def _followed(
+    graph: Graph,
+    trail: Trail,
+    journal: Journal,
+    model: nn.Module,
+    given: tuple[Sequence[object], Mapping[str, object]],
+    took_s: float,
+) -> Axes:
+    copies = CopiedArguments(doubled, journal.keep, journal.keep)
+    args, kwargs = copies.of(tuple(given[0])), copies.of(dict(given[1]))
+    if copies.unseen or any(named((args, kwargs), RecordedIterator, objects=True)):
+        return {}
+    devices = Devices(lambda: (), {})
+    second = SecondRun(graph, trail, devices, thread_time() + max(_LEAST_S, _SHARE * took_s))
+    with _unnoticed(journal), devices.answering(), torch.no_grad(), second:
+        model(*args, **kwargs)
+    return _axes(graph, second.shapes) if second.is_same() else {}
+
+
 def _can_run_again(graph: Graph, trail: Trail, model: nn.Module) -> bool:
     sizes = {meta.shape[0] for meta in (graph.values[v].meta for v in graph.inputs.values()) if meta and meta.shape}
-    if len(sizes) != 1 or not is_of_batch(*sizes, *sizes):
+    if len(sizes) != 1 or not all(type(size) is int and size > 0 for size in sizes):
         return False
     seen = {op for op, _ in trail.ops.values()}
     if len(graph.ops) > _MOST_OPS or not all(op.id in seen or op.kind == "pass" for op in graph.ops):
@@ -96,12 +108,11 @@ def _unnoticed(journal: Journal) -> Iterator[None]:
         if get_ident() != thread:
             handle(logger, record)
 
-    logging.Logger.handle = handled  # type: ignore[method-assign]
+    logging.Logger.handle = handled  # type: ignore[method-assign, assignment]
     try:
         with catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             simplefilter("ignore")
-            with torch_private.outside_of_fake_mode():
-                yield
+            yield
     finally:
         logging.Logger.handle = handle  # type: ignore[method-assign]
         before.remove()
@@ -117,7 +128,8 @@ def _axes(graph: Graph, shapes: Mapping[int, Sequence[Shape]]) -> Axes:
             found[value], batch = (0,), int(meta.shape[0])
     for op in graph.ops:
         if op.id not in shapes:  # a layer that gives its argument back
-            found |= {op.outputs[0]: found[value] for value in op.inputs if value in found}
+            if op.inputs[0] in found:
+                found[op.outputs[0]] = found[op.inputs[0]]
             continue
         for value, second in zip(op.outputs, shapes[op.id], strict=True):
             meta = graph.values[value].meta

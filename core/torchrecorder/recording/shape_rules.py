@@ -204,8 +204,8 @@ _NAMES: dict[Rule, str] = {
     ),
     _norm: "batch_norm layer_norm group_norm instance_norm rms_norm",
     _elements: (
-        "dropout dropout1d dropout2d relu relu_ relu6 gelu silu elu selu leaky_relu hardswish hardsigmoid mish softplus "
-        "softmax log_softmax normalize tanh sigmoid exp log sqrt rsqrt neg __neg__ abs sin cos erf logsigmoid "
+        "dropout dropout1d dropout2d relu relu_ relu6 gelu silu elu selu leaky_relu hardswish hardsigmoid mish "
+        "softplus softmax log_softmax normalize tanh sigmoid exp log sqrt rsqrt neg __neg__ abs sin cos erf logsigmoid "
         "float half double contiguous clone square type_as"
     ),
     _broadcast: (
