@@ -16,7 +16,7 @@ from tests.core.graph.building import Net, chain, mlp, residual_block
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.svg import finish
 from torchrecorder.graph import Graph
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.view import Inset, ViewOptions, make_view
 
 COLUMN = 540.0
 """Width of a page's column, in points."""
@@ -219,3 +219,32 @@ def test_every_picture_is_right_or_gives_way(graph: Graph, width: float) -> None
         assert layout.reason
     else:
         assert faults(seen(finish(placed, uid="p1", title="t", desc="d").svg)) == []
+
+
+def with_insets(n: int, width: float) -> Seen:
+    """An overview of closed layers, and the inside of one of them for each letter."""
+    net = Net("Tower")
+    x = net.input("x", 1, 8)
+    for i in range(n):
+        with net.call(f"block{i}", f"Block{i}", params=10):
+            x = net.op("add", x, net.layer(f"block{i}.fc", "Linear", x, (1, 8 + i)))
+    view, graph = make_view(net.graph(x), ViewOptions(depth=1)), net.graph(x)
+    inside = [make_view(graph, ViewOptions(depth=9, focus=f"block{i}")) for i in range(n)]
+    insets = tuple(Inset("ABCDEFGH"[i], (0,), one) for i, one in enumerate(inside))
+    layout = PaperLayout(replace(view, insets=insets), width=width)
+    placed = layout.place([laid_out(dot) for dot in layout.dots])
+    assert placed is not None, layout.reason
+    return seen(finish(placed, uid="p1", title="t", desc="d").svg)
+
+
+@pytest.mark.parametrize("width", [COLUMN, 259.0])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_insets_have_letters_and_lie_apart(n: int, width: float) -> None:
+    picture = with_insets(n, width)
+    assert faults(picture) == []
+    assert picture.size[0] <= width
+    frames = [titled(picture, letter) for letter in "ABCDEFGH"[:n]]
+    assert len({*frames}) == n
+    for i, one in enumerate(frames):
+        for other in [*frames[:i], titled(picture, "Tower")]:
+            assert one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
