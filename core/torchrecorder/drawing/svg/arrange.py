@@ -16,7 +16,6 @@ the side of the edge where the least is in the way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 
 from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, Rect, Rects, along, around, part, passes
 from torchrecorder.drawing.svg.layout import Layout, Line, Title, Word
@@ -171,8 +170,11 @@ def _beside_ends(line: Line) -> Iterator[Rect]:
     wide, high = width(line.word, _WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * _WORD_SIZE
     for points in (line.curve, line.curve[::-1]):
         x, y = points[0]
-        straight = [*takewhile(lambda point, x=x: abs(point[0] - x) < 0.5, points)]
-        end = straight[-1][1]
+        end = y
+        for px, py in points:
+            if abs(px - x) > 0.5:
+                break
+            end = py
         if abs(end - y) < high:
             continue
         middles = [(y + end) / 2] if abs(end - y) < 4 * high else [y + (1 if end > y else -1) * high, (y + end) / 2]
