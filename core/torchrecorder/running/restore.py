@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any, Literal
 
 import torch
@@ -137,9 +140,11 @@ def preserved_process_state(seed: int | None) -> Iterator[None]:
             if numpy is not None:
                 numpy.random.seed(seed % 2**32)
         stack.enter_context(_preserved_modes())
-        # Only if the compiler is loaded: loading it takes seconds, and without it nothing can have been compiled.
-        if "torch._dynamo" in sys.modules and (set_stance := torch_private.STANCE.get()) is not None:
-            stack.enter_context(set_stance("force_eager"))
+        # Only once the compiler is loaded: loading it takes seconds, and without it nothing can have been compiled.
+        if "torch._dynamo" in sys.modules:
+            _run_as_written(stack)
+        else:
+            stack.enter_context(_OnImport("torch._dynamo", lambda: _run_as_written(stack)))
         # After some runs the executor of script modules fuses what it has seen and prepares for autograd, so that a
         # recording would depend on what the process did before, and could fail in inference mode.
         if (optimized := torch_private.UNFUSED.get()) is not None:
@@ -147,13 +152,52 @@ def preserved_process_state(seed: int | None) -> Iterator[None]:
         yield
 
 
+def _run_as_written(stack: ExitStack) -> None:
+    """Switch compiled functions off until the end of a block."""
+    if (set_stance := torch_private.STANCE.get()) is not None:
+        stack.enter_context(set_stance("force_eager"))
+
+
+class _OnImport:
+    """Calls a function once a module has been imported, if that happens within the block."""
+
+    def __init__(self, name: str, then: Callable[[], None]) -> None:
+        self._name = name
+        self._then = then
+
+    def __enter__(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *exception: object) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name != self._name:
+            return None
+        self.__exit__()
+        spec = find_spec(name)
+        loader: Any = None if spec is None else spec.loader
+        if loader is not None:
+            execute = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                self._then()
+
+            loader.exec_module = exec_module
+        return spec
+
+    def find_distributions(self, *context: object) -> tuple[()]:
+        return ()  # `importlib.metadata` asks everything on `sys.meta_path`
+
+
 @contextmanager
 def _preserved_modes() -> Iterator[None]:
     grad, dtype, device = torch.is_grad_enabled(), torch.get_default_dtype(), _default_device()
     cast, cast_dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
     precision = torch.get_float32_matmul_precision()
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    determinism = _determinism()
     threads, anomaly = torch.get_num_threads(), torch.is_anomaly_enabled()
     found = filter(None, [part.get() for part in (torch_private.FUNCTION_MODES, torch_private.DISPATCH_MODES)])
     stacks = [(modes, modes(), leave, enter) for modes, leave, enter in found]
@@ -168,7 +212,8 @@ def _preserved_modes() -> Iterator[None]:
         torch.set_default_dtype(dtype)
         torch.set_autocast_enabled("cpu", cast)
         torch.set_autocast_dtype("cpu", cast_dtype)
-        torch.use_deterministic_algorithms(deterministic, warn_only=warns)
+        if _determinism() != determinism:  # setting it loads the compiler, which takes as long as torch itself
+            torch.use_deterministic_algorithms(determinism[0], warn_only=determinism[1])
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
         if torch.is_anomaly_enabled() != anomaly:
@@ -185,6 +230,10 @@ def _preserved_modes() -> Iterator[None]:
                     leave()
                 for mode in before:
                     enter(mode)
+
+
+def _determinism() -> tuple[bool, bool]:
+    return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
 
 
 def _default_device() -> torch.device | None:
