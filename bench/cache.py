@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -109,7 +110,7 @@ def jobs(folder: Path) -> Iterator[tuple[str, str]]:
         settings = replace(Settings.for_project(root, path=["."], committed="diagrams"), jobs=count)
         found = Collected(settings, REQUESTS)
         with ThreadPoolExecutor(1) as executor:
-            times[count], done = _timed(lambda f=found, e=executor: update(f, e, jobs=1))
+            times[count], done = _timed(partial(update, found, executor, jobs=1))
         assert not done.errors  # type: ignore[attr-defined]
         recordings = Pipeline(found.settings).recordings()
         assert all(recordings.look(r.recording)[1].verdict is Verdict.FRESH for r in REQUESTS)

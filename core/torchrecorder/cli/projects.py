@@ -39,9 +39,7 @@ def add_update(commands: Commands) -> None:
         run_update,
         help="record what is missing or out of date in a project",
         description="Record what is missing or out of date in a project, into its committed cache.",
-        check=lambda arguments: (
-            ["--jobs: write 1 or more"] if arguments.jobs is not None and arguments.jobs < 1 else []
-        ),
+        check=lambda it: ["--jobs: write 1 or more"] if it.jobs is not None and it.jobs < 1 else [],
     )
     _add_docs(parser)
     add_setting(parser, "remote", "URL")

@@ -19,6 +19,7 @@ from torchrecorder.drawing.names import tensor
 from torchrecorder.drawing.styles import EdgeStyle, NodeStyle, Styles
 from torchrecorder.drawing.svg.arrange import PARTS
 from torchrecorder.drawing.svg.themes import BOLD, width
+from torchrecorder.graph import symbolic
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Edge, Node, View
 
@@ -128,7 +129,7 @@ class _DotWriter:
         grows = (BOLD - 1) * width(text.partition(PARTS)[0], _FONT_SIZE)
         found: dict[str, str | float] = {
             "label": text + " " * math.ceil(grows / width(" ", _FONT_SIZE)),
-            "class": self._class("box", box, style),
+            "class": " ".join(flags(self.view, "box", box, style)),
             "margin": _ROOMY if box.id in self.roomy else _MARGIN,
             "style": f"rounded,{style.stroke}" if style.stroke else "rounded",
             **_paint(style),
@@ -143,7 +144,7 @@ class _DotWriter:
         is_small = kind in ("data", "link")
         found: dict[str, str | float | Lines] = {
             "label": (label.name, label.line) if label.line else label.name,
-            "class": self._class(kind, node, style),
+            "class": " ".join(flags(self.view, kind, node, style)),
             **(_SIGN if label.is_sign else _SMALL if is_small else {}),
         }
         # layout measures the regular face: a node grows where a bold name would touch its border
@@ -158,15 +159,6 @@ class _DotWriter:
         reference = self.labels.reference(node)
         return found | ({"comment": reference} if reference else {})
 
-    def _class(self, kind: str, thing: Box | Node, style: NodeStyle) -> str:
-        """The words by which `svg` knows how to paint it."""
-        calls, failed = self.view.graph.calls, self.view.graph.info.failure is not None
-        is_error = failed and not all(calls[call].ok for call in thing.calls)
-        is_styled = any(style[1:])  # it brings colours or lines of its own
-        flags = {"repeat": thing.repeat > 1 and thing.repetition == "series", "error": is_error, "styled": is_styled}
-        flags["decides"] = isinstance(thing, Node) and thing.decides
-        return " ".join((kind, *(word for word, is_so in flags.items() if is_so)))
-
     def edge(self, edge: Edge, style: EdgeStyle) -> dict[str, str | float]:
         is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
         found: dict[str, str | float] = {"weight": 1 if is_loose else 0 if edge.skip else 4}
@@ -177,6 +169,16 @@ class _DotWriter:
             words.append("styled")
             found |= {"style": style.stroke or "solid", **_paint(style)}
         return found | ({"class": " ".join(words)} if words else {})
+
+
+def flags(view: View, kind: str, thing: Box | Node, style: NodeStyle) -> list[str]:
+    """The words by which `svg` knows how to paint it."""
+    calls, failed = view.graph.calls, view.graph.info.failure is not None
+    found = {"repeat": thing.repeat > 1 and thing.repetition == "series"}
+    found["error"] = failed and not all(calls[call].ok for call in thing.calls)
+    found["styled"] = any(style[1:])  # it brings colours or lines of its own
+    found["decides"] = isinstance(thing, Node) and thing.decides
+    return [kind, *(word for word, is_so in found.items() if is_so)]
 
 
 def _paint(style: NodeStyle | EdgeStyle) -> dict[str, str | float]:
@@ -263,9 +265,9 @@ def _around(box: int | None, parents: dict[int, int | None]) -> Iterator[int]:
 def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int], str]:
     """The text of each edge that has one, by tail and head.
 
-    An edge says the shape if it differs from the shape that its tail got, once for each end and shape, and once for
-    steps alike in a box, such as those that turn queries and keys. Inputs, outputs and constants say their shape
-    themselves.
+    An edge says the shape if it differs, in resolution or channels, from the shape that its tail got, once for each end
+    and shape, and once for steps alike in a box, such as those that turn queries and keys. Inputs, outputs and
+    constants say their shape themselves.
     """
     got: dict[int, str] = {}
     written: set[tuple[object, ...]] = set()
@@ -276,7 +278,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         shape = _shape(view, edge.value, show)
         values = view.nodes[edge.tail].values
         own = _shape(view, values[0], show) if len(values) == 1 else ""
-        is_known = _without_ones(shape) == _without_ones(own) if own else shape == got.get(edge.tail)
+        is_known = _without_examples(shape) == _without_examples(own or got.get(edge.tail, ""))
         if is_known or not shape or view.nodes[edge.head].kind == "output":
             continue
         news = {("tail", edge.tail, shape), ("head", edge.head, shape)}
@@ -293,10 +295,10 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
     return found
 
 
-def _without_ones(shape: str) -> str:
-    """The shape without axes of one, which broadcasting adds."""
-    return "×".join(size for size in shape.split("×") if size != "1")
+def _without_examples(shape: str) -> str:
+    """The shape without the batch, and without axes of one, which broadcasting adds: resolution and channels."""
+    return "×".join(size for size in shape.split("×") if size not in ("1", "B"))
 
 
 def _shape(view: View, value: int, show: Collection[str]) -> str:
-    return tensor(view.graph.values[value].meta, show)
+    return tensor(symbolic(view.graph, value), show)

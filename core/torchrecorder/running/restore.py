@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
-from types import ModuleType
 from typing import Any, Literal
 
 import torch
@@ -18,6 +15,7 @@ from torch.nn.parameter import is_lazy
 
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules
+from torchrecorder.running.on_import import OnImport
 
 
 @contextmanager
@@ -132,19 +130,13 @@ def preserved_process_state(seed: int | None) -> Iterator[None]:
         if numpy is not None:
             stack.callback(numpy.random.set_state, numpy.random.get_state())
         if seed is not None:
-            # Not torch.manual_seed: it would queue a seed for devices that are not in use yet.
-            torch.default_generator.manual_seed(seed)
-            random.seed(seed)
-            if devices:
-                torch.cuda.manual_seed_all(seed)
-            if numpy is not None:
-                numpy.random.seed(seed % 2**32)
+            start_random_numbers(seed)
         stack.enter_context(_preserved_modes())
         # Only once the compiler is loaded: loading it takes seconds, and without it nothing can have been compiled.
         if "torch._dynamo" in sys.modules:
             _run_as_written(stack)
         else:
-            stack.enter_context(_OnImport("torch._dynamo", lambda: _run_as_written(stack)))
+            stack.enter_context(OnImport("torch._dynamo", lambda: _run_as_written(stack)))
         # After some runs the executor of script modules fuses what it has seen and prepares for autograd, so that a
         # recording would depend on what the process did before, and could fail in inference mode.
         if (optimized := torch_private.UNFUSED.get()) is not None:
@@ -158,38 +150,15 @@ def _run_as_written(stack: ExitStack) -> None:
         stack.enter_context(set_stance("force_eager"))
 
 
-class _OnImport:
-    """Calls a function once a module has been imported, if that happens within the block."""
-
-    def __init__(self, name: str, then: Callable[[], None]) -> None:
-        self._name = name
-        self._then = then
-
-    def __enter__(self) -> None:
-        sys.meta_path.insert(0, self)
-
-    def __exit__(self, *exception: object) -> None:
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if name != self._name:
-            return None
-        self.__exit__()
-        spec = find_spec(name)
-        loader: Any = None if spec is None else spec.loader
-        if loader is not None:
-            execute = loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                self._then()
-
-            loader.exec_module = exec_module
-        return spec
-
-    def find_distributions(self, *context: object) -> tuple[()]:
-        return ()  # `importlib.metadata` asks everything on `sys.meta_path`
+def start_random_numbers(seed: int) -> None:
+    """Let torch, numpy and Python draw the random numbers of a seed from here on."""
+    # Not torch.manual_seed: it would queue a seed for devices that are not in use yet.
+    torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.manual_seed_all(seed)
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed(seed % 2**32)
 
 
 @contextmanager

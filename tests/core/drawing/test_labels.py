@@ -43,7 +43,7 @@ def test_a_name_that_repeats_the_class_is_left_out() -> None:
 
 
 def test_titles() -> None:
-    assert titles(transformer(12)) == [
+    assert titles(transformer(12), depth="all") == [
         "Encoder · 1.7 k params",
         "blocks · Block ×12 · 100 params each",
         "attn · Attention · 40 params",
