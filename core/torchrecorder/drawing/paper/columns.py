@@ -15,9 +15,9 @@ from torchrecorder.drawing.paper.ranks import Rows
 _GAP, _SIDE, _BOX_HIGH, _BOX_WIDE = 18.0, 18.0, 62.0, 40.0
 _LEAST = 330.0
 """A chain lower than this is never cut."""
-_TOO_HIGH, _WIDER, _KEPT = 1.15, 1.25, 0.8
-"""How much higher than a page a chain may be, how much wider columns may be together than the page, and how much of
-the height the highest column may keep."""
+_TOO_HIGH, _WIDER, _KEPT, _GUTTER = 1.15, 1.05, 0.8, 14.0
+"""How much higher than a page a chain may be, how much wider columns may be together than the page, how much of the
+height the highest column may keep, and the room between columns beyond that between nodes."""
 _BESIDE = 40.0
 
 
@@ -70,9 +70,8 @@ class Columns:
         if total <= _TOO_HIGH * available or self._has_late(box):
             return []
         able = self._places(box)
-        widest = max(sum(self._size(key)[1] + _SIDE for key in row) for row in rows)
-        n = min(math.ceil(total / available), max(int(_WIDER * room // widest), 1))
-        for columns in range(n, 1, -1):
+        wides = [sum(self._size(key)[1] + _SIDE for key in row) for row in rows]
+        for columns in range(math.ceil(total / available), 1, -1):
             cuts: list[int] = []
             reached = 0.0
             for r, high in enumerate(highs):
@@ -81,7 +80,9 @@ class Columns:
                 if r in able and reached >= goal and len(cuts) < columns - 1:
                     cuts.append(r)
             ends = [0, *[cut + 1 for cut in cuts], len(rows)]
-            if cuts and max(sum(highs[a:b]) for a, b in pairwise(ends)) <= _KEPT * total:
+            parts = [range(a, b) for a, b in pairwise(ends)]
+            wide = sum(max(wides[r] for r in part) + _GUTTER for part in parts)
+            if cuts and wide <= _WIDER * room and max(sum(highs[r] for r in part) for part in parts) <= _KEPT * total:
                 return cuts
         return []
 
