@@ -43,6 +43,8 @@ class Card:
     """Which node it is; -1 for the name of one that is drawn elsewhere."""
     shows: int = -1
     """Which node it names."""
+    is_to_left: bool = False
+    """Whether what is beside it is at its left."""
     is_bare: bool = False
     """Whether only a line is seen that begins or ends there."""
 

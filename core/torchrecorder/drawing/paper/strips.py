@@ -35,6 +35,8 @@ class Strip:
     """Room for a title at the beginning."""
     is_boxed: bool
     prefer: int = LEFT
+    wanted: Mapping[RowItem, float] = field(default_factory=dict)
+    """How far below the beginning something is at least."""
     left: float = 0.0
     right: float = 0.0
     height: float = 0.0
@@ -144,6 +146,7 @@ class Strip:
         high: list[RowItem] = []
         for r, row in enumerate(self.rows):
             own = [item for item in row if item.last == r]
+            y = max([y, *(self.wanted.get(item, 0.0) for item in row)])
             above = max(item.middle for item in own)
             boxed = any(item.piece for item in own)
             for item in row:
