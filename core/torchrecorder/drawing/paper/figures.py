@@ -128,7 +128,7 @@ class Figures:
         edges = [self._view.edges[position] for position in wire.edges]
         ends = (edges[0].tail, edges[0].head) if edges else (wire.source, -1)
         path = _Path(wire.source, points, (wire.is_skip, style), is_end, begins_at_port, ends, wire.word)
-        if wire.tail.key.kind != "in" and wire.head.key.kind != "out":
+        if wire.tail.key.kind != "in" and wire.head.key.kind != "out" and not wire.is_skip:
             words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges]
             word = next(filter(None, words), "")
             if word and (wire.source, word) not in self._said:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.drawing.engines import laid_out
-from tests.core.drawing.looking import Box, Seen, faults, seen
+from tests.core.drawing.looking import Box, Seen, faults, seen, words_on_edges
 from tests.core.graph.building import Net, chain, mlp, residual_block
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.svg import finish
@@ -92,6 +92,26 @@ def test_no_line_enters_the_band_of_a_title() -> None:
     picture = paper(mlp())
     for _, (left, top, right, bottom) in picture.titles:
         assert not any(left < x < right and top < y < bottom for line in picture.lines for x, y in line)
+
+
+def sizes() -> Graph:
+    """Blocks whose sizes change, the last of them beside a skip that leads past all."""
+    net = Net("Sizes")
+    x = first = net.layer("stem", "Linear", net.input("x", 1, 8), (1, 1000))
+    for i in range(3):
+        with net.call(f"block{i}", "Block", params=10):
+            x = net.op("relu", net.layer(f"block{i}.fc", "Linear", x, (1, 2000 + i)))
+    return net.graph(net.op("cat", x, first))
+
+
+def test_words_of_edges_stand_beside_them_and_not_in_titles() -> None:
+    picture = paper(sizes())
+    assert len(picture.words) > 1
+    assert words_on_edges(picture) == []
+    for _, (left, top, right, bottom) in picture.words:
+        ends = [end for line in picture.lines for end in (line[0], line[-1])]
+        assert any(left - 6 < x < right + 6 and top - 12 < y < bottom + 12 for x, y in ends)
+        assert not any(title[1] < bottom and top < title[3] for _, title in picture.titles)
 
 
 def test_a_weight_stands_beside_its_only_reader() -> None:
