@@ -79,7 +79,7 @@ class Node:
     values: tuple[int, ...] = ()
     """For an input, output, parameter, buffer or constant: the ids of its values."""
     name: str = ""
-    """For those: its path or qualified name, as in the code."""
+    """For those: its path or qualified name, as in the code. For parts that are all there is in a layer: its path."""
     links: tuple[int, ...] = ()
     """For `from` and `to`: the ids of the nodes at the other ends."""
     size: int = 1

@@ -15,6 +15,7 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.view.edges import Ends
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
 from torchrecorder.view.plan import Plan, Visibility
+from torchrecorder.view.simplified import simplified
 from torchrecorder.view.skips import with_skips
 
 AUTO_NODES = 40
@@ -88,8 +89,9 @@ class _Views:
     def _view(self, depth: int, item_limit: int = 0) -> View:
         plan = Plan(self.visible, depth, item_limit)
         nodes, edges = Ends(plan).joined()
-        view = shortened(with_skips(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth)))
-        return replace(view, notes=tuple(self._notes(view)))
+        view = View(self.graph, tuple(plan.boxes), nodes, edges, (), depth)
+        view = replace(view, notes=tuple(self._notes(view)))
+        return shortened(with_skips(simplified(view, self.options, self.visible.asked)))
 
     def _count(self, depth: int) -> int:
         """How many calls and ops the view of that depth shows, for a fraction of its cost."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from torchrecorder.graph import Graph, Module
-from torchrecorder.view import Node, NodeKind
+from torchrecorder.view.model import Node, NodeKind
 from torchrecorder.view.op_families import POINTWISE, names
 
 Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data", "link"]
