@@ -71,6 +71,8 @@ class Figures:
     faults: int
     """What lies on another besides."""
     bytes: int
+    fell_back: int = 0
+    """Whether it is drawn in the layout that is there for what the usual one cannot do."""
     seconds: float = 0.0
     """CPU time of drawing it."""
     layered: float = 0.0
@@ -136,8 +138,9 @@ def main(arguments: Sequence[str]) -> None:
     recorded = graphs(names)
     drawings = {name: _draw(name, graph) for name, graph in recorded.items()}
     found = {name: Figures.of(drawing) for name, drawing in drawings.items()}
-    if "quick" not in arguments:
-        found = {name: _timed(name, recorded[name], figures) for name, figures in found.items()}
+    if HAS_LAYOUTS:
+        timed = "quick" not in arguments
+        found = {name: _both_ways(name, recorded[name], it, timed=timed) for name, it in found.items()}
     if beside := options.get("beside"):
         theirs = sizes(Path(beside), KEPT / f"torchview-{key()}.json")
         for name in theirs.keys() & found.keys():
@@ -170,13 +173,18 @@ def _draw(name: str, graph: Graph, **options: object) -> Drawing:
     return drawing
 
 
-def _timed(name: str, graph: Graph, figures: Figures) -> Figures:
-    """The least of several readings, both ways in turn, because other work on the machine only adds to them."""
-    if figures.nodes > ORDINARY:
+def _both_ways(name: str, graph: Graph, figures: Figures, *, timed: bool) -> Figures:
+    """How the picture compares with the one in the other layout: what falls back to that is the same.
+
+    Times are the least of several readings, in turn, because other work on the machine only adds to them.
+    """
+    ways = [partial(_draw, name, graph, layout=layout) for layout in ("paper", "layered")]
+    ours, other = (way().svg for way in ways)
+    figures = replace(figures, fell_back=int(ours == other))
+    if not timed or figures.nodes > ORDINARY:
         return figures
-    ways: list[dict[str, object]] = [{}, {"layout": "layered"}] if HAS_LAYOUTS else [{}]
-    readings = [[_seconds(partial(_draw, name, graph, **way)) for way in ways] for _ in range(ROUNDS)]
-    return replace(figures, **dict(zip(("seconds", "layered"), map(min, zip(*readings, strict=True)), strict=False)))
+    seconds, layered = map(min, zip(*([_seconds(way) for way in ways] for _ in range(ROUNDS)), strict=True))
+    return replace(figures, seconds=seconds, layered=layered)
 
 
 HAS_LAYOUTS = any(field.name == "layout" for field in fields(DrawingOptions))
@@ -225,6 +233,7 @@ def rows(found: Mapping[str, Figures]) -> Iterator[Row]:
     yield pictures("with a constant", 0.05, of("constants"))
     yield pictures("with crossings", 0.25, of("crossings"))
     yield Row("most crossings in one picture", 8, max(of("crossings").values()), 0, _above(of("crossings"), 8))
+    yield pictures("that fall back to the other layout", 0.05, of("fell_back"))
     yield from _ratios("time to that of the other layout, median", 1.2, found, "seconds", "layered")
     yield from _ratios("bytes to torchview's at full depth, median", 0.25, found, "full", "torchview")
 

@@ -122,7 +122,7 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     settings = settings_of(app)
     directives = [one for _, requests in sorted(_requests_by_document(env).items()) for one in requests]
     read = {directive: _read(directive, settings.options) for directive in directives}
-    pipeline = Pipeline(settings)
+    pipeline = Pipeline(settings, retries=bool(app.fresh_env_used))  # as with `-E`
     if build.form == "nothing":
         build.results = {directive: it for directive, it in read.items() if isinstance(it, OptionError)}
     else:

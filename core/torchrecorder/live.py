@@ -39,6 +39,7 @@ def draw(
     expand: Sequence[str] = (),
     collapse: Sequence[str] = (),
     direction: Literal["TB", "LR"] = "TB",
+    layout: Literal["paper", "layered"] = "paper",
     theme: Literal["modern", "classic"] = "modern",
     show: Sequence[str] = (),
     hide: Sequence[str] = (),
@@ -62,6 +63,8 @@ def draw(
         expand: Paths of modules to open beyond the depth; `*` stands for any part.
         collapse: Paths of modules to keep closed; `*` stands for any part.
         direction: `"TB"` draws downwards, `"LR"` to the right.
+        layout: `"paper"` lays it out like a figure of a paper where that is readable, `"layered"` always as Graphviz
+            does.
         theme: The look; `"classic"` is that of version 1.
         show: What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.
         hide: What not to say: `shapes`, `params`.
@@ -77,7 +80,7 @@ def draw(
         EngineError: The picture could not be laid out.
     """
     written = {"depth": str(depth), "fold": str(fold), "focus": focus, "direction": direction}
-    written |= {"theme": theme}
+    written |= {"layout": layout, "theme": theme}
     lists = {"expand": " ".join(expand), "collapse": " ".join(collapse), "show": " ".join(show), "hide": " ".join(hide)}
     options = read_drawing({**written, **lists})
     model: Any = as_module(net)

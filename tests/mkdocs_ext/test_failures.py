@@ -85,9 +85,10 @@ def located(built: Built) -> dict[tuple[str, int], str]:
 def test_every_failure_is_one_warning_at_its_line_in_every_build(site: Site) -> None:
     site.write("index.md", "# Home\n")
     site.write("sub/page.md", PAGE)
-    for _ in range(2):
+    for is_known in (False, True):
         built = site.build(strict=True)
         found = located(built)
+        assert is_known is not any("recording" in text for text in built.progress)
         assert len(built.warnings) == len(WARNINGS)
         assert list(found) == list(WARNINGS)
         missing = {

@@ -68,6 +68,26 @@ def test_pages_follow_their_models_in_every_output_folder(project: Project) -> N
     assert "1×7" in changed.svgs("other.html")[0]
 
 
+def test_a_failure_is_told_again_at_no_cost_and_tried_again_with_a_fresh_environment(project: Project) -> None:
+    write_pages(project)
+    project.write("docs/bad.rst", "Bad\n===\n\n.. torchrecorder:: other.Other\n   :shape: 1,3\n")
+    project.write("src/other.py", OTHER.replace("super()", "raise ValueError(__import__('os').getpid()); super()"))
+    first = project.build("html", "-W", "--keep-going")
+    assert "docs/bad.rst:4: WARNING: cannot build other.Other: ValueError: " in first.warnings
+    before = pages(first)
+
+    again = project.build("html", "-W", "--keep-going")
+
+    assert (again.status, again.warnings) == (1, first.warnings)
+    assert (again.workers, drew(again), written(before, again)) == ([], False, set())
+    assert {"torch", "graphviz"}.isdisjoint(again.builder.modules)
+    fresh = project.build("html", "-E")
+    assert drew(fresh)
+    assert fresh.warnings != first.warnings, "it ran in another process"
+    project.write("src/other.py", OTHER)
+    assert len(project.build().ok().svgs("bad.html")) == 1
+
+
 def test_site_options_change_pages_without_reading_them(project: Project) -> None:
     write_pages(project)
     project.write("docs/net1.rst", "net1\n====\n\n.. torchrecorder:: nets.Net\n   :shape: 4,3\n   :depth: 0\n")

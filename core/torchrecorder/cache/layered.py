@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from torchrecorder.cache.index import Stamp, StampedIndex, is_settled, stamp_of
 from torchrecorder.cache.remote import Remote
-from torchrecorder.cache.store import POINTERS, Entry, Kind, Store
+from torchrecorder.cache.store import Entry, Kind, Store, objects_of
 
 
 class LayeredCache:
@@ -46,8 +46,8 @@ class LayeredCache:
     def copy_remote(self, kind: Kind, key: str, entry: Entry) -> None:
         """Copy an entry that was found good to this machine, with all it leads to, if it came from the remote cache."""
         if self._remote is not None and entry is self._remote.asked(kind, key):
-            for name in POINTERS[kind]:
-                self.object(str(entry.get(name)))
+            for digest in objects_of(kind, entry):
+                self.object(digest)
             self._copies.put_entry(kind, key, entry)
 
     def object(self, digest: str) -> bytes | None:

@@ -1,6 +1,7 @@
 """The cache on disk: small entries that are found by what was asked, pointing to objects that are named by their hash.
 
     rec/ab/<request key>.json     a recording: what it depended on, and the hash of its Graph
+    fail/ab/<request key>.json    a failure: why a recording failed on this machine, and what it depended on
     ren/ab/<render key>.json      a drawing: which picture was drawn from a Graph
     obj/ab/<sha256>               Graphs, pictures, and tables of module digests
     stats.json, entries.json, …   indexes of this machine, which save time (`cache.index`)
@@ -28,12 +29,16 @@ _CHECK = re.compile(rb'\{\s*"check":\s*"([0-9a-f]{64})",\s*')
 _LARGEST = 1 << 30
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
-Kind = Literal["recording", "drawing"]
+Kind = Literal["recording", "failure", "drawing"]
 Entry = Mapping[str, Any]
 """Plain data as JSON has it: a manifest, or what says which drawing was made."""
-POINTERS: Mapping[Kind, tuple[str, ...]] = {"recording": ("graph", "modules"), "drawing": ("drawing",)}
+POINTERS: Mapping[Kind, tuple[str, ...]] = {
+    "recording": ("graph", "modules"),
+    "failure": ("graph", "modules"),
+    "drawing": ("drawing",),
+}
 """The fields of an entry that name objects."""
-FOLDERS: Mapping[Kind, str] = {"recording": "rec", "drawing": "ren"}
+FOLDERS: Mapping[Kind, str] = {"recording": "rec", "failure": "fail", "drawing": "ren"}
 
 _README = "Written by torchrecorder. Safe to delete: what is needed is made again.\n"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache directory tag by torchrecorder, see https://bford.info/cachedir/\n"
@@ -124,6 +129,16 @@ class Store:
 
 def entry_name(kind: Kind, key: str) -> str:
     return f"{FOLDERS[kind]}/{key[:2]}/{key}.json"
+
+
+def objects_of(kind: Kind, entry: Entry) -> list[str]:
+    """The hashes of the objects that an entry leads to.
+
+    Raises:
+        KeyError: It lacks a field that names one.
+    """
+    digests = [str(entry[name]) for name in POINTERS[kind]]
+    return [digest for digest in digests if digest] if kind == "failure" else digests  # it may have no Graph
 
 
 def entry_text(entry: Entry) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchrecorder.cache.store import FOLDERS, POINTERS, Kind, Store, entry_of
+from torchrecorder.cache.store import FOLDERS, Kind, Store, entry_of, objects_of
 
 _YOUNG_S = 3600.0
 """What was written within the hour may be part of a build that is still running."""
@@ -26,7 +26,7 @@ class Swept:
 def sweep(folder: Path, *, days: float | None = None, now: float | None = None) -> Swept:
     """Remove entries whose objects are missing or that are older than `days`, and objects that no entry names."""
     sweeper = _Sweeper(folder, time.time() if now is None else now, days)
-    needed = {digest for kind in POINTERS for digest in sweeper.entries(kind)}
+    needed = {digest for kind in FOLDERS for digest in sweeper.entries(kind)}
     sweeper.objects(needed)
     return sweeper.swept
 
@@ -44,7 +44,7 @@ class _Sweeper:
             try:
                 is_old = self._days is not None and self._age_s(file) > self._days * 86400
                 entry = entry_of(file.read_bytes()) or {}
-                wanted = [str(entry[name]) for name in POINTERS[kind]]
+                wanted = objects_of(kind, entry)
                 is_good = not is_old and all(map(self._store.object, wanted))
             except (OSError, KeyError):
                 wanted, is_good = [], False

@@ -60,7 +60,8 @@ def _findings(settings: Settings) -> Iterator[tuple[bool, str]]:
         torch = answer.trace.distributions["torch"]
         yield True, f"worker: {settings.python or sys.executable} records, torch {torch}"
     if settings.cache.is_dir():
-        counts = {kind: sum(1 for _ in (settings.cache / kind).glob("*/*")) for kind in ("rec", "ren", "obj")}
-        yield True, f"cache: {counts['rec']} recordings, {counts['ren']} drawings, {counts['obj']} objects"
+        counts = {kind: sum(1 for _ in (settings.cache / kind).glob("*/*")) for kind in ("rec", "fail", "ren", "obj")}
+        found = f"{counts['rec']} recordings, {counts['ren']} drawings, {counts['obj']} objects"
+        yield True, f"cache: {found}" + (f", {counts['fail']} failures" if counts["fail"] else "")
     else:
         yield True, f"cache: {settings.cache.name} does not exist yet"

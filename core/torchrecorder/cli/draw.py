@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         engine=arguments.engine,
         remote=arguments.remote,
     )
-    pipeline = Pipeline(settings)
+    pipeline = Pipeline(settings, retries=True)
     outcome = pipeline.run([request], _show_progress)[request].loaded()
     for remark in cache_remarks(pipeline):
         print(f"torchrecorder: {remark}", file=sys.stderr)

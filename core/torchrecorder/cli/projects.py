@@ -20,6 +20,7 @@ from typing import Any
 from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting, cache_remarks
 from torchrecorder.errors import ClusterFailed, OptionError
 from torchrecorder.pipeline import Collected, Pipeline, collect
+from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
 from torchrecorder.trace.freshness import Verdict
 from torchrecorder.worker.client import Worker, worker_of_thread
@@ -41,6 +42,7 @@ def add_update(commands: Commands) -> None:
     )
     _add_docs(parser)
     add_setting(parser, "remote", "URL")
+    parser.add_argument("--retry", action="store_true", help="try again what failed, even if it has not changed")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--jobs", type=int, default=1, metavar="N", help="how many processes record at once")
     where.add_argument("--dask", metavar="ADDRESS", help="record on the cluster of this dask scheduler")
@@ -59,7 +61,7 @@ def add_check(commands: Commands) -> None:
 
 
 def run_update(arguments: argparse.Namespace) -> int:
-    project = _collect(arguments.docs)
+    project = replace(_collect(arguments.docs, retries=arguments.retry), retries=arguments.retry)
     if arguments.remote:
         remote = place(project.settings.root, arguments.remote)
         project = replace(project, settings=replace(project.settings, remote=remote))
@@ -88,7 +90,9 @@ def run_check(arguments: argparse.Namespace) -> int:
         manifest, finding = recordings.look(request)
         if finding.verdict is not Verdict.FRESH:
             wrong += 1
-            print(f"{finding.verdict.name.replace('_', '-'):12}{request.target}: {finding}")
+            failed = recordings.failed(request)
+            verdict = "FAILED" if failed else finding.verdict.name.replace("_", "-")
+            print(f"{verdict:12}{request.target}: {failed.error.summary() if failed and failed.error else finding}")
         elif manifest is not None and manifest.untracked:
             print(f"{'not provable':12} {request.target}: its code {', '.join(manifest.untracked)}")
     recordings.save_indexes()
@@ -111,11 +115,14 @@ class Done:
 
 
 def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
-    stale = _stale(project)
-    fresh = [request for request in project.requests if request not in stale]
-    print(f"{len(project.requests)} diagrams, {len(stale)} to be recorded", file=sys.stderr)
+    known = _known(project)
+    stale = [request for request, recording in known.items() if recording is None]
+    fresh = [request for request, recording in known.items() if recording is not None]
+    failed = sum(1 for recording in known.values() if recording is not None and recording.error is not None)
+    again = f", {failed} failed before and are as they were (--retry tries them again)" if failed else ""
+    print(f"{len(project.requests)} diagrams, {len(stale)} to be recorded{again}", file=sys.stderr)
     # The fresh ones are looked at too, but do not count for the bar: they do not tell how long the others take.
-    parts = [part for part in (fresh, *_parts(list(stale), jobs)) if part]
+    parts = [part for part in (fresh, *_parts(stale, jobs)) if part]
     futures = {executor.submit(draw_part, replace(project, requests=tuple(part))): part for part in parts}
     all_done, bar = Done(), _Bar(len(stale))
     for future in as_completed(futures):
@@ -131,7 +138,9 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     why = "it was recorded, but has changed since, or the workers do not share the folder of the cache"
     here = replace(project, settings=replace(project.settings, remote=""), requests=tuple(stale))
     all_done.errors |= {
-        request.recording.target: why for request in _stale(here) if request.recording.target not in all_done.errors
+        request.recording.target: why
+        for request, recording in _known(here).items()
+        if recording is None and request.recording.target not in all_done.errors
     }
     return all_done
 
@@ -150,25 +159,33 @@ def _add_docs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _collect(docs: Path) -> Collected:
+def _collect(docs: Path, *, retries: bool = False) -> Collected:
     project = collect(docs)
-    if project.settings.committed is None:
-        raise OptionError((f"{docs} does not set a cache: {_WHERE}",))
+    if project.settings.committed is None and not (retries and _is_of_mkdocs(docs)):
+        more = "; a build of Sphinx tries again what failed with -E" if retries else ""
+        raise OptionError((f"{docs} does not set a cache: {_WHERE}{more}",))
     return project
+
+
+def _is_of_mkdocs(docs: Path) -> bool:
+    """Whether builds keep what they record where this command finds it."""
+    configuration = docs if docs.is_file() else docs / "conf.py"
+    return configuration.name != "conf.py" or not configuration.is_file()
 
 
 def _pipeline(
     project: Collected, open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
 ) -> Pipeline:
-    return Pipeline(project.settings, open_worker, writes_committed=True)
+    return Pipeline(project.settings, open_worker, writes_committed=True, retries=project.retries)
 
 
-def _stale(project: Collected) -> dict[DiagramRequest, None]:
+def _known(project: Collected) -> dict[DiagramRequest, Recording | None]:
+    """What is known of each request; None if it is to be recorded."""
     pipeline = _pipeline(project)
     recordings = pipeline.recordings()
-    stale = {r: None for r in project.requests if recordings.look(r.recording)[1].verdict is not Verdict.FRESH}
+    known = {request: recordings.kept(request.recording) for request in project.requests}
     pipeline.cache.close()
-    return stale
+    return known
 
 
 def _verify(project: Collected, wanted: Sequence[RecordingRequest]) -> int:

@@ -128,7 +128,7 @@ class _DotWriter:
         grows = (BOLD - 1) * width(text.partition(PARTS)[0], _FONT_SIZE)
         found: dict[str, str | float] = {
             "label": text + " " * math.ceil(grows / width(" ", _FONT_SIZE)),
-            "class": self._class("box", box, style),
+            "class": " ".join(flags(self.view, "box", box, style)),
             "margin": _ROOMY if box.id in self.roomy else _MARGIN,
             "style": f"rounded,{style.stroke}" if style.stroke else "rounded",
             **_paint(style),
@@ -143,7 +143,7 @@ class _DotWriter:
         is_small = kind in ("data", "link")
         found: dict[str, str | float | Lines] = {
             "label": (label.name, label.line) if label.line else label.name,
-            "class": self._class(kind, node, style),
+            "class": " ".join(flags(self.view, kind, node, style)),
             **(_SIGN if label.is_sign else _SMALL if is_small else {}),
         }
         # layout measures the regular face: a node grows where a bold name would touch its border
@@ -158,15 +158,6 @@ class _DotWriter:
         reference = self.labels.reference(node)
         return found | ({"comment": reference} if reference else {})
 
-    def _class(self, kind: str, thing: Box | Node, style: NodeStyle) -> str:
-        """The words by which `svg` knows how to paint it."""
-        calls, failed = self.view.graph.calls, self.view.graph.info.failure is not None
-        is_error = failed and not all(calls[call].ok for call in thing.calls)
-        is_styled = any(style[1:])  # it brings colours or lines of its own
-        flags = {"repeat": thing.repeat > 1 and thing.repetition == "series", "error": is_error, "styled": is_styled}
-        flags["decides"] = isinstance(thing, Node) and thing.decides
-        return " ".join((kind, *(word for word, is_so in flags.items() if is_so)))
-
     def edge(self, edge: Edge, style: EdgeStyle) -> dict[str, str | float]:
         is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
         found: dict[str, str | float] = {"weight": 1 if is_loose else 0 if edge.skip else 4}
@@ -177,6 +168,16 @@ class _DotWriter:
             words.append("styled")
             found |= {"style": style.stroke or "solid", **_paint(style)}
         return found | ({"class": " ".join(words)} if words else {})
+
+
+def flags(view: View, kind: str, thing: Box | Node, style: NodeStyle) -> list[str]:
+    """The words by which `svg` knows how to paint it."""
+    calls, failed = view.graph.calls, view.graph.info.failure is not None
+    found = {"repeat": thing.repeat > 1 and thing.repetition == "series"}
+    found["error"] = failed and not all(calls[call].ok for call in thing.calls)
+    found["styled"] = any(style[1:])  # it brings colours or lines of its own
+    found["decides"] = isinstance(thing, Node) and thing.decides
+    return [kind, *(word for word, is_so in found.items() if is_so)]
 
 
 def _paint(style: NodeStyle | EdgeStyle) -> dict[str, str | float]:

@@ -15,10 +15,12 @@ from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import Drawing, NestedDrawing
 from torchrecorder.drawing.names import class_name, clean
+from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.drawing.styler_process import styles_by, styles_by_name
 from torchrecorder.drawing.styles import Styles
 from torchrecorder.drawing.svg import finish
+from torchrecorder.drawing.svg.layout import Layout
 from torchrecorder.drawing.text import caption_facts, describe, layer_table, tree
 from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
@@ -31,6 +33,8 @@ MAX_NESTED = 12
 MAX_BYTES = 64_000
 """Of all nested drawings of a picture together."""
 _MAX_PATH = 200
+_POINT = 0.75
+"""Points in a CSS pixel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +67,17 @@ def draw(
         except TorchRecorderError as error:  # a path to focus on that the model does not have
             results[position] = error
     styles = iter(_styles([one for of_job in views.values() for one in of_job], path, python, on_modules))
-    dots: dict[int, list[str]] = {}
+    asked: dict[int, list[_Asked]] = {}
     for position, of_job in views.items():
         own = [*islice(styles, len(of_job))]
         if wrong := next((style for style in own if isinstance(style, StylerError)), None):
             results[position] = wrong
         else:
-            dots[position] = [one.dot(style) for one, style in zip(of_job, own, strict=True)]
-    layouts = iter(engine.layout([dot for of_job in dots.values() for dot in of_job]))
-    for position, sources in dots.items():
-        results[position] = _drawing(views[position], sources[0], [*islice(layouts, len(sources))])
+            asked[position] = [one.asked(style) for one, style in zip(of_job, own, strict=True)]
+    answers = iter(engine.layout([dot for of_job in asked.values() for one in of_job for dot in one.dots]))
+    for position, pictures in asked.items():
+        layouts = [one.layout([*islice(answers, len(one.dots))]) for one in pictures]
+        results[position] = _drawing(views[position], pictures[0].dot, layouts)
     return [results[position] for position in range(len(jobs))]
 
 
@@ -97,12 +102,31 @@ class _JobView:
     def options(self) -> DrawingOptions:
         return self.job.options
 
-    def dot(self, styles: Styles | StylerError | None) -> str:
+    def asked(self, styles: Styles | StylerError | None) -> _Asked:
         assert not isinstance(styles, StylerError)
-        direction = self.options.direction
+        options = self.options
         if _is_as_before(self.job):
-            return str(to_classic_dot(self.view.graph, depth=self.view.depth, direction=direction).source)
-        return str(to_dot(self.view, direction=direction, show=self.options.show, styles=styles).source)
+            classic = to_classic_dot(self.view.graph, depth=self.view.depth, direction=options.direction)
+            return _Asked(str(classic.source))
+        dot = str(to_dot(self.view, direction=options.direction, show=options.show, styles=styles).source)
+        if (options.layout, options.theme, options.direction) != ("paper", "modern", "TB"):
+            return _Asked(dot)
+        return _Asked(dot, PaperLayout(self.view, show=options.show, styles=styles, width=options.room * _POINT))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the engine is asked for one picture: both layouts at once, because the first may not do."""
+
+    dot: str
+    paper: PaperLayout | None = None
+
+    @property
+    def dots(self) -> list[str]:
+        return [self.dot, *(self.paper.dots if self.paper else ())]
+
+    def layout(self, answers: Sequence[str | EngineError]) -> str | Layout | EngineError:
+        return (self.paper and self.paper.place(answers[1:])) or answers[0]
 
 
 def _views(job: DrawJob) -> list[_JobView]:
@@ -181,7 +205,9 @@ def _styles(
     return found
 
 
-def _drawing(views: Sequence[_JobView], dot: str, layouts: Sequence[str | EngineError]) -> Drawing | EngineError:
+def _drawing(
+    views: Sequence[_JobView], dot: str, layouts: Sequence[str | Layout | EngineError]
+) -> Drawing | EngineError:
     layout, job = layouts[0], views[0].job
     if isinstance(layout, EngineError):
         return layout
@@ -207,7 +233,7 @@ def _drawing(views: Sequence[_JobView], dot: str, layouts: Sequence[str | Engine
     )
 
 
-def _nested_drawings(views: Iterable[tuple[_JobView, str | EngineError]]) -> Iterator[NestedDrawing]:
+def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | EngineError]]) -> Iterator[NestedDrawing]:
     """Those that were laid out, as many as have room; one within another that is left out is left out too."""
     room = MAX_BYTES
     there: set[int | None] = {None}

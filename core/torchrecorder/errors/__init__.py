@@ -125,6 +125,8 @@ class InputError(TorchRecorderError, ValueError):
     advice: str = ""
     tried: tuple[str, ...] = ()
     """The guesses that were tried, each with the reason why it was given up."""
+    ran_out_of_time: bool = False
+    """Whether there were more guesses than time, so that another run may come to another end."""
 
     def hint(self) -> str:
         """The advice, then the guesses."""

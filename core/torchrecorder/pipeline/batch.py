@@ -3,7 +3,8 @@
     request --key--> manifest --fresh--> Graph --key--> drawing
 
 Each arrow that fails costs its step only: a changed depth is drawn again without torch, a changed comment is recorded
-again but, giving the same Graph, not drawn again. An error goes to its request and is never kept.
+again but, giving the same Graph, not drawn again. An error goes to its request; what failed for reasons of its own is
+remembered (`pipeline.failures`), and tried again when one of them changes.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class Pipeline:
     open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
     writes_committed: bool = False
     """Whether what is made goes into the committed cache, which alone is read then."""
+    retries: bool = False
+    """Whether what failed before is tried again, though nothing that it read has changed."""
     store: Store = field(init=False)
     cache: LayeredCache = field(init=False)
     has_worked: bool = field(init=False, default=False)
@@ -80,7 +83,7 @@ class Pipeline:
     def recordings(self) -> Recordings:
         """What finds and makes recordings for one build."""
         assert self.open_worker is not None
-        return Recordings(self.cache, self.store, self.settings, self.open_worker)
+        return Recordings(self.cache, self.store, self.settings, self.open_worker, retries=self.retries)
 
     def run(
         self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = lambda progress: None

@@ -13,13 +13,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from torchrecorder.errors import CollectFailed
 from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest
-from torchrecorder.request.settings import Settings
+from torchrecorder.request.settings import CACHE_FOLDER, Settings
 
 VARIABLE = "TORCHRECORDER_COLLECT"
 _CONFIGURATIONS = ("conf.py", "mkdocs.yml", "mkdocs.yaml")
@@ -33,6 +33,8 @@ class Collected:
 
     settings: Settings
     requests: tuple[DiagramRequest, ...]
+    retries: bool = False
+    """Whether what failed before is tried again, though nothing that it read has changed."""
 
 
 def collect(docs: Path) -> Collected:
@@ -53,10 +55,13 @@ def collect(docs: Path) -> Collected:
             reason = _errors_in(done.stderr or done.stdout)
             raise CollectFailed(str(docs), reason if done.returncode else "it has no diagrams, or not our extension")
         rows = [json.loads(line) for line in collected.read_text(encoding="utf-8").splitlines()]
+        is_passing = Path(rows[0]["settings"]["cache"]).resolve().is_relative_to(Path(scratch).resolve())
     requests = [_request_from_json(request) for row in rows for request in row["requests"]]
     plain: dict[str, Any] = rows[0]["settings"]
     paths = {name: Path(plain[name]) for name in _PATHS if plain[name] is not None}
     settings = Settings(**{**plain, "path": tuple(plain["path"]), **paths})
+    if is_passing:  # Sphinx keeps it beside its doctrees, and where those of its own builds lie is not known
+        settings = replace(settings, cache=settings.root / CACHE_FOLDER)
     return Collected(settings, tuple(dict.fromkeys(requests)))
 
 

@@ -15,7 +15,8 @@ from torchrecorder.drawing import REVISION
 from torchrecorder.drawing.model import VERSION, CachedDrawing, Drawing
 from torchrecorder.drawing.styler_process import modules_changed
 from torchrecorder.engine import Engine, find_engine
-from torchrecorder.errors import EngineNotFound, FormatError, TorchRecorderError
+from torchrecorder.errors import EngineNotFound, FormatError, OptionError, TorchRecorderError
+from torchrecorder.pipeline.failures import failed_drawing, put_failed_drawing
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DrawingOptions
 from torchrecorder.request.settings import Settings
@@ -102,6 +103,7 @@ class Drawings:
     def __init__(self, cache: LayeredCache, machine: Store, settings: Settings, finder: ModuleFinder) -> None:
         self.index = DrawingIndex(cache, machine)
         self._cache = cache
+        self._machine = machine
         self._finder = finder
         self._settings = settings
         self._engine: Engine | EngineNotFound
@@ -110,8 +112,11 @@ class Drawings:
         except EngineNotFound as error:
             self._engine = error
 
-    def kept(self, key: RenderKey) -> CachedDrawing | None:
-        """The kept drawing, if the engine of now made it; any engine's, if there is none now, or it is shared."""
+    def kept(self, key: RenderKey) -> CachedDrawing | OptionError | None:
+        """The kept drawing, if the engine of now made it; any engine's, if there is none now, or it is shared.
+
+        Else why its options cannot be drawn, if that is known.
+        """
         digest = key.digest()
         for entry, is_local in self._cache.entries("drawing", digest):
             if is_local and isinstance(self._engine, Engine) and entry.get("engine") != self._engine.identity:
@@ -121,7 +126,7 @@ class Drawings:
             if (drawing := self.index.find(str(entry.get("drawing")), is_trusted=is_local)) is not None:
                 self._cache.copy_remote("drawing", digest, entry)
                 return drawing
-        return None
+        return None if key.options.styler else failed_drawing(self._machine, digest)
 
     def make(self, missing: Mapping[RenderKey, Recording]) -> dict[RenderKey, Drawing | TorchRecorderError]:
         """New drawings, or what prevented them."""
@@ -147,12 +152,16 @@ class Drawings:
         made = draw(list(orders.values()), engine, path, python, modules.__setitem__)
         for (key, order), drawing in zip(orders.items(), made, strict=True):
             done[key] = drawing
-            if isinstance(drawing, Drawing) and missing[key].error is None:
+            if isinstance(drawing, OptionError) and not key.options.styler:
+                put_failed_drawing(self._machine, order.digest, drawing)
+            if isinstance(drawing, Drawing):
+                # What ran of a forward that failed is of interest on this machine only.
+                cache = self._cache if missing[key].error is None else self._machine
                 entry: dict[str, object] = {
                     "engine": engine.identity,
-                    "drawing": self._cache.put_object(drawing.to_bytes()),
+                    "drawing": cache.put_object(drawing.to_bytes()),
                 }
                 if (styler := modules.get(key.options.styler)) is not None:
                     entry["styler"] = dict(styler)
-                self._cache.put_entry("drawing", order.digest, entry)
+                cache.put_entry("drawing", order.digest, entry)
         return done

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError
+from torchrecorder.pipeline.failures import Failures, is_lasting, trace_of_failure
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
-from torchrecorder.trace.manifest import Manifest, build_manifest, table_from_json
+from torchrecorder.trace.manifest import Manifest, TraceResult, build_manifest, table_from_json
 from torchrecorder.worker.client import Worker
 from torchrecorder.worker.interpreter import foreign_path, path_of
 from torchrecorder.worker.messages import Answer
@@ -64,16 +65,20 @@ class Recordings:
         machine: Store,
         settings: Settings,
         open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]],
+        *,
+        retries: bool = False,
     ) -> None:
         """Make ready for a build.
 
         Args:
             cache: Where recordings are kept.
-            machine: The cache of this machine, which remembers what files say.
+            machine: The cache of this machine, which remembers failures and what files say.
             settings: Those of the project.
             open_worker: Gives a worker that imports from some folders.
+            retries: Whether what failed is tried again, though nothing that it read has changed.
         """
         self._cache = cache
+        self._machine = machine
         self._settings = settings
         self._open_worker = open_worker
         self._digests = FileDigests(machine)
@@ -82,16 +87,26 @@ class Recordings:
             settings.root,
             self._finder(),
             self._digests,
-            lambda digest: table_from_json(cache.object(digest)),
+            lambda digest: table_from_json(cache.object(digest) or machine.object(digest)),
             self._own_path,
         )
+        self._failures = Failures(machine, self._freshness)
+        self._retries = retries
 
     def kept(self, request: RecordingRequest) -> Recording | None:
-        """The kept recording; None if there is none or what it depended on has changed."""
+        """The kept recording, or failure; None if there is none or what it depended on has changed."""
         manifest, finding = self.look(request)
         if manifest is None or finding.verdict is not Verdict.FRESH:
-            return None
+            return self.failed(request)
         return Recording(manifest.graph, sources=self._freshness.files(manifest))
+
+    def failed(self, request: RecordingRequest) -> Recording | None:
+        """What is remembered of a recording that failed; None if it is to be tried again."""
+        if self._retries or (found := self._failures.of(request)) is None:
+            return None
+        manifest, error = found
+        sources = (*self._freshness.files(manifest), *_files_of(error))
+        return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)))
 
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
         """The best that is known of a request, fresh or not."""
@@ -139,30 +154,40 @@ class Recordings:
     def load(self, recording: Recording) -> bool:
         """Load the text of a Graph; False if the cache has lost it."""
         if recording.text is None:
-            recording.text = self._cache.object(recording.digest)
+            recording.text = self._cache.object(recording.digest) or self._machine.object(recording.digest)
         return recording.text is not None
 
     def _keep(self, request: RecordingRequest, answer: Answer) -> Recording:
         sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
-        if answer.graph is None:
-            return Recording(error=answer.error, sources=(*sources, *_files_of(answer.error)))
-        text = answer.graph.encode()
-        digest = hashlib.sha256(text).hexdigest()
-        if answer.error is None and answer.trace is not None:  # what failed half-way is shown once and tried again
-            self._digests.forget()
+        text = (answer.graph or "").encode()
+        digest = hashlib.sha256(text).hexdigest() if text else ""
+        if answer.error is not None:
+            if answer.trace is not None and is_lasting(answer):
+                trace = trace_of_failure(request, answer.trace)
+                if (manifest := self._manifest(request, digest, trace, is_failure=True)) is not None:
+                    self._failures.put(request, answer.error, manifest, text)
+            sources = (*sources, *_files_of(answer.error))
+        elif text and answer.trace is not None:
             self._cache.put_object(text)
-            manifest = build_manifest(
-                request,
-                digest,
-                answer.trace,
-                project=self._settings.root,
-                finder=self._finder(),
-                digests=self._digests,
-                put_object=self._cache.put_object,
-            )
-            if manifest is not None:
+            if (manifest := self._manifest(request, digest, answer.trace)) is not None:
                 self._cache.put_entry("recording", request.key(), manifest.to_json())
-        return Recording(digest, text, answer.error, sources)
+        return Recording(digest, text or None, answer.error, sources)
+
+    def _manifest(
+        self, request: RecordingRequest, digest: str, trace: TraceResult, *, is_failure: bool = False
+    ) -> Manifest | None:
+        """What a recording that has just ended depended on; None if that has changed already."""
+        self._digests.forget()
+        return build_manifest(
+            request,
+            digest,
+            trace,
+            project=self._settings.root,
+            finder=self._finder(),
+            digests=self._digests,
+            put_object=(self._machine if is_failure else self._cache).put_object,
+            is_of_this_machine=is_failure,
+        )
 
     def _old(self, request: RecordingRequest) -> Recording | None:
         """What was recorded before, where it cannot be done again; None if there is nothing."""

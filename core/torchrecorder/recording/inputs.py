@@ -95,9 +95,9 @@ def record_guessed(
     tried: list[str] = []
     accepted: Inputs | None = None
     guesses = Guesses(model, batch=2 if mode == "train" else 1)
-    start = monotonic()
+    start, ran_out_of_time = monotonic(), False
     for guess in guesses:
-        if monotonic() - start > _PATIENCE_S:
+        if ran_out_of_time := monotonic() - start > _PATIENCE_S:
             break
         inputs = Inputs()
         try:
@@ -122,7 +122,10 @@ def record_guessed(
         with suppress(ForwardError):
             return record(_guessed(model, guesses.furthest, seed), run)
     raise InputError(
-        f"{type(model).__name__} is called with inputs of unknown shape", advice(model), tuple(tried[:_LISTED])
+        f"{type(model).__name__} is called with inputs of unknown shape",
+        advice(model),
+        tuple(tried[:_LISTED]),
+        ran_out_of_time,
     )
 
 

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal
 
-from torchrecorder.request.requests import FACTS, TIMEOUT_S, Depth, parse_target
+from torchrecorder.request.requests import COLUMN, FACTS, TIMEOUT_S, Depth, parse_target
 from torchrecorder.request.shapes import format_shapes, parse_shapes
 
 MAX_DEPTHS = 5
@@ -22,6 +22,10 @@ MAX_DEPTHS = 5
 Stage = Literal["recording", "drawing", "figure"]
 Value = str | int | float | bool | tuple[str, ...] | tuple[int, ...]
 
+_PIXELS = {"px": 1, "em": 16, "rem": 16, "ex": 8, "ch": 8, "pt": 4 / 3, "cm": 37.8, "mm": 3.78, "in": 96}
+"""In a unit; the others are parts of the page."""
+NARROWEST, WIDEST = 240, 1600
+"""The widths that a picture is laid out for, in CSS pixels."""
 _DEPTH = re.compile(r"(?P<first>[0-9]{1,9})(?: ?- ?(?P<last>[0-9]{1,9}))?")
 
 
@@ -127,6 +131,15 @@ def read_width(text: str) -> str:
     raise ValueError(f"{text!r} is not a valid width: write 400px or 80%")
 
 
+def pixels(width: str) -> int:
+    """How many CSS pixels a width is about; that of a page's column if it is not given."""
+    found = re.fullmatch(r"([\d.]+)(\D*)", width, re.ASCII)
+    if found is None:
+        return COLUMN
+    size = float(found[1]) * _PIXELS.get(found[2], COLUMN / 100)
+    return round(min(max(size, NARROWEST), WIDEST))
+
+
 def read_text(text: str) -> str:
     """Any text that is not empty."""
     if not text:
@@ -190,6 +203,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("expand", "drawing", read_words, (), "Paths of modules to open beyond the depth; `*` stands for any part."),
     Option("collapse", "drawing", read_words, (), "Paths of modules to keep closed; `*` stands for any part."),
     Option("direction", "drawing", read_direction, "TB", "`TB` draws downwards, `LR` to the right."),
+    Option(
+        "layout",
+        "drawing",
+        one_of("paper", "layered"),
+        "paper",
+        "`paper` lays it out like a figure of a paper where that is readable, `layered` always as Graphviz does.",
+    ),
     Option("theme", "drawing", one_of("modern", "classic"), "modern", "The look; `classic` is that of version 1."),
     Option(
         "show",
@@ -212,7 +232,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("name", "figure", read_text, "", "A name to refer to the diagram by.", site=False),
     Option("align", "figure", one_of("left", "center", "right"), "", "Where it stands: `left`, `center` or `right`."),
-    Option("width", "figure", read_width, "", "Its width, as in CSS: `400px`, `80%`."),
+    Option("width", "figure", read_width, "", "Its width, as in CSS: `400px`, `80%`; it is laid out for that."),
     Option("class", "figure", read_words, (), "Further CSS classes of the figure."),
     Option("links", "figure", read_yes_no, True, "Whether layers and boxes link to the pages of their classes."),
     Option("zoom", "figure", read_yes_no, True, "Whether readers can zoom, and open layers that are closed."),

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any
 
 from torchrecorder.errors import OptionError
-from torchrecorder.request.options import OPTIONS
+from torchrecorder.request.options import OPTIONS, pixels
 from torchrecorder.request.requests import (
     DiagramRequest,
     DrawingOptions,
@@ -210,7 +210,8 @@ def read_body(lines: Iterable[str], target: str = "", options: Mapping[str, str 
 def _drawing(values: Mapping[str, Any]) -> DrawingOptions:
     depth = next(iter(_depths(values)), values["depth"])
     others = {name: values[name] for name in _DRAWING}
-    return DrawingOptions(depth, **others, show=shown(values["show"], values["hide"]))
+    room = pixels(values["width"])
+    return DrawingOptions(depth, **others, show=shown(values["show"], values["hide"]), room=room)
 
 
 def _depths(values: Mapping[str, Any]) -> tuple[int, ...]:

@@ -97,6 +97,8 @@ FACTS: tuple[Fact, ...] = ("shapes", "params", "flops", "memory", "dtypes", "wei
 """What a picture says besides names and classes. `memory` is that of a tensor, said with its shape; `weights` draws
 each parameter as a node."""
 USUAL: tuple[Fact, ...] = ("shapes", "params")
+COLUMN = 720
+"""The width of a page's column of text, in CSS pixels."""
 
 _TO_TEXT = json.JSONEncoder(sort_keys=True).encode  # made once: `json.dumps` makes another for each key
 
@@ -155,6 +157,7 @@ class DrawingOptions:
     expand: tuple[str, ...] = ()
     collapse: tuple[str, ...] = ()
     direction: Literal["TB", "LR"] = "TB"
+    layout: Literal["paper", "layered"] = "paper"
     theme: ThemeName = "modern"
     show: tuple[Fact, ...] = USUAL
     """What is said besides names and classes."""
@@ -162,6 +165,8 @@ class DrawingOptions:
     """Dotted name of a user's own look."""
     table: bool = False
     """Whether the rows of the table of layers are made too."""
+    room: int = COLUMN
+    """The width in CSS pixels that the picture is laid out for; a picture may be wider if its parts are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from torchrecorder.trace.ownership import caller, is_user_code
+from torchrecorder.trace.ownership import caller, is_installed, is_user_code
 
 _EXECUTES = "exec_module"
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap_external>"
@@ -92,6 +92,10 @@ class Imports:
     def __init__(self, executed: Executed, on_source: Callable[[str], None]) -> None:
         self.missing: set[str] = set()
         """Names that the user's code tried to import, and that no finder knew."""
+        self.not_found: set[str] = set()
+        """The same for all code."""
+        self.begun: set[str] = set()
+        """Installed top-level packages of which a module was executed, even if it raised."""
         self._executed = executed
         self._on_source = on_source
 
@@ -106,6 +110,7 @@ class Imports:
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
         """Asked last, when all other finders have given up."""
+        self.not_found.add(name)
         frame = caller(sys._getframe(1))
         if frame is not None and is_user_code(frame.f_code.co_filename):
             self.missing.add(name)
@@ -117,12 +122,14 @@ class Imports:
         pass
 
     def _watched(self, exec_module: Callable[[Any, ModuleType], None]) -> Callable[[Any, ModuleType], None]:
-        executed, on_source = self._executed, self._on_source
+        executed, on_source, begun = self._executed, self._on_source, self.begun
 
         def watched(loader: SourceFileLoader, module: ModuleType) -> None:
             importing, is_user = executed.importing, is_user_code(loader.path)
             if is_user:
                 on_source(loader.path)
+            elif is_installed(loader.path):
+                begun.add(module.__name__.partition(".")[0])
             importing.depth = getattr(importing, "depth", 0) + 1
             was_on = executed.pause(is_user)
             try:

@@ -56,7 +56,11 @@ class TraceResult:
     untracked: tuple[str, ...]
     """What it did that no trace can follow."""
     distributions: Mapping[str, str]
-    """The version of each installed distribution that was imported."""
+    """The version of each installed distribution that was imported, wholly or in part."""
+    not_found: tuple[str, ...] = ()
+    """Modules that no code could import, that of installed packages included."""
+    has_connected: bool = False
+    """Whether any code used the network."""
 
     def stamps(self) -> dict[str, Stamp | None]:
         return {**self.sources, **self.read}
@@ -181,10 +185,12 @@ def build_manifest(
     finder: ModuleFinder,
     digests: FileDigests,
     put_object: Callable[[bytes], str],
+    is_of_this_machine: bool = False,
 ) -> Manifest | None:
     """The manifest of a recording; None if files changed while it was made, so that it may show neither state.
 
-    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules.
+    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules. One that
+    stays on this machine names what the recording looked for outside of the project, too.
     """
     if any(stamp_of(path) != then for path, then in result.stamps().items()):
         return None
@@ -197,7 +203,7 @@ def build_manifest(
         {key: value for key, value in request.to_json().items() if value},
         put_object(table_to_json(table)),
         builder.ran(table),
-        builder.files(),
+        builder.files(is_of_this_machine),
         builder.folders(),
         {name: None if value is None else text_digest(value) for name, value in values.items()},
         tuple(module for module in result.missing if not finder.exists(module)),
@@ -247,13 +253,13 @@ class _Builder:
                 ran[module] = (blocks and blocks.ran(later)) or {}
         return ran
 
-    def files(self) -> dict[str, str | None]:
+    def files(self, elsewhere: bool) -> dict[str, str | None]:
         """What was looked for, what was read, code that is not found again by a module's name, and what was given."""
         result, transient = self._result, _SYSTEM
         with contextlib.suppress(OSError):  # a full disk has no usable one
             transient = (*_SYSTEM, tempfile.gettempdir() + os.sep)
         named = [(self._name(path), kind) for path, kind in result.looked_for.items()]
-        files = {name: kind for name, kind in named if not is_elsewhere(name)}
+        files = {name: kind for name, kind in named if elsewhere or not is_elsewhere(name)}
         code = {*result.modules.values(), *result.sources, *(result.executed or {})} - {*self.modules.values()}
         for path in [*result.read, *sorted(code)]:
             name = self._name(path)

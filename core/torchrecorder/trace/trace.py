@@ -60,7 +60,9 @@ class Trace:
                 untracked.add(f"reads and writes {PurePath(path).name}")
         first, later = _by_file(self._executed.at_import), _by_file(self._executed.after_import)
         ran = {file: (sorted(first.get(file, ())), sorted(later.get(file, ()))) for file in sorted({*first, *later})}
-        distributions = {name for top in ("torch", *installed) for name in distribution_names().get(top, ())}
+        distributions = {
+            name for top in ("torch", *installed, *self._imports.begun) for name in distribution_names().get(top, ())
+        }
         return TraceResult(
             modules,
             dict(sorted(files.sources.items())),
@@ -72,6 +74,8 @@ class Trace:
             tuple(sorted(name for name in self._imports.missing if name not in sys.modules)),
             tuple(sorted(untracked)),
             {name: importlib.metadata.version(name) for name in sorted(distributions)},
+            tuple(sorted(name for name in self._imports.not_found if name not in sys.modules)),
+            files.has_connected,
         )
 
     def _modules(self) -> tuple[dict[str, str], set[str]]:
@@ -167,6 +171,7 @@ class Files:
         self.listed: set[str] = set()
         self.written: set[str] = set()
         self.untracked: set[str] = set()
+        self.has_connected = False
         self.sources: dict[str, Stamp | None] = {}
         """The files of imported modules, as they were when they were imported."""
         self._is_on = False
@@ -215,6 +220,7 @@ class Files:
             words = os.fsdecode(args[0]).split() if isinstance(args[0], bytes | os.PathLike | str) else []
             self._note_untracked("starts " + (PurePath(words[0]).name if words else "a program"), frame)
         elif event in ("socket.connect", "socket.getaddrinfo"):
+            self.has_connected = True
             self._note_untracked("uses the network", frame)
 
     def _note_untracked(self, what: str, frame: FrameType) -> None:

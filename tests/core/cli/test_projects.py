@@ -106,6 +106,67 @@ def test_update_takes_any_executor_and_tells_errors(docs: Path) -> None:
     assert all("too wide" in error for error in errors.values())
 
 
+def test_what_failed_is_told_again_and_tried_again_on_request(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree("diagrams")
+    raises = "raise ValueError(__import__('os').getpid()); super()"
+    Path("src/zoo_nets.py").write_text(NETS.replace("super()", raises))
+    said: list[str] = []
+    for arguments in ([], [], ["--retry"]):
+        assert main(["update", str(docs), *arguments]) == 1
+        said.append(capsys.readouterr().err)
+    first, second, third = said
+    count = 3 if docs.name == "docs" else 2
+    assert f"{count} diagrams, {count} to be recorded\n" in first
+    assert f"{count} diagrams, 0 to be recorded, {count} failed before and are as they were (--retry" in second
+    assert first.partition("\n")[2] == second.partition("\n")[2], "the same errors"
+    assert third.partition("\n")[0] == first.partition("\n")[0]
+    assert third.partition("\n")[2] != first.partition("\n")[2], "it ran again, in another process"
+    assert main(["check", str(docs)]) == 1
+    assert "FAILED      zoo_nets.Net: cannot build zoo_nets.Net: ValueError: " in capsys.readouterr().out
+    assert not [*Path("diagrams").rglob("*.json")]
+
+
+def test_failures_are_kept_and_counted_as_all_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("zoo_nets.py").write_text(NETS.replace("super()", "raise ValueError(width); super()"))
+    for width in (2, 3):
+        assert main(["draw", f"zoo_nets.Net({width})", "--shape", "1,3"]) == 1
+    cache = Path(".torchrecorder")
+    lost, kept = sorted(cache.glob("fail/*/*.json"))
+    lost.write_bytes(lost.read_bytes()[:-9])
+    for file in cache.rglob("*"):
+        os.utime(file, (1, 1))
+    swept = sweep(cache)
+    assert (swept.files, swept.kept) == (1, 2), "the damaged one goes; the other stays, with its table of modules"
+    assert kept.exists()
+    capsys.readouterr()
+    assert main(["doctor"]) == 0
+    assert "0 recordings, 0 drawings, 1 objects, 1 failures" in capsys.readouterr().out
+
+
+def test_without_a_committed_cache_failures_of_mkdocs_are_tried_again(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sphinx keeps them beside doctrees that the command does not know, and has `-E` for that."""
+    shutil.copytree(recorded, tmp_path / recorded.name)
+    monkeypatch.chdir(tmp_path / recorded.name)
+    _without_cache()
+    is_sphinx = recorded.name == "sphinx"
+    assert main(["update", DOCS[recorded.name], "--retry"]) == (2 if is_sphinx else 0)
+    assert ("with -E" if is_sphinx else "2 diagrams, 2 to be recorded") in capsys.readouterr().err
+
+
+def test_nothing_is_left_in_the_folder_for_passing_files(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    passing = Path("passing").absolute()
+    passing.mkdir()
+    monkeypatch.setenv("TMPDIR", str(passing))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert main(["check", str(docs)]) == 0
+    assert not [*passing.iterdir()]
+
+
 def test_verify_records_again(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(docs), "--verify"]) == 0
     assert "all fresh" in capsys.readouterr().out
@@ -116,13 +177,17 @@ def test_a_project_without_a_cache(
 ) -> None:
     shutil.copytree(recorded, tmp_path / recorded.name)
     monkeypatch.chdir(tmp_path / recorded.name)
+    _without_cache()
+    for command in ("update", "check"):
+        assert main([command, DOCS[recorded.name]]) == 2
+        assert "does not set a cache: write torchrecorder_cache" in capsys.readouterr().err
+
+
+def _without_cache() -> None:
     for name in ("docs/conf.py", "mkdocs.yml"):
         if (file := Path(name)).exists():
             lines = file.read_text().splitlines()
             file.write_text("\n".join(line for line in lines if "cache" not in line))
-    for command in ("update", "check"):
-        assert main([command, DOCS[recorded.name]]) == 2
-        assert "does not set a cache: write torchrecorder_cache" in capsys.readouterr().err
 
 
 def test_no_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -152,19 +152,34 @@ def lone_boxes(seen: Seen) -> list[Box]:
 
 def crossings(seen: Seen) -> list[Point]:
     """Where edges cross. Those that part from a common line, or end in one, do not."""
-    frames = [_frame(points) for points in seen.lines]
+    lines = [_corners(points) for points in seen.lines]
+    frames = [_frame(points) for points in lines]
     found = []
     for i, j in combinations(range(len(frames)), 2):
-        (left, top, right, bottom), other = frames[i], frames[j]
-        if left < other[2] and other[0] < right and top < other[3] and other[1] < bottom:
-            found += _crossings(seen.lines[i], seen.lines[j])
+        if _is_near(frames[i], frames[j]):
+            found += _crossings(lines[i], lines[j])
     return found
+
+
+def _corners(points: Sequence[Point]) -> list[Point]:
+    """The points without those on the straight line between their neighbours."""
+    found = [points[0]]
+    for point, following in pairwise(points[1:]):
+        if abs(_side(found[-1], following, point)) > 0.01:
+            found.append(point)
+    return [*found, points[-1]]
+
+
+def _is_near(one: Box, other: Box) -> bool:
+    return one[0] <= other[2] and other[0] <= one[2] and one[1] <= other[3] and other[1] <= one[3]
 
 
 def _crossings(a: Sequence[Point], b: Sequence[Point]) -> list[Point]:
     found: list[Point] = []
+    frame = _frame(a)
+    near = [(j, r, s) for j, (r, s) in enumerate(pairwise(b)) if _is_near(_frame((r, s)), frame)]
     for i, (p, q) in enumerate(pairwise(a)):
-        for j, (r, s) in enumerate(pairwise(b)):
+        for j, r, s in near:
             place = _meeting(p, q, r, s)
             if place is None or any(math.dist(place, other) < _TURN for other in found):
                 continue

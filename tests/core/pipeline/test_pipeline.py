@@ -6,12 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
+from tests.core.pipeline.sites import Counted, Site, ask, svg_of
 from torchrecorder.drawing.model import CachedDrawing
 from torchrecorder.errors import (
     EngineNotFound,
@@ -21,87 +21,14 @@ from torchrecorder.errors import (
     TargetNotFound,
     TorchMissing,
 )
-from torchrecorder.page import Outcome
 from torchrecorder.pipeline import Pipeline, Progress
-from torchrecorder.request import DiagramRequest, RecordingRequest, Settings, read_request
-from torchrecorder.worker.client import Worker
-from torchrecorder.worker.messages import Answer
-
-NET = """from torch import nn
-
-from pip_nets.parts import WIDTH
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(3, WIDTH)
-        self.act = nn.ReLU()
-
-    def forward(self, x):
-        return self.act(self.fc(x))
-"""
-
-
-class Counted(Worker):
-    """Counts its jobs, and passes its process on to the next build, because importing torch takes seconds."""
-
-    jobs = 0
-    starts = 0
-    _running: ClassVar[list[Worker]] = []
-
-    def __init__(self, path: Sequence[str]) -> None:
-        super().__init__(path)
-        Counted.starts += 1
-        if self._running:
-            before = self._running.pop()
-            self._process, before._process = before._process, None
-            Worker.__exit__(before, None, None, None)
-
-    def __exit__(self, *exception: object) -> None:
-        self._running.append(self)
-
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        Counted.jobs += 1
-        return super().record(request, timeout_s=timeout_s)
-
-    @classmethod
-    def end(cls) -> None:
-        while cls._running:
-            Worker.__exit__(cls._running.pop(), None, None, None)
+from torchrecorder.request import Settings
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_process() -> Iterator[None]:
     yield
     Counted.end()
-
-
-class Site:
-    """A project with one package, and builds of it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.write("__init__.py", "")
-        self.write("parts.py", "WIDTH = 4\n")
-        self.write("net.py", NET)
-        self.write("other.py", "from torch import nn\n\nclass Other(nn.Linear):\n    pass\n")
-
-    def write(self, name: str, text: str) -> None:
-        file = self.root / "src" / "pip_nets" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-
-    def edit(self, name: str, old: str, new: str) -> None:
-        text = (self.root / "src" / "pip_nets" / name).read_text()
-        assert old in text
-        self.write(name, text.replace(old, new))
-
-    def build(self, *requests: DiagramRequest, engine: str = "auto") -> list[Outcome]:
-        """The outcomes of a build; `jobs` and `starts` say how much of the worker it needed."""
-        Counted.jobs = Counted.starts = 0
-        settings = Settings.for_project(self.root, path=["src"], engine=engine)
-        outcomes = Pipeline(settings, open_worker=Counted).run(requests)
-        return [outcomes[request] for request in requests]
 
 
 LOOK = """
@@ -116,16 +43,6 @@ class Look:
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
-
-
-def ask(target: str = "pip_nets.net.Net", shape: str = "1,3", **options: str) -> DiagramRequest:
-    return read_request(target, {"shape": shape, **options})
-
-
-def svg_of(outcome: Outcome) -> str:
-    assert outcome.error is None
-    assert outcome.diagram is not None
-    return outcome.diagram.svg
 
 
 def test_what_is_unchanged_needs_no_worker(site: Site) -> None:
@@ -244,7 +161,7 @@ def test_drawing_options_need_no_worker(site: Site) -> None:
 
 def test_errors_are_told_each_time_and_harm_nobody(site: Site) -> None:
     requests = [ask("pip_nets.net.Nett"), ask(), ask(shape="1,5"), ask(focus="fcc")]
-    for _ in range(2):
+    for jobs in (3, 0):
         missing, good, wrong, nowhere = site.build(*requests)
         assert isinstance(missing.error, TargetNotFound)
         assert missing.error.near == ("pip_nets.net.Net",)
@@ -252,7 +169,7 @@ def test_errors_are_told_each_time_and_harm_nobody(site: Site) -> None:
         assert isinstance(wrong.error, ForwardError)
         assert isinstance(nowhere.error, OptionError)
         assert "did you mean fc" in str(nowhere.error)
-    assert Counted.jobs == 2
+        assert Counted.jobs == jobs
 
 
 def test_a_failed_forward_shows_what_ran(site: Site) -> None:

@@ -1,0 +1,150 @@
+"""A node as it stands in a row: how large it is, its words, and what is drawn beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from torchrecorder.drawing.dot import flags
+from torchrecorder.drawing.labels import Label, Labels
+from torchrecorder.drawing.node_kinds import Kind
+from torchrecorder.drawing.paper.panels import Panels
+from torchrecorder.drawing.styles import NodeStyle, Styles
+from torchrecorder.drawing.svg.arrange import PARTS
+from torchrecorder.drawing.svg.geometry import Rect
+from torchrecorder.drawing.svg.layout import Figure, Word
+from torchrecorder.drawing.svg.themes import width
+from torchrecorder.view import Node
+
+SIZE, SMALL = 10.5, 9.0
+SIGN = 18.7
+"""Width of a sign."""
+STACK = 6.0
+"""How far the sheets of a repeated layer reach to the lower right."""
+_BESIDE, _BETWEEN = 13.0, 3.0
+"""Between a node and what stands beside it, and between two things beside it."""
+_MARGIN, _LEAST, _LEAST_SMALL, _LEAST_HIGH = 9.0, 57.6, 21.6, 21.6
+_LINE_HEIGHT, _BASE = 1.2, 0.34
+_LIGHT = ("norm", "act", "pool", "op")
+"""Kinds that say all in one line."""
+_ONE_LINE = 165.0
+_TAG = 62.0
+"""A wider name on a tag is made of initials."""
+
+
+@dataclass(slots=True)
+class Card:
+    figure: Figure
+    """Around 0, 0."""
+    beside: list[Card] = field(default_factory=list)
+    """To its right, from top to bottom; each around the middle of its place."""
+    places: list[tuple[float, float]] = field(default_factory=list)
+    """The middle of each of those."""
+    node: int = -1
+    """Which node it is; -1 for the name of one that is drawn elsewhere."""
+    shows: int = -1
+    """Which node it names."""
+
+    @property
+    def is_sign(self) -> bool:
+        return self.figure.is_round
+
+    @property
+    def half(self) -> float:
+        """Half of the width of the node itself."""
+        return self.figure.rect.right
+
+    @property
+    def body(self) -> float:
+        """Half of its height."""
+        return self.figure.rect.bottom
+
+    @property
+    def right(self) -> float:
+        stack = STACK if "repeat" in self.figure.flags else 0.0
+        beside = [x + card.half for card, (x, _) in zip(self.beside, self.places, strict=True)]
+        return max([self.half + stack, *beside])
+
+    @property
+    def above(self) -> float:
+        return max([self.body, *(card.body - y for card, (_, y) in zip(self.beside, self.places, strict=True))])
+
+    @property
+    def below(self) -> float:
+        stack = STACK if "repeat" in self.figure.flags else 0.0
+        beside = [y + card.body for card, (_, y) in zip(self.beside, self.places, strict=True)]
+        return max([self.body + stack, *beside])
+
+
+class Cards:
+    def __init__(self, panels: Panels, labels: Labels, styles: Styles | None) -> None:
+        self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
+
+    def of(self, node: Node) -> Card:
+        card = self._card(node)
+        beside = self._panels.beside.get(node.id, [])
+        card.beside = [self._beside(self._view.nodes[other]) for other in beside]
+        top = -(sum(2 * it.body for it in card.beside) + _BETWEEN * (len(beside) - 1)) / 2
+        for it in card.beside:
+            card.places.append((card.half + _BESIDE + it.half, top + it.body))
+            top += 2 * it.body + _BETWEEN
+        return card
+
+    def size(self, node: Node) -> tuple[float, float]:
+        """About how wide and high it is, with what stands beside it."""
+        card = self.of(node)
+        return card.half + card.right, card.above + card.below
+
+    def _card(self, node: Node) -> Card:
+        style = self._styles.nodes[node.id] if self._styles else NodeStyle()
+        label = Label(*style.label) if style.label else self._labels.node(node)
+        if node.id in self._panels.hubs and (tag := self.tag(node)) != label.name:
+            label = label._replace(name=f"{label.name} ({tag})")
+        kind = self._labels.kind(node)
+        marks = frozenset(flags(self._view, kind, node, style))
+        if label.is_sign:
+            half = SIGN / 2
+            words: tuple[Word, ...] = (Word(0.0, SIZE * _BASE, SIZE, label.name),)
+            return Card(
+                Figure(marks, Rect(-half, -half, half, half), True, words, style=style), node=node.id, shows=node.id
+            )
+        wide, high, words = _written(label, kind)
+        rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
+        figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
+        return Card(figure, node=node.id, shows=node.id)
+
+    def _beside(self, node: Node) -> Card:
+        if node.id in self._panels.single:
+            return self._card(node)
+        name = self.tag(node)
+        wide, high = width(name, SMALL, bold=True) + 2 * 5.0, SMALL * 1.4
+        words = (Word(0.0, SMALL * _BASE, SMALL, name),)
+        rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
+        return Card(Figure(frozenset(("data",)), rect, False, words), shows=node.id)
+
+    def tag(self, node: Node) -> str:
+        """What stands at each reader of a hub: its name, or the initials if that is long."""
+        name = self._labels.node(node).name
+        if width(name, SMALL) < _TAG:
+            return name
+        parts = name.replace(".", "_").replace(" ", "_").split("_")
+        return "".join(part[:1] for part in parts if part) if len(parts) > 1 else name
+
+
+def _written(label: Label, kind: Kind) -> tuple[float, float, tuple[Word, ...]]:
+    """Width, height, and the words around the middle."""
+    is_small = kind in ("data", "link")
+    size = SMALL if is_small else SIZE
+    bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)
+    is_one = kind in _LIGHT and bool(label.line) and bold + dot + line < _ONE_LINE
+    lines = [text for text in (label.name, label.line) if text]
+    high = size * _LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
+    high = high + 4.5 if is_small else max(_LEAST_HIGH, high + 8.6)
+    inner = bold + dot + line if is_one else max(bold, line)
+    wide = max(_LEAST_SMALL if is_small else _LEAST, inner + 2 * (7.0 if is_small else _MARGIN))
+    if is_one:
+        left, base = -inner / 2, size * _BASE
+        rest = Word(left + bold + (dot + line) / 2, base, size, PARTS.lstrip() + label.line)
+        return wide, high, (Word(left + bold / 2, base, size, label.name), rest)
+    step = size * _LINE_HEIGHT
+    top = size * _BASE - (len(lines) - 1) / 2 * step
+    return wide, high, tuple([Word(0.0, top + i * step, size, text) for i, text in enumerate(lines)])

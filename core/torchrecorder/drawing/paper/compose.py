@@ -1,0 +1,206 @@
+"""Panels with coordinates, from the inside out: strips side by side, a border, and a title in a band of its own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+
+from torchrecorder.drawing.paper.cards import SIZE, Card
+from torchrecorder.drawing.paper.model import Piece, RowItem, Wire
+from torchrecorder.drawing.paper.panels import Key, Panels
+from torchrecorder.drawing.paper.ranks import Rows
+from torchrecorder.drawing.paper.strips import MARGIN, Strip
+from torchrecorder.drawing.svg.arrange import PARTS
+from torchrecorder.drawing.svg.layout import Word
+from torchrecorder.drawing.svg.themes import width
+
+BAND = 17.0
+"""Height of the band of a title."""
+_BASE = 13.5
+_INSET, _FROM_LINE = 9.0, 7.0
+"""Between a title and the border, and between it and a line that enters."""
+_GUTTER, _TURN = 22.0, 9.0
+"""Between columns, and how far below a column its line turns to the next."""
+_SYMMETRY, _ALMOST = 0.62, 30.0
+"""How much of the longer side of a box the shorter one has at least; sides that differ less are made equal."""
+_NAME_WIDE = 500.0
+_REST, _SPLIT = 6.0, 12.0
+"""What it costs to have nothing of a title at the left, and to split it."""
+
+
+class Composer:
+    def __init__(
+        self,
+        panels: Panels,
+        rows: dict[int | None, Rows],
+        cards: dict[int, Card],
+        titles: Sequence[str],
+        cuts: dict[int | None, list[int]],
+    ) -> None:
+        self._panels, self._rows, self._cards, self._titles, self._cuts = panels, rows, cards, titles, cuts
+
+    def compose(self) -> Piece:
+        """The whole picture."""
+        pieces: dict[int, Piece] = {}
+        for box in reversed(self._panels.view.boxes):  # a parent has a smaller id
+            pieces[box.id] = self._panel(box.id, pieces)
+        return self._panel(None, pieces)
+
+    def _panel(self, box: int | None, pieces: dict[int, Piece]) -> Piece:
+        items = {key: self._item(key, pieces) for key in self._panels.by_box[box].keys}
+        late: dict[int, list[Wire]] = defaultdict(list)
+        wires = []
+        for it in self._panels.by_box[box].segments:
+            if it.tail.kind == "in" and box is not None and self._panels.is_late(box, it.source):
+                wire = Wire(items[it.tail], items[it.head], it.source, it.edges, it.is_skip, is_late=True)
+                late[it.source].append(wire)
+                continue
+            head = items[it.head]
+            is_late = head.piece is not None and it.source in head.piece.late
+            wires.append(Wire(items[it.tail], head, it.source, it.edges, it.is_skip, is_late))
+        late_ports = {Key("in", source) for source in late}
+        rows = [[items[key] for key in row if key not in late_ports] for row in self._rows[box]]
+        known = {item for row in rows for item in row}
+        missing = [item for key, item in items.items() if item not in known and key not in late_ports]
+        if missing:  # ports that cannot be at the side after all
+            if not rows or not rows[0] or not rows[0][0].is_port:
+                rows.insert(0, [])
+            rows[0] = [*missing, *rows[0]]
+        rows = [row for row in rows if row] or [[RowItem(Key("node", -1), 20.0, 20.0, 1.0)]]
+        strips = self._strips(rows, wires, late, box)
+        for strip in strips:
+            strip.compose(box)
+        return self._framed(box, strips, [item for item in items.values() if item.key not in late_ports])
+
+    def _item(self, key: Key, pieces: dict[int, Piece]) -> RowItem:
+        order = self._panels.order(key)
+        if key.kind == "node":
+            card = self._cards[key.id]
+            return RowItem(key, card.half, card.right, card.above + card.below, order, 1.0, card)
+        if key.kind == "box":
+            piece, size = pieces[key.id], self._panels.size[key.id]
+            return RowItem(key, piece.left, piece.right, piece.height, order, 1.0 + size, piece=piece)
+        return RowItem(key, order=order)
+
+    def _strips(
+        self, rows: list[list[RowItem]], wires: list[Wire], late: dict[int, list[Wire]], box: int | None
+    ) -> list[Strip]:
+        """The rows of each column; what passes from one to the next does so through ports."""
+        lead = BAND if box is not None else 0.0
+        cuts = self._cuts.get(box, [])
+        if not cuts or late:
+            return [Strip(rows, wires, late, lead, box is not None)]
+        place = {key: r for r, row in enumerate(self._rows[box]) for key in row}
+        column = {item: sum(cut < place.get(item.key, 0) for cut in cuts) for row in rows for item in row}
+        strips = []
+        for c in range(len(cuts) + 1):
+            own = [row for row in rows if column[row[0]] == c]
+            inner = [wire for wire in wires if column[wire.tail] == column[wire.head] == c]
+            ins: dict[int, RowItem] = {}
+            outs: dict[int, RowItem] = {}
+            for wire in wires:
+                first, last = column[wire.tail], column[wire.head]
+                if first < c == last:
+                    port = ins.setdefault(wire.source, RowItem(Key("in", wire.source)))
+                    inner.append(Wire(port, wire.head, wire.source, wire.edges, wire.is_skip, wire.is_late))
+                elif first == c < last and wire.source not in outs:
+                    port = outs.setdefault(wire.source, RowItem(Key("out", wire.source)))
+                    inner.append(Wire(wire.tail, port, wire.source, wire.edges, wire.is_skip))
+            own = [*([[*ins.values()]] if ins else []), *own, *([[*outs.values()]] if outs else [])]
+            strips.append(Strip(own, inner, {}, lead if c == 0 else 0.0, box is not None))
+        return strips
+
+    def _framed(self, box: int | None, strips: list[Strip], items: list[RowItem]) -> Piece:
+        first, last = strips[0], strips[-1]
+        wires = [wire for strip in strips for wire in strip.wires]
+        height = first.height
+        if len(strips) > 1:
+            height = self._side_by_side(strips, wires, BAND if box is not None else 0.0)
+        left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
+        piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
+        if box is not None:
+            piece.left, piece.right = left + MARGIN, right + MARGIN
+            self._set_title(piece, self._titles[box])
+        return piece
+
+    @staticmethod
+    def _side_by_side(strips: list[Strip], wires: list[Wire], lead: float) -> float:
+        """Moves columns beside each other and leads lines from one to the next; gives the height of all."""
+        down = lead + 14.0
+        ends: list[float] = []
+        for strip, after in pairwise(strips):
+            gutter = strip.right + _GUTTER / 2
+            by = strip.right + _GUTTER - after.left
+            _move(after, by, down)
+            low = strip.height + (down if ends else 0.0) + _TURN - 3.0
+            ends.append(low)
+            for source, x in strip.exits.items():
+                to = after.entries[source]
+                (before,) = (wire for wire in strip.wires if wire.head.key == Key("out", source))
+                wire = Wire(before.head, after.rows[0][0], source, before.edges, before.is_skip)
+                begin = strip.height + (down if len(ends) > 1 else 0.0)
+                wire.points = [(x, begin), (x, low), (gutter, low), (gutter, down - 8.0), (to, down - 8.0), (to, down)]
+                wires.append(wire)
+        last = strips[-1]
+        height = max(last.height + down, *(end + MARGIN for end in ends))
+        for wire in last.wires:
+            if wire.head.key.kind == "out":
+                wire.points[-1] = (wire.points[-1][0], height)
+                wire.head.y = height
+        return height
+
+    @staticmethod
+    def _set_title(piece: Piece, text: str) -> None:
+        """Puts words left and right of the lines that enter; the box grows where they need more room."""
+        parts = text.split(PARTS)
+        xs = sorted(piece.entries.values())
+        low, high = (xs[0], xs[-1]) if xs else (piece.right, piece.right)
+        best: tuple[float, float, float, int] | None = None
+        for k in range(len(parts) + 1):
+            long, rest = _long(parts[:k], bold=True), _long(parts[k:], bold=k == 0)
+            if not xs and k < len(parts):
+                continue
+            left, right = piece.left, piece.right
+            if xs:
+                left = max(left, long + _INSET + _FROM_LINE - low) if long else left
+                right = max(right, rest + _INSET + _FROM_LINE + high) if rest else right
+            else:
+                right = max(right, long + 2 * _INSET - left)
+            if len(xs) == 1:
+                left, right = _balanced(piece, left, right)
+            cost = left + right + (_SPLIT if 0 < k < len(parts) else 0) + (_REST if k == 0 else 0)
+            if best is None or cost < best[0]:
+                best = (cost, left, right, k)
+        assert best is not None
+        _, piece.left, piece.right, k = best
+        for words, is_rest in ((parts[:k], False), (parts[k:], k > 0)):
+            if words:
+                long = _long(words, bold=not is_rest)
+                x = piece.right - _INSET - long if k == 0 or is_rest else -piece.left + _INSET
+                piece.title.append((Word(x, _BASE, SIZE, PARTS.join(words)), long, is_rest))
+
+
+def _long(words: Sequence[str], *, bold: bool) -> float:
+    rest = PARTS.join(["", *words[1:]])
+    return width(words[0], SIZE, bold=bold) + width(rest, SIZE) if words else 0.0
+
+
+def _balanced(piece: Piece, left: float, right: float) -> tuple[float, float]:
+    """The sides of a box with one entry that has grown for its title, not too far from equal."""
+    if left + right > _NAME_WIDE:  # for a name, not for what is in the box
+        return left, right
+    if right > piece.right:
+        left = max(left, _SYMMETRY * right)
+    elif left > piece.left:
+        right = max(right, _SYMMETRY * left)
+    return (max(left, right),) * 2 if abs(left - right) < _ALMOST else (left, right)
+
+
+def _move(strip: Strip, x: float, y: float) -> None:
+    for row in strip.rows:
+        for item in row:
+            item.x, item.y = item.x + x, item.y + y
+    for wire in strip.wires:
+        wire.points = [(px + x, py + y) for px, py in wire.points]
+    strip.left, strip.right = strip.left + x, strip.right + x

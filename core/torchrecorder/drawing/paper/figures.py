@@ -1,0 +1,214 @@
+"""From panels with coordinates to a Layout: figures, round lines, titles."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from torchrecorder.drawing.dot import flags
+from torchrecorder.drawing.labels import Labels
+from torchrecorder.drawing.paper.cards import Card
+from torchrecorder.drawing.paper.model import Piece, Wire
+from torchrecorder.drawing.styles import EdgeStyle, NodeStyle, Styles
+from torchrecorder.drawing.svg.geometry import Curve, Point, Rect, part
+from torchrecorder.drawing.svg.layout import PAD, Figure, Layout, Line, Title, Word
+from torchrecorder.view import View
+
+RADIUS = 7.0
+"""Of every corner of a line."""
+_ARROW = 6.0
+_EDGE = 2.0
+"""Half of a line, and what a stack reaches beyond its node."""
+_ROUND = 0.55
+
+
+@dataclass(slots=True)
+class _Path:
+    source: int
+    points: list[Point]
+    look: tuple[bool, EdgeStyle]
+    is_end: bool
+    """Whether it ends with an arrow."""
+    begins_at_port: bool
+    ends: tuple[int, int]
+    """The nodes that it joins."""
+    word: str = ""
+
+
+class Figures:
+    """Collects what is drawn, piece by piece."""
+
+    def __init__(
+        self, view: View, labels: Labels, styles: Styles | None, shapes: Mapping[tuple[int, int], str]
+    ) -> None:
+        self._view, self._labels, self._styles, self._shapes = view, labels, styles, shapes
+        self._nodes: list[tuple[float, Figure]] = []
+        self._boxes: dict[int, Figure] = {}
+        self._titles: list[Title] = []
+        self._paths: list[_Path] = []
+        self._said: set[tuple[int, str]] = set()
+        self._first = {}
+        for node in reversed(view.nodes):
+            box = node.box
+            while box is not None:
+                self._first[box] = node.id
+                box = view.boxes[box].parent
+
+    def layout(self, piece: Piece) -> Layout:
+        self._put(piece, piece.left + PAD, PAD)
+        self._nodes.sort(key=lambda pair: pair[0])
+        place = {order: i for i, (order, _) in reversed([*enumerate(self._nodes)])}
+        ids = sorted(place)
+
+        def position(node: int) -> int:
+            return place[next((order for order in ids if order > node - 1), ids[-1])] if ids else 0
+
+        boxes = [self._boxes[box]._replace(before=position(self._first.get(box, 0))) for box in sorted(self._boxes)]
+        titles = [replace(title, before=position(title.before)) for title in self._titles]
+        lines = [_line(path) for path in _joined(self._paths)]
+        wide, high = piece.left + piece.right + 2 * PAD + _EDGE, piece.height + 2 * PAD + _EDGE
+        return Layout(wide, high, boxes, [figure for _, figure in self._nodes], lines, titles)
+
+    def _put(self, piece: Piece, x: float, y: float) -> None:
+        pending = [(piece, x, y)]
+        for inside, left, top in pending:
+            for item in inside.items:
+                if item.card:
+                    self._put_card(item.card, left + item.x, top + item.y + item.card.above, item.key.id)
+                elif item.piece:
+                    self._put_box(item.piece, left + item.x, top + item.y)
+                    pending.append((item.piece, left + item.x, top + item.y))
+            for wire in inside.wires:
+                self._put_wire(wire, left, top)
+
+    def _put_card(self, card: Card, x: float, y: float, order: float) -> None:
+        figure = card.figure
+        words = tuple([word._replace(x=word.x + x, y=word.y + y) for word in figure.words])
+        key = str(card.node) if card.node >= 0 else ""
+        self._nodes.append((order, figure._replace(rect=_moved(figure.rect, x, y), words=words, key=key)))
+        for i, (beside, (dx, dy)) in enumerate(zip(card.beside, card.places, strict=True)):
+            own = float(beside.node) if beside.node >= 0 else order - 0.5 + i / 1000
+            self._put_card(beside, x + dx, y + dy, own)
+            # several beside a low node come in one below the other
+            reach = 0.0 if card.is_sign else card.body - 4.0
+            begin, end, at = x + dx - beside.half, x + card.half, max(min(dy, reach), -reach)
+            turn = [(end + 7.0, y + dy), (end + 7.0, y + at)] if dy != at else []
+            points = [(begin, y + dy), *turn, (end, y + at)]
+            self._paths.append(_Path(-1, points, (False, EdgeStyle()), True, False, (beside.shows, card.shows)))
+
+    def _put_box(self, piece: Piece, x: float, y: float) -> None:
+        assert piece.box is not None
+        box = self._view.boxes[piece.box]
+        style = self._styles.boxes[box.id] if self._styles else NodeStyle()
+        rect = Rect(x - piece.left, y, x + piece.right, y + piece.height)
+        cls = self._labels.cls(box.calls) if box.period == 1 else ""
+        marks = frozenset(flags(self._view, "box", box, style))
+        self._boxes[box.id] = Figure(marks, rect, False, (), cls, style, key=f"b{box.id}")
+        for word, long, is_rest in piece.title:
+            left, base = x + word.x, y + word.y
+            around = Rect(left - 3, base - 0.85 * word.size, left + long + 3, base + 0.3 * word.size)
+            said = Word(left, base, word.size, word.text)
+            before = self._first.get(box.id, 0)
+            self._titles.append(Title(left, said, around, cls, before, style.ink, is_rest, f"b{box.id}"))
+
+    def _put_wire(self, wire: Wire, x: float, y: float) -> None:
+        points = [(px + x, py + y) for px, py in wire.points]
+        style = self._styles.edges[wire.edges[0]] if self._styles and wire.edges else EdgeStyle()
+        is_end = wire.head.card is not None or bool(
+            wire.head.piece and wire.is_late and wire.head.piece.late[wire.source].is_end
+        )
+        begins_at_port = wire.tail.is_port or wire.tail.piece is not None
+        edges = [self._view.edges[position] for position in wire.edges]
+        ends = (edges[0].tail, edges[0].head) if edges else (wire.source, -1)
+        path = _Path(wire.source, points, (wire.is_skip, style), is_end, begins_at_port, ends)
+        if wire.tail.key.kind != "in" and wire.head.key.kind != "out":
+            words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges]
+            word = next(filter(None, words), "")
+            if word and (wire.source, word) not in self._said:
+                self._said.add((wire.source, word))
+                path.word = word
+        self._paths.append(path)
+
+
+def _moved(rect: Rect, x: float, y: float) -> Rect:
+    return Rect(rect.left + x, rect.top + y, rect.right + x, rect.bottom + y)
+
+
+def _joined(paths: Sequence[_Path]) -> list[_Path]:
+    """Lines that go on from one panel to the next without a break."""
+    begins: dict[tuple[int, int, int], list[_Path]] = defaultdict(list)
+    for path in paths:
+        if path.begins_at_port:
+            begins[_place(path.source, path.points[0])].append(path)
+    gone: set[int] = set()
+    found = []
+    for path in sorted(paths, key=lambda path: path.begins_at_port):
+        if id(path) in gone:
+            continue
+        gone.add(id(path))
+        while not path.is_end:
+            follows = [
+                it for it in begins[_place(path.source, path.points[-1])] if id(it) not in gone and it.look == path.look
+            ]
+            if not follows:
+                break
+            gone.add(id(follows[0]))
+            path = replace(
+                path,
+                points=[*path.points, *follows[0].points[1:]],
+                is_end=follows[0].is_end,
+                ends=(path.ends[0], follows[0].ends[1] if follows[0].ends[1] >= 0 else path.ends[1]),
+                word=path.word or follows[0].word,
+            )
+        found.append(path)
+    return found
+
+
+def _place(source: int, point: Point) -> tuple[int, int, int]:
+    return source, round(point[0] * 10), round(point[1] * 10)
+
+
+def _line(path: _Path) -> Line:
+    is_skip, style = path.look
+    points, tip = [*path.points], None
+    if path.is_end:
+        tip, before = points[-1], points[-2]
+        long = math.dist(before, tip)
+        points[-1] = part(tip, before, min(_ARROW / long, 0.9) if long else 0.0)
+    marks = frozenset(("skip",)) if is_skip else frozenset[str]()
+    tail, head = path.ends
+    return Line(marks, rounded(points), tip, path.word, style, (str(tail), str(head)))
+
+
+def rounded(points: Sequence[Point]) -> Curve:
+    """A way of right angles with round corners, as Bézier segments; a straight one as its two ends."""
+    kept = [points[0]]
+    for point in points[1:]:
+        if math.dist(point, kept[-1]) > 0.3:
+            kept.append(point)
+    i = 1
+    while i < len(kept) - 1:
+        (ax, ay), (bx, by), (cx, cy) = kept[i - 1 : i + 2]
+        if abs((bx - ax) * (cy - by) - (by - ay) * (cx - bx)) < 0.3:
+            del kept[i]
+        else:
+            i += 1
+    if len(kept) < 3:
+        return [kept[0], kept[-1]] if len(kept) == 2 else [kept[0], kept[0]]
+    found, at = [kept[0]], kept[0]
+    for i in range(1, len(kept) - 1):
+        corner, after = kept[i], kept[i + 1]
+        before, long = math.dist(at, corner), math.dist(corner, after)
+        radius = min(RADIUS, before, long / (2 if i < len(kept) - 2 else 1))
+        start, end = part(corner, at, radius / before if before else 0.0), part(corner, after, radius / long)
+        if math.dist(at, start) > 0.05:
+            found += _straight(at, start)
+        found += [part(start, corner, _ROUND), part(end, corner, _ROUND), end]
+        at = end
+    return found + _straight(at, kept[-1]) if math.dist(at, kept[-1]) > 0.05 else found
+
+
+def _straight(start: Point, end: Point) -> list[Point]:
+    return [part(start, end, 1 / 3), part(start, end, 2 / 3), end]

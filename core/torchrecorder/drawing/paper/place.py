@@ -1,0 +1,108 @@
+"""Where everything in a row stands.
+
+What carries most of the stream is on one straight line, the rest close to what it reads and feeds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from torchrecorder.drawing.paper.model import RowItem, Wire
+
+LANE = 8.0
+"""Between lines that wire beside each other."""
+_APART, _PORTS_APART = 18.0, 12.0
+_SKIP, _SKIP_PULL = 0.5, 0.2
+"""How much less a skip counts for the spine, and for where something stands."""
+_SWEEPS = (-1, 1, -1, 1, 0, 1)
+"""Towards what is read, or towards readers."""
+_FAR = 1e9
+
+
+def find_spine(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> list[tuple[RowItem, Wire | None]]:
+    """The way that passes the most nodes, each item with the wire that leads to it."""
+    into: dict[RowItem, list[Wire]] = defaultdict(list)
+    for wire in wires:
+        if not wire.is_late and wire.tail.row < wire.head.row:
+            into[wire.head].append(wire)
+    best: dict[RowItem, float] = {}
+    before: dict[RowItem, Wire] = {}
+    for item in (item for row in rows for item in row):
+        best[item] = item.weight
+        for wire in sorted(into[item], key=lambda wire: (wire.is_skip, wire.tail.key.kind != "in", wire.tail.order)):
+            through = best[wire.tail] + item.weight - (_SKIP if wire.is_skip else 0)
+            if through > best[item] + 1e-6:
+                best[item], before[item] = through, wire
+    last = max(best, key=lambda item: (round(best[item], 3), -item.order), default=None)
+    found: list[tuple[RowItem, Wire | None]] = []
+    while last is not None:
+        step = before.get(last)
+        found.append((last, step))
+        last = step.tail if step else None
+    return found[::-1]
+
+
+def place(
+    rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Sequence[tuple[RowItem, Wire | None]]
+) -> None:
+    """Sets x of all; the spine is straight through every port on it."""
+    fixed: dict[RowItem, float] = {}
+    x = 0.0
+    for item, wire in spine:
+        if wire is not None:
+            x = wire.tail.x + wire.tail.exit(wire.source) - item.entry(wire.source)
+        item.x = fixed[item] = x
+    near: dict[RowItem, list[tuple[RowItem, float, float, int]]] = defaultdict(list)
+    for wire in wires:
+        if not wire.is_late:
+            weight = _SKIP_PULL if wire.is_skip else 1.0
+            leaves, enters = wire.tail.exit(wire.source), wire.head.entry(wire.source)
+            near[wire.head].append((wire.tail, leaves - enters, weight, -1))
+            near[wire.tail].append((wire.head, enters - leaves, weight, 1))
+    for row in rows:
+        _pack(row, {item: fixed.get(item, 0.0) for item in row}, fixed)
+    if all(len(row) == 1 for row in rows):
+        return
+    for way in _SWEEPS:
+        for row in rows if way <= 0 else rows[::-1]:
+            _pack(row, {item: fixed[item] if item in fixed else _wanted(item, near[item], way) for item in row}, fixed)
+
+
+def _wanted(item: RowItem, near: Sequence[tuple[RowItem, float, float, int]], way: int) -> float:
+    used = [one for one in near if way in (0, one[3])] or near
+    total = sum(weight for _, _, weight, _ in used)
+    return sum((other.x + by) * weight for other, by, weight, _ in used) / total if total else item.x
+
+
+def apart(a: RowItem, b: RowItem) -> float:
+    """How far two neighbours are at least."""
+    if a.is_port and b.is_port:
+        return _PORTS_APART
+    return _APART + (2 * LANE if a.piece and b.piece else 0.0)
+
+
+def _pack(row: Sequence[RowItem], wanted: Mapping[RowItem, float], fixed: Mapping[RowItem, float]) -> None:
+    """Places a row, what is heavy first, each as close to where it wants to be as those already placed let it."""
+    place = {item: i for i, item in enumerate(row)}
+    done: dict[int, float] = {}
+    for item in sorted(row, key=lambda item: (item not in fixed, item.is_port, -item.weight)):
+        i = place[item]
+        low, high = -_FAR, _FAR
+        room = item.left
+        for j in range(i - 1, -1, -1):
+            room += apart(row[j], row[j + 1])
+            if j in done:
+                low = done[j] + row[j].right + room
+                break
+            room += row[j].left + row[j].right
+        room = item.right
+        for j in range(i + 1, len(row)):
+            room += apart(row[j - 1], row[j])
+            if j in done:
+                high = done[j] - row[j].left - room
+                break
+            room += row[j].left + row[j].right
+        done[i] = min(max(wanted[item], low), high)
+    for i, x in done.items():
+        row[i].x = x

@@ -1,0 +1,145 @@
+"""Which things of a panel stand in one row, and in what order: a chain is known at once, else Graphviz is asked.
+
+Ranks and orders hardly depend on sizes, so all panels are asked at once, as graphs of equal boxes. What the engine
+answers is checked: where its rows do not lead downwards, ours are taken.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+
+from torchrecorder.drawing.dot import same_rank
+from torchrecorder.drawing.paper.panels import Key, Panels, Segment
+from torchrecorder.errors import EngineError
+
+Rows = list[list[Key]]
+
+
+class CyclicPanel(Exception):
+    """Boxes of a panel feed each other, so that none of them is above the other."""
+
+
+class Ranking:
+    """The rows of every panel."""
+
+    def __init__(self, panels: Panels) -> None:
+        self._panels = panels
+        self.rows: dict[int | None, Rows] = {}
+        self._asked: list[tuple[int | None, list[Key], list[Segment], dict[Key, int]]] = []
+        self.dots: list[str] = []
+        """What the engine is asked."""
+        groups = same_rank(panels.view)
+        for box, panel in panels.by_box.items():
+            segments = [it for it in panel.segments if not self._is_free(box, it)]
+            used = {key for it in segments for key in (it.tail, it.head)}
+            keys = [key for key in panel.keys if not key.is_port or key in used]
+            ranks = _ranks(keys, segments)
+            if len({rank for key, rank in ranks.items() if not key.is_port}) == sum(not key.is_port for key in keys):
+                self.rows[box] = self._in_rows(keys, ranks)
+            else:
+                self._asked.append((box, keys, segments, ranks))
+                self.dots.append(self._dot(keys, segments, groups))
+
+    def _is_free(self, box: int | None, segment: Segment) -> bool:
+        """Whether it says nothing about what is above what: it comes in by the side."""
+        if segment.tail.kind == "in":
+            return box is not None and self._panels.is_late(box, segment.source)
+        is_between = segment.tail.kind == segment.head.kind == "box"
+        return is_between and self._panels.is_late(segment.head.id, segment.source)
+
+    def read(self, answers: Sequence[str | EngineError]) -> None:
+        for (box, keys, segments, ranks), answer in zip(self._asked, answers, strict=True):
+            rows = _read(keys, answer)
+            if rows is None or not _leads_down(rows, segments):
+                rows = self._in_rows(keys, ranks)
+            plain = [sorted(row, key=self._panels.order) for row in rows]
+            self.rows[box] = plain if _crossings(plain, segments) <= _crossings(rows, segments) else rows
+
+    def _in_rows(self, keys: Sequence[Key], ranks: dict[Key, int]) -> Rows:
+        rows: dict[int, list[Key]] = defaultdict(list)
+        for key in sorted(keys, key=self._panels.order):
+            rows[ranks[key]].append(key)
+        return [rows[rank] for rank in sorted(rows)]
+
+    def _dot(self, keys: Sequence[Key], segments: Sequence[Segment], groups: Sequence[Sequence[int]]) -> str:
+        name = {key: f"k{i}" for i, key in enumerate(keys)}
+        lines = ['digraph{ranksep=.3;nodesep=.3;node[shape=box,width=1,height=.4,fixedsize=true,label=""]']
+        in_order = sorted(keys, key=self._panels.order)
+        lines += [f"{name[key]}[width=.1]" if key.is_port else name[key] for key in in_order]
+        for kind, rank in (("in", "source"), ("out", "sink")):
+            if ports := [name[key] for key in keys if key.kind == kind]:
+                lines.append(f"{{rank={rank};{';'.join(ports)}}}")
+        weights: dict[tuple[Key, Key], int] = {}
+        for it in segments:
+            weights[it.tail, it.head] = max(weights.get((it.tail, it.head), 0), 0 if it.is_skip else 4)
+        lines += [f"{name[tail]}->{name[head]}[weight={weight}]" for (tail, head), weight in weights.items()]
+        for nodes in groups:
+            alike = [name[key] for node in nodes if (key := Key("node", node)) in name]
+            if len(alike) > 1:
+                lines.append(f"{{rank=same;{'->'.join(alike)}[style=invis]}}")
+        return "\n".join(lines) + "}"
+
+
+def _ranks(keys: Sequence[Key], segments: Sequence[Segment]) -> dict[Key, int]:
+    """The longest way to each; what nothing feeds stands just above its reader, ports at the ends."""
+    follow: dict[Key, list[Key]] = defaultdict(list)
+    waiting = dict.fromkeys(keys, 0)
+    for it in segments:
+        follow[it.tail].append(it.head)
+        waiting[it.head] += 1
+    fed = {key for key, n in waiting.items() if n}
+    ranks = dict.fromkeys(keys, 0)
+    ready = [key for key in keys if not waiting[key]]
+    for key in ready:
+        for head in follow[key]:
+            ranks[head] = max(ranks[head], ranks[key] + 1)
+            waiting[head] -= 1
+            if not waiting[head]:
+                ready.append(head)
+    if len(ready) < len(keys):
+        raise CyclicPanel
+    last = max(ranks.values(), default=0) + 1
+    for key in keys:
+        if key.kind == "out":
+            ranks[key] = last
+        elif key.kind == "in":
+            ranks[key] = -1
+        elif key not in fed and follow[key]:
+            ranks[key] = min(ranks[head] if head.kind != "out" else last for head in follow[key]) - 1
+    return ranks
+
+
+def _read(keys: Sequence[Key], answer: str | EngineError) -> Rows | None:
+    """The rows that an engine laid out; None if it did not."""
+    if isinstance(answer, EngineError):
+        return None
+    try:
+        found = {row["name"]: row["pos"].split(",") for row in json.loads(answer)["objects"] if "pos" in row}
+        at = {key: (float(found[f"k{i}"][0]), round(-float(found[f"k{i}"][1]))) for i, key in enumerate(keys)}
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+        return None
+    rows: dict[int, list[Key]] = defaultdict(list)
+    for key in sorted(keys, key=lambda key: at[key][0]):
+        rows[at[key][1]].append(key)
+    return [rows[y] for y in sorted(rows)]
+
+
+def _leads_down(rows: Rows, segments: Sequence[Segment]) -> bool:
+    at = {key: i for i, row in enumerate(rows) for key in row}
+    is_apart = all(len({key.is_port for key in row}) == 1 for row in rows)
+    is_outside = all(at[key] in (0, len(rows) - 1) for key in at if key.is_port)
+    return is_apart and is_outside and all(at[it.tail] < at[it.head] for it in segments)
+
+
+def _crossings(rows: Rows, segments: Sequence[Segment]) -> int:
+    """Of lines between rows that follow each other."""
+    at = {key: (i, j) for i, row in enumerate(rows) for j, key in enumerate(row)}
+    between: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for it in segments:
+        (above, left), (below, right) = at[it.tail], at[it.head]
+        if below == above + 1:
+            between[above].append((left, right))
+    return sum((a - c) * (b - d) < 0 for pairs in between.values() for (a, b), (c, d) in combinations(pairs, 2))

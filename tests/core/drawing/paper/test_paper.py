@@ -1,0 +1,221 @@
+"""The layout of a paper: what it promises of every picture, and that it gives way where it cannot keep it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core.drawing.engines import laid_out
+from tests.core.drawing.looking import Box, Seen, faults, seen
+from tests.core.graph.building import Net, chain, mlp, residual_block
+from torchrecorder.drawing.paper import PaperLayout
+from torchrecorder.drawing.svg import finish
+from torchrecorder.graph import Graph
+from torchrecorder.view import ViewOptions, make_view
+
+COLUMN = 540.0
+"""Width of a page's column, in points."""
+
+
+def paper(graph: Graph, *, width: float = COLUMN, answer: Callable[[str], str] = laid_out, depth: int = 9) -> Seen:
+    layout = PaperLayout(make_view(graph, ViewOptions(depth=depth)), width=width)
+    placed = layout.place([answer(dot) for dot in layout.dots])
+    assert placed is not None, layout.reason
+    return seen(finish(placed, uid="p1", title="t", desc="d").svg)
+
+
+def reason(graph: Graph, answer: Callable[[str], str] = laid_out) -> str:
+    layout = PaperLayout(make_view(graph, ViewOptions(depth=9, fold=False)))
+    return "" if layout.place([answer(dot) for dot in layout.dots]) else layout.reason
+
+
+def middle(box: Box) -> float:
+    return (box[0] + box[2]) / 2
+
+
+def named(picture: Seen, name: str) -> Box:
+    """The node with these words."""
+    (at,) = [box for words, box in picture.labels if words == name]
+    return next(n for n in picture.nodes if n[0] <= middle(at) <= n[2] and n[1] <= at[1] <= n[3])
+
+
+def titled(picture: Seen, name: str) -> Box:
+    """The box whose title begins so."""
+    (at,) = [box for words, box in picture.titles if words.startswith(name)]
+    around = [b for b in picture.boxes if b[0] <= at[0] and at[2] <= b[2] and b[1] <= at[1] and at[3] <= b[3]]
+    return min(around, key=lambda box: (box[2] - box[0]) * (box[3] - box[1]))
+
+
+def towers() -> Graph:
+    """An encoder and a decoder that reads it in its middle."""
+    net = Net("Translator")
+    source, target = net.input("source", 1, 8), net.input("target", 1, 8)
+    with net.call("encoder", "Encoder", params=10):
+        memory = net.layer("encoder.b", "Linear", net.layer("encoder.a", "Linear", source))
+    with net.call("decoder", "Decoder", params=10):
+        x = net.layer("decoder.a", "Linear", target)
+        for name in "bc":
+            x = net.layer(f"decoder.{name}", "Linear", net.op("cross", x, memory))
+    return net.graph(x)
+
+
+def hub(readers: int) -> Graph:
+    """Layers one after another that all read the embedding of a time step."""
+    net = Net("Denoiser")
+    x, time = net.input("x", 1, 8), net.layer("embedding", "Linear", net.input("t", 1, 8))
+    for i in range(readers):
+        x = net.layer(f"block{i}", "Linear", net.op("cat", x, time))
+    return net.graph(x)
+
+
+def fork(n: int) -> Graph:
+    net = Net("Fork")
+    x = net.input("x", 1, 8)
+    return net.graph(net.op("cat", *[net.layer(f"branch{i}", "Linear", x, (1, i + 1)) for i in range(n)]))
+
+
+def test_the_stream_is_one_straight_line() -> None:
+    picture = paper(residual_block())
+    xs = [*map(middle, picture.nodes), *(x for x, _, _ in picture.circles)]
+    spine = max(xs, key=lambda x: sum(abs(x - other) < 0.2 for other in xs))
+    assert sum(abs(x - spine) < 0.2 for x in xs) >= len(xs) - 2  # all but the shortcut
+    assert faults(picture) == []
+
+
+def test_no_line_enters_the_band_of_a_title() -> None:
+    picture = paper(mlp())
+    for _, (left, top, right, bottom) in picture.titles:
+        assert not any(left < x < right and top < y < bottom for line in picture.lines for x, y in line)
+
+
+def test_a_weight_stands_beside_its_only_reader() -> None:
+    net = Net("Scaled")
+    x = net.op("scale", net.layer("fc", "Linear", net.input("x", 1, 8)), net.weight("gain", 1, 8))
+    picture = paper(net.graph(x))
+    weight, reader = named(picture, "gain"), named(picture, "scale")
+    assert weight[0] > reader[2]
+    assert weight[1] < (reader[1] + reader[3]) / 2 < weight[3]
+
+
+def test_towers_stand_side_by_side() -> None:
+    picture = paper(towers())
+    encoder, decoder = titled(picture, "encoder"), titled(picture, "decoder")
+    assert encoder[1] == decoder[1]
+    assert encoder[2] < decoder[0]
+    assert faults(picture) == []
+
+
+def test_a_hub_is_named_at_its_readers() -> None:
+    assert sum(words == "embedding" for words, _ in paper(hub(5)).labels) == 6
+    assert sum(words == "embedding" for words, _ in paper(hub(3)).labels) == 1
+
+
+def test_a_long_chain_is_cut_into_columns() -> None:
+    long = chain(40)
+    wide, narrow = paper(long), paper(long, width=100.0)
+    assert len({round(middle(node)) for node in wide.nodes}) > 1
+    assert len({round(middle(node)) for node in narrow.nodes}) == 1
+    assert wide.size[1] < 0.7 * narrow.size[1]
+    assert narrow.size[0] < 110
+    assert faults(wide) == faults(narrow) == []
+
+
+def test_one_node() -> None:
+    net = Net("Empty")
+    assert len(paper(net.graph(net.input("x", 1)), depth=0).nodes) > 0
+
+
+def loop() -> Graph:
+    """Two calls that feed each other, as a generator and what it yields to do."""
+    net = Net("Loop")
+    x = net.input("x", 1, 8)
+    values = {}
+    with net.call("a", "A"):
+        values["first"] = net.layer("a.1", "Linear", x)
+    with net.call("b", "B"):
+        values["second"] = net.layer("b.1", "Linear", values["first"])
+    last = net.layer("a.2", "Linear", values["second"])
+    return net.graph(last)
+
+
+def test_boxes_that_feed_each_other_fall_back() -> None:
+    view = make_view(loop(), ViewOptions(depth=9))
+    (a,) = [box.id for box in view.boxes if view.graph.calls[box.calls[0]].module == "a"]
+    moved = [
+        replace(node, box=a) if node.kind == "call" and node.id == len(view.nodes) - 2 else node for node in view.nodes
+    ]
+    assert PaperLayout(replace(view, nodes=tuple(moved))).reason == "boxes feed each other"
+
+
+def test_too_wide_falls_back() -> None:
+    assert "points wide" in reason(fork(40))
+
+
+def test_too_many_nodes_fall_back() -> None:
+    view = make_view(chain(301), ViewOptions(depth=9, fold=False))
+    assert PaperLayout(view).reason == "303 nodes"
+
+
+def other_ranks(dot: str) -> str:
+    """An engine that puts everything into one row."""
+    data = json.loads(laid_out(dot))
+    for row in data["objects"]:
+        if "pos" in row:
+            row["pos"] = row["pos"].split(",")[0] + ",0"
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize("answer", [other_ranks, lambda dot: "{}", lambda dot: "", lambda dot: '{"objects": 3}'])
+def test_another_engine_changes_ranks_to_ours(answer: Callable[[str], str]) -> None:
+    for graph in (fork(4), towers(), residual_block()):
+        assert faults(paper(graph, answer=answer)) == []
+
+
+def test_long_and_foreign_names() -> None:
+    net = Net("x" * 200)
+    with net.call("שכבה", "漢字" * 100, params=3):
+        x = net.layer("שכבה.fc", "Linear", net.input("קלט", 1, 8))
+        x = net.op("add", x, net.layer("שכבה.漢字", "Linear", x))
+    assert faults(paper(net.graph(x))) == []
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """Layers and sums in boxes at any depth that read any values made before."""
+    net = Net("Random")
+    values = [net.input(f"x{i}", 1, 8) for i in range(draw(st.integers(1, 2)))]
+
+    def fill(path: str, depth: int) -> None:
+        for i in range(draw(st.integers(1, 4))):
+            name = f"{path}.{i}" if path else f"l{i}"
+            what = draw(st.sampled_from(["layer", "sum", "box", "box", "weight"]))
+            if what == "box" and depth < 3:
+                with net.call(name, "Box", params=10):
+                    fill(name, depth + 1)
+            elif what == "sum":
+                values.append(net.op("add", draw(st.sampled_from(values)), values[-1]))
+            elif what == "weight":
+                values.append(net.op("mul", values[-1], net.weight(f"{name}.w", 8)))
+            else:
+                read = draw(st.sampled_from(values[-4:]))
+                values.append(net.layer(name, "Linear", read))
+
+    fill("", 0)
+    outputs = draw(st.lists(st.sampled_from(values), min_size=0, max_size=2, unique=True))
+    return net.graph(values[-1], *[value for value in outputs if value != values[-1]])
+
+
+@given(graph=graphs(), width=st.sampled_from([260.0, COLUMN]))
+@settings(max_examples=150, deadline=None)
+def test_every_picture_is_right_or_gives_way(graph: Graph, width: float) -> None:
+    layout = PaperLayout(make_view(graph, ViewOptions(depth="all")), width=width)
+    placed = layout.place([other_ranks(dot) for dot in layout.dots])
+    if placed is None:
+        assert layout.reason
+    else:
+        assert faults(seen(finish(placed, uid="p1", title="t", desc="d").svg)) == []
