@@ -34,7 +34,7 @@ _NAMED = 3
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NUMBERS = re.compile(r"[\d.–]+")
 _LISTED = 3
-_ONE_LINE: tuple[Kind, ...] = ("norm", "act", "pool")
+_LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
 
 
 class Label(NamedTuple):
@@ -74,8 +74,10 @@ class Labels:
     def node(self, node: Node) -> Label:
         if node.kind == "call":
             return self._call(node)
-        if node.kind == "op" and node.op is not None and node.parts:
+        if node.kind in ("op", "function") and node.parts:
             return Label(clean(self._parts_of_op(node), MAX_NAME))
+        if node.kind == "function":
+            return Label(clean(f"{node.name}()", MAX_NAME))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op)
@@ -124,8 +126,8 @@ class Labels:
         if not name or _NUMBERS.fullmatch(name) or is_known:
             first, *rest = line.split(" · ") if len(line) > MAX_NAME or kind == "block" else (line,)
             return Label(clean(first, MAX_NAME), clean(" · ".join(rest), MAX_LINE))
-        if kind in _ONE_LINE and len(node.parts) < 2 and len(name) + len(line) < MAX_NAME:
-            return Label(line if _letters(line).startswith(_letters(name)) else f"{name} · {line}")
+        if kind in _LIGHT and len(line) < MAX_NAME and _letters(line).startswith(_letters(name)):
+            return Label(line)  # `maxpool · MaxPool2d 3×3 /2`
         return Label(clean(name, MAX_NAME), clean(line, MAX_LINE))
 
     def _summaries(self, node: Node, cls: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from torchrecorder.view.functions import with_functions
 from torchrecorder.view.fused import fused
 from torchrecorder.view.lone import without_lone_boxes
 from torchrecorder.view.model import View, ViewOptions
@@ -25,7 +26,7 @@ def simplified(view: View, options: ViewOptions, asked: Set[int] = frozenset()) 
     is_as_before = view.graph.info.recorder == "classic" or view.graph.info.failure is not None
     if options.depth == "all" or not options.contract or is_as_before:
         return view
-    view = without_asides(view)
+    view = with_functions(without_asides(view), asked)
     if not options.weights:
         view = named_in_readers(view)
     view = without_lone_boxes(view, asked)

@@ -70,7 +70,8 @@ class _Asides:
     def _is_constant(self, draft: Draft, node: Node) -> bool:
         """Whether it is a constant that no op is named with."""
         is_named = bool(node.name) and any(draft.nodes[head].kind == "op" for head in draft.heads[node.id])
-        return node.kind == "const" and not is_named
+        is_number = node.kind == "buffer" and all(_is_no_feature(self.graph, value) for value in node.values)
+        return (node.kind == "const" or is_number) and not is_named
 
     def _is_list(self, node: Node) -> bool:
         if node.kind != "output":
@@ -144,7 +145,7 @@ def named_in_readers(view: View) -> View:
         if not (is_data or is_table) or len(heads) != 1:
             continue
         reader = draft.nodes[heads[0]]
-        if reader.kind == "op" and len(draft.tails[reader.id]) > 1:
+        if reader.kind in ("op", "function") and len(draft.tails[reader.id]) > 1:
             draft.drop(node.id)
             parts = reader.parts or (reader,)
             draft.nodes[reader.id] = replace(reader, parts=(*parts, node))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.core.graph.building import Net, residual_block
 from tests.core.view.seeing import boxes, edges, shown
 from torchrecorder.drawing.labels import Labels
+from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.graph import Graph, TensorMeta
+from torchrecorder.graph.model import Frame
 from torchrecorder.view import View, ViewOptions, make_view
 
 
@@ -171,3 +175,53 @@ def test_layers_of_any_size_side_by_side() -> None:
     ]
     view = make_view(net.graph(net.op("cat", *outs)))
     assert words(view) == ["heads | Linear 8→1 / 8→2 / 8→3… · 5 in parallel", "cat"]
+
+
+def with_frames(net: Net, *names: str, ops: dict[int, int], **outputs: int) -> Graph:
+    """A Graph whose functions call one another in order, and which op ran in which of them."""
+    rows = tuple(Frame(i, f"pkg.{name}", "net.py:1", 0, i - 1 if i else None) for i, name in enumerate(names))
+    net.ops = [replace(op, frame=ops.get(op.id)) for op in net.ops]
+    graph = net.graph(*outputs.values())
+    return replace(graph, frames=rows)
+
+
+def rotary() -> Graph:
+    net = Net()
+    q = net.op("sin", net.input("x", 1, 8))
+    turned = net.op("cat", net.op("neg", net.op("narrow", q)), q)
+    out = net.op("add", net.op("mul", q), turned)
+    return with_frames(net, "_apply_rotary", "rotate_half", ops={1: 1, 2: 1, 3: 1, 4: 0, 5: 0}, out=net.op("cos", out))
+
+
+def test_ops_are_the_function_they_ran_in() -> None:
+    view = make_view(rotary())
+    assert [node.kind for node in view.nodes] == ["input", "op", "function", "op", "output"]
+    function = view.nodes[2]
+    assert function.name == "apply_rotary"
+    assert function.ops == (1, 2, 3, 4, 5)
+    assert Labels(view).node(function).name == "apply_rotary()"
+    assert StylerInput.of(view, Labels(view)).nodes[2].op == "apply_rotary"
+    assert "neg" in shown(make_view(rotary(), ViewOptions(depth="all")))
+
+
+def test_a_function_with_layers_is_looked_through() -> None:
+    net = Net(params=8)
+    x = net.op("sin", net.input("x", 1, 8))
+    x = net.layer("fc", "Linear", x, params=8)
+    net.calls[-1] = replace(net.calls[-1], frame=0)
+    graph = with_frames(net, "features", ops={0: 0, 2: 0}, out=net.op("cos", x))
+    assert shown(make_view(graph)) == ["input:x", "sin", "fc", "cos", "output:"]
+
+
+def test_one_op_says_more_than_its_function() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 1, 8))
+    graph = with_frames(net, "wave", ops={0: 0}, out=net.op("cos", x))
+    assert shown(make_view(graph)) == ["input:x", "sin", "cos", "output:"]
+
+
+def test_a_function_around_what_it_does_not_hold_is_looked_through() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 1, 8))
+    graph = with_frames(net, "ends", ops={0: 0, 2: 0}, out=net.op("tan", net.op("cos", x)))
+    assert shown(make_view(graph)) == ["input:x", "sin", "cos", "tan", "output:"]
