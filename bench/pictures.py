@@ -90,7 +90,7 @@ class Figures:
         names = [name for name, kind, _ in seen.names if kind not in ("io", "data", "link")]
         sizes = [size for _, _, size in seen.names] or [0.0]
         return Figures(
-            nodes=len(seen.nodes) + len(seen.circles),
+            nodes=len(seen.nodes) + len(seen.circles) - seen.tags,
             width=drawing.width,
             height=round(drawing.height * scale, 1),
             font=round(statistics.median(sizes) * drawing.width / seen.size[0] * scale, 1),
@@ -137,10 +137,8 @@ def main(arguments: Sequence[str]) -> None:
     names = [argument for argument in arguments if "=" not in argument and argument != "quick"]
     recorded = graphs(names)
     drawings = {name: _draw(name, graph) for name, graph in recorded.items()}
-    found = {name: Figures.of(drawing) for name, drawing in drawings.items()}
-    if HAS_LAYOUTS:
-        timed = "quick" not in arguments
-        found = {name: _both_ways(name, recorded[name], it, timed=timed) for name, it in found.items()}
+    timed = "quick" not in arguments
+    found = {name: _both_ways(name, recorded[name], it, timed=timed) for name, it in drawings.items()}
     if beside := options.get("beside"):
         theirs = sizes(Path(beside), KEPT / f"torchview-{key()}.json")
         for name in theirs.keys() & found.keys():
@@ -173,21 +171,17 @@ def _draw(name: str, graph: Graph, **options: object) -> Drawing:
     return drawing
 
 
-def _both_ways(name: str, graph: Graph, figures: Figures, *, timed: bool) -> Figures:
+def _both_ways(name: str, graph: Graph, drawing: Drawing, *, timed: bool) -> Figures:
     """How the picture compares with the one in the other layout: what falls back to that is the same.
 
     Times are the least of several readings, in turn, because other work on the machine only adds to them.
     """
     ways = [partial(_draw, name, graph, layout=layout) for layout in ("paper", "layered")]
-    ours, other = (way().svg for way in ways)
-    figures = replace(figures, fell_back=int(ours == other))
+    figures = replace(Figures.of(drawing), fell_back=int(drawing.svg == ways[1]().svg))
     if not timed or figures.nodes > ORDINARY:
         return figures
     seconds, layered = map(min, zip(*([_seconds(way) for way in ways] for _ in range(ROUNDS)), strict=True))
     return replace(figures, seconds=seconds, layered=layered)
-
-
-HAS_LAYOUTS = any(field.name == "layout" for field in fields(DrawingOptions))
 
 
 def _seconds(run: Callable[[], object]) -> float:

@@ -41,7 +41,7 @@ from torchrecorder.recording.run import Run, capture  # noqa: E402
 from torchrecorder.worker import fork  # noqa: E402
 from zoo.entry import Entry  # noqa: E402
 
-SECONDS = 120.0
+SECONDS = 240.0
 """For building, for recording, and for the replay of a model, each."""
 MEMORY = 9 << 30
 REPLAYED = 6

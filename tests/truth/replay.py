@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tests.truth.transformed import Batched, Levels, hidden, inside, levels, running
 from torchrecorder.graph import Graph, Info
 from torchrecorder.recording.devices import Devices
 from torchrecorder.recording.kernels import Kernel
@@ -53,6 +54,14 @@ class Step:
     """Values of the tensors in the result, in order."""
     renamed: list[tuple[int, int]] = field(default_factory=list)
     """What arguments were before and after the operation overwrote them."""
+    levels: Levels = field(default_factory=levels)
+    """Of `torch.vmap` around it."""
+
+    def execute(self, found: Callable[[Any], Any]) -> list[Tensor]:
+        """The tensors of the result, of arguments in which what is found for each item is put in its place."""
+        with running(self.levels):
+            args, kwargs = replaced((self.args, self.kwargs), found)
+            return [inside(tensor) for tensor in tensors_in((self.func(*args, **kwargs),), [])]
 
 
 @dataclass
@@ -98,11 +107,10 @@ class WholeStep:
         def found(item: Any) -> Any:
             if type(item) is Part:
                 return made[item.place]
-            return known[item.value] if type(item) is Slot else item
+            return _known_at(item, known)
 
         for part in self._needed():
-            args, kwargs = replaced((part.args, part.kwargs), found)
-            made.update(zip(part.results, tensors_in((part.func(*args, **kwargs),), []), strict=True))
+            made.update(zip(part.results, part.execute(found), strict=True))
         known.update((after, known[before]) for before, after in self.renamed)
         known.update((value, made[place]) for place, value in self.results.items())
 
@@ -194,11 +202,16 @@ class Tape(OpLog):
         return replaced(obj, of_item)
 
     def _slots(self, obj: Any) -> Any:
-        return replaced(obj, lambda item: Slot(self._own(item)) if isinstance(item, Tensor) else item)
+        return replaced(obj, lambda item: self._slot(item) if isinstance(item, Tensor) else item)
+
+    def _slot(self, tensor: Tensor) -> Slot | Batched:
+        axes = hidden(tensor)
+        return Batched(self._own(tensor), axes) if axes else Slot(self._own(tensor))
 
     def _own(self, tensor: Tensor) -> int:
         """The value of this very tensor, whatever was written to its memory since; constants are kept as they are."""
         self._values.read(tensor)
+        tensor = inside(tensor)
         value = self._values._entries[id(tensor)].value
         row = self._values.rows[value]
         is_lost = row.kind == "const" or (row.name or "").startswith("~")
@@ -276,16 +289,19 @@ def _known(graph: Graph, tape: Tape, model: nn.Module, args: Any, kwargs: Any) -
     return {**known, **{value: tensor.clone() for value, tensor in tape.constants.items()}}
 
 
+def _known_at(item: Any, known: dict[int, Tensor]) -> Any:
+    if type(item) is Batched:
+        return item.of(known[item.value])
+    return known[item.value] if type(item) is Slot else item
+
+
 def _execute(graph: Graph, tape: Tape, known: dict[int, Tensor]) -> None:
     for op in sorted(_reached(graph)):
         step = tape.steps[op]
         if isinstance(step, WholeStep):
             step.execute(known)
             continue
-        args, kwargs = replaced(
-            (step.args, step.kwargs), lambda item: known[item.value] if type(item) is Slot else item
-        )
-        results = tensors_in((step.func(*args, **kwargs),), [])
+        results = step.execute(lambda item: _known_at(item, known))
         known.update((after, known[before]) for before, after in step.renamed)
         known.update(zip(step.results, results, strict=True))
 

@@ -18,10 +18,7 @@ from tests.truth.quiet_cases import attends
 from tests.truth.replay import replay
 from torchrecorder.recording.session import Session
 
-_NOT_ALONE = dict.fromkeys(
-    ("Vmapped", "VmappedChain", "VmappedMethods"), "tensors of a torch.func transform live only inside it"
-)
-_NOT_ALONE["Lazy"] = "its parameters have no size before it runs"
+_NOT_ALONE = {"Lazy": "its parameters have no size before it runs"}
 _NOT_ALONE["GradientInForward"] = "a gradient needs what autograd recorded of the operations before"
 _NOT_ALONE["Bag"] = "its offsets in another order are no offsets"
 _NOT_ALONE |= dict.fromkeys(("IteratorInput", "GeneratorInput"), "an iterator gives its items once")
@@ -46,6 +43,19 @@ def test_a_write_through_a_view_is_executed() -> None:
         return y.t() + 1
 
     replay(Net(body), (torch.ones(2, 3),), {}, ((torch.arange(6.0).view(2, 3),), {}))
+
+
+def test_nested_vmaps_are_executed() -> None:
+    def body(self: Any, x: Tensor) -> Any:
+        table = torch.arange(4.0)
+
+        def entry(row: Tensor, place: Tensor) -> Tensor:
+            return row[0] * place + table.sum() + (row > 0).sum()
+
+        y = self.fc(x)
+        return torch.vmap(torch.vmap(entry, in_dims=(0, None)), in_dims=(2, None), out_dims=1)(y, y.mean())
+
+    replay(Net(body, fc=nn.Linear(3, 5)), (torch.ones(2, 4, 3),), {}, ((torch.randn(2, 4, 3),), {}))
 
 
 def leave_out_inputs(monkeypatch: pytest.MonkeyPatch, name: str) -> None:

@@ -7,7 +7,7 @@ them all, so there are not many: the layers of the picture first, then those tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 from torchrecorder.drawing.classic import to_classic_dot
@@ -26,7 +26,7 @@ from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.view import View, ViewOptions, Views
 from torchrecorder.view.classic import autograd_graph
 
 MAX_NESTED = 12
@@ -140,8 +140,9 @@ def _views(job: DrawJob) -> list[_JobView]:
         weights="weights" in options.show,
     )
     is_classic = job.graph.info.recorder == "classic"
-    view = make_view(autograd_graph(job.graph) if is_classic else job.graph, wanted)
-    nested = [] if _is_as_before(job) else nested_views(view, wanted)
+    views = Views(autograd_graph(job.graph) if is_classic else job.graph, wanted)
+    view = views.view()
+    nested = [] if _is_as_before(job) else nested_views(views, view)
     return [_JobView(job, view), *(_JobView(job, one.view, one) for one in nested)]
 
 
@@ -152,12 +153,12 @@ def _is_as_before(job: DrawJob) -> bool:
     return options.theme == job.graph.info.recorder == "classic" and not selects
 
 
-def nested_views(view: View, options: ViewOptions) -> list[NestedView]:
+def nested_views(views: Views, view: View) -> list[NestedView]:
     """The closed layers of a view that show something when they are opened, and those in them."""
     graph, found = view.graph, list[NestedView]()
     calling = {call.parent for call in graph.calls}
-    pending: list[tuple[int | None, View]] = [(None, view)]
-    seen: set[str] = {options.focus, ""}
+    pending: list[tuple[int | None, View]] = [(None, view), *((None, inset.view) for inset in view.insets)]
+    seen: set[str] = {views.options.focus, ""}
     for parent, around in pending:
         for row in (graph.calls[node.calls[0]] for node in around.nodes if node.kind == "call"):
             call, path = row.id, row.module
@@ -168,7 +169,7 @@ def nested_views(view: View, options: ViewOptions) -> list[NestedView]:
                 return found
             seen.add(path)
             try:
-                inside = make_view(graph, replace(options, depth="auto", expand=(), collapse=(), focus=path))
+                inside = views.inside(call)
             except TorchRecorderError:
                 continue
             shown = [node for node in inside.nodes if node.kind in ("call", "op", "gap")]

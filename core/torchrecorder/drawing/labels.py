@@ -23,7 +23,7 @@ from torchrecorder.drawing.summaries import summary
 from torchrecorder.graph import Graph, Module, Op
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
-from torchrecorder.view.kinds import SYMBOLS, Kind, NodeKinds, plain
+from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.view.op_families import DROPOUTS
 
 MAX_NAME, MAX_LINE = 44, 60
@@ -120,7 +120,7 @@ class Labels:
             what = heads or self._summaries(node, cls)
             parts = [*_repeated(" · ".join((what, *self._lights(node))), node), self._again(module, node)]
         else:
-            parts = [*_repeated(" · ".join((cls, *self._lights(node))), node), self._params(module, node)]
+            parts = [*_repeated(" · ".join((node.inset or cls, *self._lights(node))), node), self._params(module, node)]
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if not name or _NUMBERS.fullmatch(name) or is_known:
@@ -178,8 +178,11 @@ class Labels:
         """Its parameters, at the first of the things that are calls of the module; then which of its calls it is."""
         if module is None or not module.params.total:
             return ""
-        n = len({self.graph.calls[call].module for call in thing.calls})
-        text = parameters(module.params.total, each=n > 1) if "params" in self.show else ""
+        paths = {self.graph.calls[call].module for call in thing.calls}
+        numbers = [self.graph.modules[path].params.total for path in paths if path in self.graph.modules]
+        is_equal = len({*numbers}) < 2
+        number = module.params.total if is_equal else sum(numbers)
+        text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
         again = self._again(module, thing)
         return again if self._first_at[module.fqn] is not thing else " · ".join(filter(None, (again, text)))
 
@@ -247,9 +250,15 @@ class Labels:
         paths = [self.graph.calls[call].module for call in calls]
         return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
 
+    @cached_property
+    def _closed(self) -> set[tuple[int, ...]]:
+        """The calls of boxes in which the first of them is a node: layers and ops that take turns."""
+        nodes = {node.calls[0] for node in self.view.nodes if node.calls}
+        return {box.calls for box in self.view.boxes if box.calls[0] in nodes}
+
     def _path(self, box: int | None) -> str:
         """The path of the module that a box shows, or that one around calls that take turns does."""
-        while box is not None and self.view.boxes[box].period > 1:
+        while box is not None and (self.view.boxes[box].period > 1 or self.view.boxes[box].calls in self._closed):
             box = self.view.boxes[box].parent
         return "" if box is None else self.graph.calls[self.view.boxes[box].calls[0]].module
 

@@ -10,7 +10,7 @@ from torchrecorder.drawing.names import class_name, clean, count, flops_by_call,
 from torchrecorder.drawing.summaries import summary
 from torchrecorder.graph import Graph, Module, Value
 from torchrecorder.graph.memory import activation_memory
-from torchrecorder.view.kinds import torch_kind
+from torchrecorder.view.node_kinds import torch_kind
 from torchrecorder.view.repeats import CallRun, call_runs
 
 MAX_LINES = 400

@@ -12,6 +12,7 @@ import inspect
 import linecache
 import os
 import sysconfig
+import tempfile
 import textwrap
 import tokenize
 import traceback
@@ -73,11 +74,16 @@ def is_stdlib(filename: str) -> bool:
 
 
 def import_path(filename: str, namespace: Mapping[str, object]) -> str:
-    """The file's path from the folder its module was imported from; its bare name for a script."""
+    """The file's path from the folder its module was imported from; its bare name for a script.
+
+    Code that a library wrote to a temporary file lies where its module's name says: the file's own has a random end.
+    """
     name = namespace.get("__name__")
     path = PurePath(filename)
     if not isinstance(name, str) or name == "__main__":
         return path.name
+    if path.stem.startswith(f"{name}_") and path.parent == PurePath(tempfile.gettempdir()):
+        return f"{name.replace('.', '/')}.py"
     depth = name.count(".") + (2 if path.stem == "__init__" else 1)
     return PurePath(*path.relative_to(path.anchor).parts[-depth:]).as_posix()
 

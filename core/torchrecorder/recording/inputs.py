@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from time import monotonic
+from time import thread_time
 from typing import Any
 
 import torch
@@ -35,7 +35,10 @@ _BY_SHAPE = (
 _NOT_THE_INPUTS = ("ImportError", "ModuleNotFoundError", "Expected inputs of BF16 type", *_BY_SHAPE)
 """What forwards raise that no other inputs would change: a package is missing, or the execution mode cannot run it."""
 _PATIENCE_S = 60.0
-"""Seconds of refused guesses after which no other is tried: an answer must come while a build waits for it."""
+"""Seconds of refused guesses after which no other is tried: an answer must come while a build waits for it.
+
+Those that this thread computed, here and below, so that a loaded machine finds the same inputs.
+"""
 _SLOW_S = 30.0
 """Seconds of computing a guess after which only its shapes are followed: others may want smaller inputs."""
 _SLOW = f"the inputs were guessed, and with them it takes more than {_SLOW_S:.0f} s"
@@ -61,7 +64,10 @@ def make_inputs(specs: Sequence[InputSpec], seed: int) -> Inputs:
     Raises:
         InputError: A tensor cannot be made.
     """
-    generator = torch.Generator().manual_seed(seed)
+    return _inputs(specs, torch.Generator().manual_seed(seed))
+
+
+def _inputs(specs: Sequence[InputSpec], generator: torch.Generator) -> Inputs:
     made = [(spec.name, _tensor(spec, generator)) for spec in specs]
     return Inputs(
         tuple(tensor for name, tensor in made if name is None),
@@ -95,9 +101,9 @@ def record_guessed(
     tried: list[str] = []
     accepted: Inputs | None = None
     guesses = Guesses(model, batch=2 if mode == "train" else 1)
-    start, ran_out_of_time = monotonic(), False
+    start, ran_out_of_time = thread_time(), False
     for guess in guesses:
-        if ran_out_of_time := monotonic() - start > _PATIENCE_S:
+        if ran_out_of_time := thread_time() - start > _PATIENCE_S:
             break
         inputs = Inputs()
         try:
@@ -136,16 +142,16 @@ def _recorded(record: Callable[[Inputs, Run], Graph], inputs: Inputs, guess: Gue
     """
     if run != "auto":
         return record(inputs, run)
-    if any(math.prod(spec.shape) > _COMPUTED for spec in guess.specs):
+    if any(math.prod(spec.shape) > _COMPUTED for spec in guess.all_specs()):
         try:
             return record(inputs, "fake")
         except ForwardError as error:
             if not error.cause.startswith(_BY_SHAPE):
                 raise
-    until = monotonic() + _SLOW_S
+    until = thread_time() + _SLOW_S
 
     def check(*_: object) -> None:
-        if monotonic() > until:
+        if thread_time() > until:
             raise TimeoutError(_SLOW)
 
     handle = register_module_forward_pre_hook(check)
@@ -164,11 +170,13 @@ def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
     if guess.arguments is not None:
         return Inputs(*guess.arguments, str(guess))
     most = {"int64": _MOST_WORDS}
-    large = next((spec for spec in guess.specs if math.prod(spec.shape) > most.get(spec.dtype, _LARGEST)), None)
+    specs = guess.all_specs()
+    large = next((spec for spec in specs if math.prod(spec.shape) > most.get(spec.dtype, _LARGEST)), None)
     if large is not None:
         raise InputError(f"{large} is too large for a guess")
-    made = make_inputs(guess.specs, seed)
-    named = {**made.kwargs, **guess.fixed}
+    generator = torch.Generator().manual_seed(seed)
+    made = _inputs(guess.specs, generator)
+    named = {**made.kwargs, **{name: _filled(value, generator) for name, value in guess.fixed.items()}}
     own = own_parameters(model)
     if any(p.name in named for p in own) or all(p.kind is not p.VAR_POSITIONAL for p in own):
         return Inputs(made.args, named, str(guess))
@@ -178,6 +186,15 @@ def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
         del free[-1]
     placed = [named.pop(p.name, p.default) for p in free]
     return Inputs((*made.args, *placed), named, str(guess))
+
+
+def _filled(value: Any, generator: torch.Generator) -> Any:
+    """The value with a tensor for each input in it."""
+    if isinstance(value, InputSpec):
+        return _tensor(value, generator)
+    if type(value) in (list, tuple):
+        return type(value)(_filled(item, generator) for item in value)
+    return {key: _filled(item, generator) for key, item in value.items()} if type(value) is dict else value
 
 
 def _tensor(spec: InputSpec, generator: torch.Generator) -> Tensor:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchrecorder.view.draft import Draft
-from torchrecorder.view.kinds import Kind, NodeKinds, plain
 from torchrecorder.view.model import Node, View
+from torchrecorder.view.node_kinds import Kind, NodeKinds, plain
 from torchrecorder.view.op_families import DROPOUTS, JOINS, SUMS
 
 _HEAVY: tuple[Kind, ...] = ("conv", "linear")

@@ -128,6 +128,8 @@ class View:
     """What a reader should know of the choice, such as a pattern that matches nothing."""
     depth: int
     """How many levels of calls are boxes; 0 if the whole is one node."""
+    aside: tuple[int, ...] = ()
+    """Values of inputs that are not drawn, because only masks, positions and shapes need them."""
     insets: tuple[Inset, ...] = ()
     """What is opened beside the picture, in the order of the letters."""
 

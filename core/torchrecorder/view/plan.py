@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -22,7 +22,8 @@ from torchrecorder.view.op_families import DROPOUTS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.repeats import Repeats, Run, going_round
 from torchrecorder.view.tree import Item, call_tree
 
-State = Literal["box", "node", "gone"]
+State = Literal["box", "node", "gone", "open"]
+"""`open`: what is in it is drawn, without a box around it."""
 _NUMBER = re.compile(r"-?\d+")
 _ALL_OF_IT = re.compile(r"\(?(\s*(None|\.\.\.|0?:)\s*,?)+\)?")
 """An index that takes everything, perhaps with new axes: `(..., None)`, `(:, 0:)`."""
@@ -109,6 +110,14 @@ class Visibility:
         ops = [item.id for item in self.tree.items[call] if not item.is_call]
         return module.native or sum(self.handed[op] is None for op in ops) < (1 if call == self.root else 2)
 
+    def can_open(self, call: int) -> bool:
+        """Whether there is something to see in a call that is shown alone."""
+        return bool(self.tree.n_ops[call]) and not self.atomic[call] and call not in self.collapsed
+
+    def is_block(self, call: int) -> bool:
+        """Whether a closed layer may be opened."""
+        return not self.atomic[call] and call not in self.formulas and call not in self.collapsed
+
     def _is_gone(self, call: int, found: Sequence[State]) -> bool:
         if not self.graph.calls[call].ok:
             return False
@@ -175,11 +184,32 @@ BoxItem = tuple[int, ...] | Run | Gap
 class Plan:
     """The boxes and nodes of the calls and ops, and what each op of the Graph became."""
 
-    def __init__(self, visible: Visibility, depth: int, item_limit: int = 0) -> None:
-        self.visible, self.tree, self.root = visible, visible.tree, visible.root
-        self._item_limit = item_limit  # how many things are drawn one by one in a box; 0 for all
-        self.states: list[State] = visible.states(depth)
+    def __init__(
+        self,
+        visible: Visibility,
+        states: list[State],
+        *,
+        root: int | None = None,
+        runs: Mapping[int, Sequence[int]] | None = None,
+        item_limit: int = 0,
+    ) -> None:
+        """A plan of one call.
+
+        Args:
+            visible: What the options say.
+            states: How each call is drawn.
+            root: The call, in place of the one that the options name.
+            runs: By its first call what is one box; if given, no other series is one.
+            item_limit: How many things are drawn one by one in a box; 0 for all.
+        """
+        self.visible, self.tree = visible, visible.tree
+        self.root = visible.root if root is None else root
+        self._given, self._item_limit = runs, item_limit
+        self._repeats = {call for run in (runs or {}).values() for call in run[1:]}
+        self.states = states
         """How each call is drawn; those in a gap are nodes."""
+        self.again: dict[int, int] = {}
+        """For each call of a given run that is a box, but for the first, the first."""
         self.boxes: list[Box] = []
         self.nodes: list[Node] = []
         self.node_of_call: dict[int, int] = {}
@@ -226,8 +256,10 @@ class Plan:
     def _remember(self, run: Run, thing: Box | Node) -> None:
         if len(run.calls) == 1:
             return
+        if isinstance(thing, Box) and self._given is not None:
+            self.again.update(dict.fromkeys(run.calls[1:], run.calls[0]))
         for i, call in enumerate(run.calls):
-            if isinstance(thing, Box):
+            if isinstance(thing, Box) and self._given is None:
                 self.run_head[call] = run.calls[i % run.period]
             self.turns.setdefault(call, {})[len(self.things)] = i // run.period
         self.things.append(thing)
@@ -238,12 +270,7 @@ class Plan:
             turn = run.calls[: run.period]
             return [Run(one.calls) for one in repeats.runs(turn)] if repeats else [Run((call,)) for call in turn]
         call, rows = run.calls[0], self.tree.graph.calls
-        handed, states = self.visible.handed, self.states
-        items = [
-            item
-            for item in self.tree.items[call]
-            if (states[item.id] != "gone" if item.is_call else handed[item.id] is None)
-        ]
+        items = [*self._items(call)]
         without_ops = (child for child in self.tree.children[call] if not self.tree.n_ops[child])
         items += [Item(True, child) for child in without_ops if not rows[child].ok]
         found = [*self._as_drawn(items)]
@@ -251,13 +278,27 @@ class Plan:
             return found
         return [*self._with_gap(found)]
 
+    def _items(self, call: int) -> Iterator[Item]:
+        """What is drawn in a box, in order; for a call that is `open` what is in it."""
+        pending = [*reversed(self.tree.items[call])]
+        while pending:
+            item = pending.pop()
+            if not item.is_call:
+                if self.visible.handed[item.id] is None:
+                    yield item
+            elif self.states[item.id] == "open":
+                pending.extend(reversed(self.tree.items[item.id]))
+            elif self.states[item.id] != "gone" and item.id not in self._repeats:
+                yield item
+
     def _as_drawn(self, items: Sequence[Item]) -> Iterator[BoxItem]:
         """The calls and ops in their order, what repeats as one thing where it begins."""
         repeats = self.visible.repeats
         if repeats is None:
             yield from (Run((item.id,)) if item.is_call else (item.id,) for item in items)
             return
-        shared = repeats.shared([item.id for item in items if item.is_call], self._layout)
+        given = {call: Run(tuple(run)) for call, run in (self._given or {}).items()}
+        shared = repeats.shared([item.id for item in items if item.is_call], self._layout) | given
         times = {len(run.calls) for run in shared.values()}
         round_ = going_round(self.tree.graph, [item.id for item in items if not item.is_call], times)
         for (is_call, run), stretch in groupby(items, key=lambda it: (it.is_call, it.is_call and shared.get(it.id))):
@@ -266,7 +307,8 @@ class Plan:
                 if run.calls[0] == ids[0]:
                     yield run
             elif is_call:
-                yield from repeats.runs(ids, self._drawn, lambda call: self.states[call] == "node")
+                is_all = self._given is None
+                yield from repeats.runs(ids, self._drawn, lambda call: self.states[call] == "node", series=is_all)
             else:
                 yield from (round_.get(op, (op,)) for op in ids if round_.get(op, (op,))[0] == op)
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.draft import Draft
-from torchrecorder.view.kinds import plain
 from torchrecorder.view.model import Node, View
+from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import INDEXING, RANDOM, SHAPED_LIKE
 from torchrecorder.view.reads import lists
 from torchrecorder.view.tree import CallTree, call_tree
@@ -29,7 +29,8 @@ def without_asides(view: View) -> View:
         return view
     if dropped:
         draft.notes.append(asides.note(dropped))
-        return draft.view()
+        inputs = (value for node in reversed(dropped) if node.kind == "input" for value in node.values)
+        return replace(draft.view(), aside=(*view.aside, *inputs))
     return view
 
 

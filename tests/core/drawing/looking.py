@@ -39,6 +39,8 @@ class Seen:
     """The words in nodes."""
     names: list[tuple[str, str, float]] = field(default_factory=list)
     """The bold words of each node, its kind, and the size of the words in points."""
+    tags: int = 0
+    """How many of the nodes only refer to another, which stands elsewhere."""
     edges: list[list[Point]] = field(default_factory=list)
     """Points along each drawn part of an edge."""
     lines: list[list[Point]] = field(default_factory=list)
@@ -72,6 +74,8 @@ def seen(svg: str) -> Seen:
             found.circles += [tuple(float(c.get(k, "0")) for k in ("cx", "cy", "r")) for c in circles]  # type: ignore[misc]
             found.labels += [_text(text, size, "middle") for text in _texts(group, of_titles=False)]
             found.names += _names(group, size)
+            kinds = [(node.get("class"), node.get("data-n")) for node in group.iter(f"{SVG}g")]
+            found.tags = sum(1 for kind, key in kinds if kind == "data" and not key) if any(k for _, k in kinds) else 0
         found.titles += [_text(text, size, "start") for text in _texts(group, of_titles=True)]
     return found
 

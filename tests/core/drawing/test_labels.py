@@ -50,7 +50,7 @@ def test_a_number_alone_is_not_a_name() -> None:
 
 
 def test_titles() -> None:
-    assert titles(transformer(12)) == [
+    assert titles(transformer(12), depth="all") == [
         "Encoder · 1.7 k params",
         "blocks · Block ×12 · 100 params each",
         "attn · Attention · 40 params",

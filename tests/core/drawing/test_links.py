@@ -109,6 +109,6 @@ def test_a_call_is_referred_to_whatever_its_class_is_called(reference: str, left
 
 
 def test_titles_are_read_before_what_is_in_their_boxes() -> None:
-    words = re.findall(r"<(?:tspan|text)[^>]*>([^<]+)</", picture(transformer(2)).svg)
+    words = re.findall(r"<(?:tspan|text)[^>]*>([^<]+)</", picture(transformer(2), depth="all").svg)
     order = [words.index(word) for word in ("Encoder", "embed", "blocks", "attn", "proj", "mlp", "head")]
     assert order == sorted(order)

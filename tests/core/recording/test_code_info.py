@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import tempfile
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -44,6 +45,8 @@ def test_operations_of_such_a_package_have_sources() -> None:
         ("/home/me/pkg/sub/__init__.py", "pkg.sub", "pkg/sub/__init__.py"),
         ("/home/me/script.py", "__main__", "script.py"),
         ("/mod.py", "a.b.c.mod", "mod.py"),
+        (f"{tempfile.gettempdir()}/a.b.made_x1_z9qwe.py", "a.b.made", "a/b/made.py"),
+        (f"{tempfile.gettempdir()}/a.py", "a", "a.py"),
     ],
 )
 def test_no_path_begins_at_the_root(file: str, name: str, path: str) -> None:

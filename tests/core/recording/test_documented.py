@@ -66,7 +66,7 @@ class Vague(nn.Module):
     [
         (
             Prior(),
-            "hidden=1,16,6; proj=1,16,6; mask=bool[1,16]; kinds=int64[1,12], from the docstring of its forward",
+            "hidden=1,16,6; proj=1,16,6; mask=bool[1,16]; kinds=int64[1,12]<2, from the docstring of its forward",
         ),
         (Signal(), "sample=1,2,16; level=1,3,1, from the docstring of its forward"),
         (Vague(), "1,7, from fc (Linear)"),

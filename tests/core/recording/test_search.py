@@ -132,7 +132,7 @@ def test_much_work_in_vain_ends_the_search() -> None:
 
 def test_slow_guesses_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("torchrecorder.recording.inputs.monotonic", lambda: now[0])
+    monkeypatch.setattr("torchrecorder.recording.inputs.thread_time", lambda: now[0])
 
     class Slow(Counts):
         def forward(self, x: Tensor) -> Any:
@@ -237,7 +237,7 @@ def test_a_recurrent_layer_says_how_wide_its_state_is() -> None:
 
 def test_a_guess_that_is_slow_to_compute_is_followed_by_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("torchrecorder.recording.inputs.monotonic", lambda: now[0])
+    monkeypatch.setattr("torchrecorder.recording.inputs.thread_time", lambda: now[0])
 
     class Heavy(Counts):
         def __init__(self) -> None:

@@ -6,20 +6,14 @@ than a page. Graphviz gives ranks and orders; the coordinates are ours.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 
-from torchrecorder.drawing.dot import edge_shapes
-from torchrecorder.drawing.labels import Labels
-from torchrecorder.drawing.paper.cards import Cards
 from torchrecorder.drawing.paper.check import faults
-from torchrecorder.drawing.paper.columns import Columns
-from torchrecorder.drawing.paper.compose import Composer
-from torchrecorder.drawing.paper.figures import Figures
-from torchrecorder.drawing.paper.lanes import Blocked
-from torchrecorder.drawing.paper.panels import Panels
-from torchrecorder.drawing.paper.ranks import CyclicPanel, Ranking
+from torchrecorder.drawing.paper.page import on_page
+from torchrecorder.drawing.paper.ranks import CyclicPanel
+from torchrecorder.drawing.paper.sheet import Sheet
 from torchrecorder.drawing.styles import Styles
-from torchrecorder.drawing.svg.arrange import PARTS
 from torchrecorder.drawing.svg.layout import Layout
 from torchrecorder.errors import EngineError
 from torchrecorder.request.requests import USUAL
@@ -29,57 +23,51 @@ __all__ = ["PAGE", "PaperLayout"]
 
 PAGE = 540.0, 675.0
 """Width and height of a page, in points: 720 by 900 CSS pixels."""
-MAX_NODES = 300
-_TRIES = 20
+_BESIDE_INSETS = 450.0
+"""Height of a picture that has insets below it."""
+_MAX_NODES = 300
 
 
 class PaperLayout:
-    """One View, laid out in two steps: what the engine is asked, and the placement from its answers."""
+    """One View with its insets, laid out in two steps: what the engine is asked, and the placement from its answers."""
 
     def __init__(
         self, view: View, *, show: Collection[str] = USUAL, styles: Styles | None = None, width: float = PAGE[0]
     ) -> None:
-        self._view, self._show, self._styles, self._width = view, show, styles, width
+        self._width = width
         self.reason = ""
         """Why there is none."""
-        self.dots: list[str] = []
-        """What the engine is asked, in one run with everything else."""
-        if len(view.nodes) > MAX_NODES or not view.nodes:
-            self.reason = f"{len(view.nodes)} nodes"
+        self._sheets: list[Sheet] = []
+        n = len(view.nodes) + sum(len(inset.view.nodes) for inset in view.insets)
+        if n > _MAX_NODES or not view.nodes:
+            self.reason = f"{n} nodes"
             return
-        self._panels = Panels(view)
         try:
-            self._ranking = Ranking(self._panels)
+            self._sheets.append(Sheet(view, show, styles))
+            self._sheets += [Sheet(inset.view, show, letter=inset.letter) for inset in view.insets]
         except CyclicPanel:
             self.reason = "boxes feed each other"
-            return
-        self.dots = self._ranking.dots
+
+    @property
+    def dots(self) -> list[str]:
+        """What the engine is asked, in one run with everything else."""
+        return [] if self.reason else [dot for sheet in self._sheets for dot in sheet.dots]
 
     def place(self, answers: Sequence[str | EngineError]) -> Layout | None:
         """The layout; None, with `reason`, where the layered one is better."""
         if self.reason:
             return None
-        self._ranking.read(answers)
-        labels = Labels(self._view, show=self._show)
-        cards = Cards(self._panels, labels, self._styles)
-        by_node = {node.id: cards.of(node) for node in self._view.nodes}
-        styled = self._styles.boxes if self._styles else [None] * len(self._view.boxes)
-        titles = [
-            PARTS.join(filter(None, style.label)) if style and style.label else labels.box(box)
-            for box, style in zip(self._view.boxes, styled, strict=True)
-        ]
-        cuts = Columns(self._panels, self._ranking.rows, by_node).plan(PAGE[1], self._width)
-        composer = Composer(self._panels, self._ranking.rows, by_node, titles, cuts)
-        for _ in range(_TRIES):
-            try:
-                piece = composer.compose()
-                break
-            except Blocked as blocked:
-                self._panels.not_late.add((blocked.box, blocked.source))
-        else:
+        left = iter(answers)
+        placed = [*self._placed(left)]
+        if None in placed:
             self.reason = "data cannot come in by the side"
             return None
-        shapes = edge_shapes(self._view, self._show) if "shapes" in self._show else {}
-        layout = Figures(self._view, labels, self._styles, shapes).layout(piece)
+        picture, *insets = [layout for layout in placed if layout]
+        layout = on_page(picture, insets, self._width)
         self.reason = "; ".join(faults(layout))
         return None if self.reason else layout
+
+    def _placed(self, answers: Iterator[str | EngineError]) -> Iterator[Layout | None]:
+        for i, sheet in enumerate(self._sheets):
+            height = _BESIDE_INSETS if len(self._sheets) > 1 and not i else PAGE[1]
+            yield sheet.place([*islice(answers, len(sheet.dots))], self._width, height)

@@ -13,7 +13,7 @@ from torchrecorder.drawing.svg.geometry import Rect
 from torchrecorder.drawing.svg.layout import Figure, Word
 from torchrecorder.drawing.svg.themes import width
 from torchrecorder.view import Node
-from torchrecorder.view.kinds import Kind
+from torchrecorder.view.node_kinds import Kind
 
 SIZE, SMALL = 10.5, 9.0
 SIGN = 18.7
@@ -43,6 +43,8 @@ class Card:
     """Which node it is; -1 for the name of one that is drawn elsewhere."""
     shows: int = -1
     """Which node it names."""
+    is_bare: bool = False
+    """Whether only a line is seen that begins or ends there."""
 
     @property
     def is_sign(self) -> bool:
@@ -76,8 +78,13 @@ class Card:
 
 
 class Cards:
-    def __init__(self, panels: Panels, labels: Labels, styles: Styles | None) -> None:
+    def __init__(self, panels: Panels, labels: Labels, styles: Styles | None, *, are_ends_bare: bool = False) -> None:
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
+        self._bare: set[int] = set()
+        """Inputs and outputs that are only the ends of lines."""
+        for kind in ("input", "output") if are_ends_bare else ():
+            ends = [node.id for node in panels.view.nodes if node.kind == kind]
+            self._bare.update(ends if len(ends) == 1 else ())
 
     def of(self, node: Node) -> Card:
         card = self._card(node)
@@ -95,6 +102,8 @@ class Cards:
         return card.half + card.right, card.above + card.below
 
     def _card(self, node: Node) -> Card:
+        if node.id in self._bare:
+            return Card(Figure(frozenset(), Rect(0.0, 0.0, 0.0, 0.0), False, ()), is_bare=True)
         style = self._styles.nodes[node.id] if self._styles else NodeStyle()
         label = Label(*style.label) if style.label else self._labels.node(node)
         if node.id in self._panels.hubs and (tag := self.tag(node)) != label.name:
@@ -143,7 +152,8 @@ def _written(label: Label, kind: Kind) -> tuple[float, float, tuple[Word, ...]]:
     wide = max(_LEAST_SMALL if is_small else _LEAST, inner + 2 * (7.0 if is_small else _MARGIN))
     if is_one:
         left, base = -inner / 2, size * _BASE
-        rest = Word(left + bold + (dot + line) / 2, base, size, PARTS.lstrip() + label.line)
+        said = PARTS.lstrip() + label.line  # without the space, which stands between the two words
+        rest = Word(left + bold + dot + line - width(said, size) / 2, base, size, said)
         return wide, high, (Word(left + bold / 2, base, size, label.name), rest)
     step = size * _LINE_HEIGHT
     top = size * _BASE - (len(lines) - 1) / 2 * step

@@ -41,9 +41,11 @@ class Figures:
     """Collects what is drawn, piece by piece."""
 
     def __init__(
-        self, view: View, labels: Labels, styles: Styles | None, shapes: Mapping[tuple[int, int], str]
+        self, view: View, labels: Labels, styles: Styles | None, shapes: Mapping[tuple[int, int], str], letter: str
     ) -> None:
         self._view, self._labels, self._styles, self._shapes = view, labels, styles, shapes
+        self._letter = letter
+        """What the keys of an inset begin with."""
         self._nodes: list[tuple[float, Figure]] = []
         self._boxes: dict[int, Figure] = {}
         self._titles: list[Title] = []
@@ -67,7 +69,7 @@ class Figures:
 
         boxes = [self._boxes[box]._replace(before=position(self._first.get(box, 0))) for box in sorted(self._boxes)]
         titles = [replace(title, before=position(title.before)) for title in self._titles]
-        lines = [_line(path) for path in _joined(self._paths)]
+        lines = [_line(path, self._letter) for path in _joined(self._paths)]
         wide, high = piece.left + piece.right + 2 * PAD + _EDGE, piece.height + 2 * PAD + _EDGE
         return Layout(wide, high, boxes, [figure for _, figure in self._nodes], lines, titles)
 
@@ -84,9 +86,11 @@ class Figures:
                 self._put_wire(wire, left, top)
 
     def _put_card(self, card: Card, x: float, y: float, order: float) -> None:
+        if card.is_bare:
+            return
         figure = card.figure
         words = tuple([word._replace(x=word.x + x, y=word.y + y) for word in figure.words])
-        key = str(card.node) if card.node >= 0 else ""
+        key = f"{self._letter}{card.node}" if card.node >= 0 else ""
         self._nodes.append((order, figure._replace(rect=_moved(figure.rect, x, y), words=words, key=key)))
         for i, (beside, (dx, dy)) in enumerate(zip(card.beside, card.places, strict=True)):
             own = float(beside.node) if beside.node >= 0 else order - 0.5 + i / 1000
@@ -105,13 +109,14 @@ class Figures:
         rect = Rect(x - piece.left, y, x + piece.right, y + piece.height)
         cls = self._labels.cls(box.calls) if box.period == 1 else ""
         marks = frozenset(flags(self._view, "box", box, style))
-        self._boxes[box.id] = Figure(marks, rect, False, (), cls, style, key=f"b{box.id}")
+        self._boxes[box.id] = Figure(marks, rect, False, (), cls, style, key=f"{self._letter}b{box.id}")
         for word, long, is_rest in piece.title:
             left, base = x + word.x, y + word.y
             around = Rect(left - 3, base - 0.85 * word.size, left + long + 3, base + 0.3 * word.size)
             said = Word(left, base, word.size, word.text)
-            before = self._first.get(box.id, 0)
-            self._titles.append(Title(left, said, around, cls, before, style.ink, is_rest, f"b{box.id}"))
+            link = "" if is_rest else cls  # one link for one box
+            before, key = self._first.get(box.id, 0), f"{self._letter}b{box.id}"
+            self._titles.append(Title(left, said, around, link, before, style.ink, is_rest, key))
 
     def _put_wire(self, wire: Wire, x: float, y: float) -> None:
         points = [(px + x, py + y) for px, py in wire.points]
@@ -170,7 +175,7 @@ def _place(source: int, point: Point) -> tuple[int, int, int]:
     return source, round(point[0] * 10), round(point[1] * 10)
 
 
-def _line(path: _Path) -> Line:
+def _line(path: _Path, letter: str) -> Line:
     is_skip, style = path.look
     points, tip = [*path.points], None
     if path.is_end:
@@ -178,8 +183,8 @@ def _line(path: _Path) -> Line:
         long = math.dist(before, tip)
         points[-1] = part(tip, before, min(_ARROW / long, 0.9) if long else 0.0)
     marks = frozenset(("skip",)) if is_skip else frozenset[str]()
-    tail, head = path.ends
-    return Line(marks, rounded(points), tip, path.word, style, (str(tail), str(head)))
+    tail, head = (f"{letter}{end}" for end in path.ends)
+    return Line(marks, rounded(points), tip, path.word, style, (tail, head))
 
 
 def rounded(points: Sequence[Point]) -> Curve:

@@ -49,6 +49,7 @@ class Router:
         self._taken: dict[tuple[RowItem, int], list[Wire]] = defaultdict(list)
         """What ends at each side of an item."""
         self._into: dict[RowItem, list[Wire]] = defaultdict(list)
+        self._high = [item for row in rows for item in row if item.last > item.row]
         self._from = Counter(wire.tail for wire in wires)
         for wire in wires:
             self._into[wire.head].append(wire)
@@ -65,23 +66,23 @@ class Router:
         """
         main = {id(wire) for wire in spine}
         self._reserved = set(reserved)
-        for wire in sorted(self._runs, key=lambda wire: (id(wire) not in main, abs(wire.head.row - wire.tail.row))):
+        for wire in sorted(self._runs, key=lambda wire: (id(wire) not in main, abs(wire.head.row - wire.tail.last))):
             self._free(wire, main)
             self._route(wire)
         for wires in self._taken.values():
             self._spread(wires)
         for wire in sorted(self._runs, key=lambda wire: abs(wire.lane - wire.start) + abs(wire.lane - wire.end)):
             if abs(wire.lane - wire.start) > 0.5:
-                wire.leaving = self._track(wire.tail.row, 0, wire.start, wire.lane, wire.source)
+                wire.leaving = self._track(wire.tail.last, 0, wire.start, wire.lane, wire.source)
             if not wire.side and abs(wire.lane - wire.end) > 0.5:
                 user = wire.source if wire.head.piece else wire.head.key
                 wire.arriving = self._track(wire.head.row - 1, 1, wire.lane, wire.end, user)
 
     def _free(self, wire: Wire, main: set[int]) -> None:
         """Puts a port that only a line beside the spine uses where that line needs no bend."""
-        if id(wire) in main or wire.is_late or wire.head.row - wire.tail.row < 2:
+        if id(wire) in main or wire.is_late or wire.head.row - wire.tail.last < 2:
             return
-        first, last = 2 * wire.tail.row + 1, 2 * wire.head.row - 1
+        first, last = 2 * wire.tail.last + 1, 2 * wire.head.row - 1
         start, end = wire.tail.x + wire.tail.exit(wire.source), wire.head.x + wire.head.entry(wire.source)
         if wire.head.key.kind == "out" and len(self._into[wire.head]) == 1:
             wire.start = wire.end = start
@@ -103,8 +104,8 @@ class Router:
 
     def _is_clear(self, wire: Wire) -> bool:
         """Whether a straight line leads to the head."""
-        return wire.head.row == wire.tail.row + 1 or self._is_free(
-            wire.start, wire, 2 * wire.tail.row + 1, 2 * wire.head.row - 1
+        return wire.head.row == wire.tail.last + 1 or self._is_free(
+            wire.start, wire, 2 * wire.tail.last + 1, 2 * wire.head.row - 1
         )
 
     # from above
@@ -121,10 +122,10 @@ class Router:
                 others.sort(key=lambda other: other.tail.x + other.tail.exit(other.source))
                 step = min(_FAN, 2 * (head.half - inset) / max(len(others) - 1, 1))
                 wire.end = head.x + (others.index(wire) - (len(others) - 1) / 2) * step
-        first, last = 2 * tail.row + 1, 2 * head.row - 1
+        first, last = 2 * tail.last + 1, 2 * head.row - 1
         if abs(wire.start - wire.end) < 0.5 and self._is_free(wire.end, wire, first, last):
             wire.lane = wire.end
-        elif head.row == tail.row + 1:
+        elif head.row == tail.last + 1:
             wire.lane = wire.start
         else:
             wire.lane = self._cheapest(wire, first, last, [(-_FAR, _FAR)])
@@ -143,19 +144,17 @@ class Router:
             if (head, side) in self._reserved:
                 continue
             low, high = self._beside(head, side)
-            if tail.row >= head.row:  # between towers
-                low, high = (
-                    (max(low, tail.x + tail.right + _AIR), high)
-                    if tail.x < head.x
-                    else (low, min(high, tail.x - tail.left - _AIR))
-                )
+            if tail.last >= head.row and tail.x < head.x:  # between towers
+                low = max(low, tail.x + tail.right + _AIR)
+            elif tail.last >= head.row:
+                high = min(high, tail.x - tail.left - _AIR)
             if low <= high:
                 allowed.append((low, high))
         if not allowed:
             return False
-        first, last = sorted((2 * tail.row + 1, 2 * head.row))
-        if tail.row >= head.row:
-            first, last = 2 * head.row, 2 * tail.row + 1
+        first, last = sorted((2 * tail.last + 1, 2 * head.row))
+        if tail.last >= head.row:
+            first, last = 2 * head.row, 2 * tail.last + 1
         wire.lane = self._cheapest(wire, first, last, allowed)
         wire.side = LEFT if wire.lane < head.x else RIGHT
         self._taken[head, wire.side].append(wire)
@@ -164,18 +163,17 @@ class Router:
 
     def _beside(self, head: RowItem, side: int) -> Span:
         """Where a lane can be from which a line leads straight to a side of an item."""
-        row = self._rows[head.row]
-        i = row.index(head)
+        row = [*self._rows[head.row], *(item for item in self._high if item.row < head.row <= item.last)]
         if side == LEFT:
-            others = [other.x + other.right for other in row[:i] if not other.is_port]
+            others = [other.x + other.right for other in row if other.x < head.x and not other.is_port]
             return max(others, default=-_FAR - _AIR) + 6.0, head.x - (head.left if head.piece else head.half) - _AIR
-        others = [other.x - other.left for other in row[i + 1 :] if not other.is_port]
+        others = [other.x - other.left for other in row if other.x > head.x and not other.is_port]
         return head.x + (head.right if head.piece else head.half) + _AIR, min(others, default=_FAR + _AIR) - 6.0
 
     @staticmethod
     def _spread(wires: list[Wire]) -> None:
         """Lines into one side of a node lie one below the other."""
-        sources = list(dict.fromkeys(wire.source for wire in sorted(wires, key=lambda wire: -wire.tail.row)))
+        sources = list(dict.fromkeys(wire.source for wire in sorted(wires, key=lambda wire: -wire.tail.last)))
         for wire in wires:
             if not wire.is_late and not wire.head.is_sign and len(sources) > 1:
                 step = min(7.0, (wire.head.bottom - wire.head.top - 8.0) / (len(sources) - 1))
@@ -189,9 +187,10 @@ class Router:
     def _blocked(self, wire: Wire, first: float, last: float, *, lanes: bool = True) -> list[Span]:
         found = []
         for row in self._rows[int(first + 1) // 2 : int(last) // 2 + 1]:
-            for item in row:
-                if not item.is_port and item is not wire.head:
-                    found += [(item.x - item.left - _AIR + 0.1, item.x + item.right + _AIR - 0.1)]
+            found += [_around(item) for item in row if not item.is_port and item is not wire.head]
+        for item in self._high:
+            if item is not wire.head and 2 * item.row < first <= 2 * item.last:
+                found.append(_around(item))
         for lane in self._lanes if lanes else ():
             if lane.source != wire.source and lane.first <= last and first <= lane.last:
                 found += [(lane.x - LANE + 0.1, lane.x + LANE - 0.1)]
@@ -234,3 +233,7 @@ class Router:
                 return i
         tracks.append([(low, high, user)])
         return len(tracks) - 1
+
+
+def _around(item: RowItem) -> Span:
+    return item.x - item.left - _AIR + 0.1, item.x + item.right + _AIR - 0.1

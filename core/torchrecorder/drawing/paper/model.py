@@ -44,6 +44,8 @@ class RowItem:
     x: float = 0.0
     y: float = 0.0
     row: int = 0
+    last: int = 0
+    """The row that it ends in; a high one beside the spine takes several."""
 
     @property
     def is_port(self) -> bool:

@@ -6,7 +6,7 @@ What carries most of the stream is on one straight line, the rest close to what 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from torchrecorder.drawing.paper.model import RowItem, Wire
 
@@ -106,3 +106,26 @@ def _pack(row: Sequence[RowItem], wanted: Mapping[RowItem, float], fixed: Mappin
         done[i] = min(max(wanted[item], low), high)
     for i, x in done.items():
         row[i].x = x
+
+
+def spread(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Collection[RowItem]) -> None:
+    """Lets what is high and beside the spine take several rows, so that those on the spine stay close."""
+    until: dict[RowItem, int] = {}
+    for wire in wires:
+        until[wire.tail] = min(until.get(wire.tail, len(rows)), wire.head.row)
+    taken: list[RowItem] = []
+    for r, row in enumerate(rows):
+        usual = max((item.height for item in row if item in spine), default=0.0)
+        for item in row:
+            if item in spine or item.is_port or not usual or item.height < usual + _APART:
+                continue
+            high = usual
+            left, right = item.x - item.left - _APART, item.x + item.right + _APART
+            while high < item.height and item.last + 1 < until.get(item, len(rows)):
+                below = [*rows[item.last + 1], *(other for other in taken if other.last > item.last)]
+                if any(it.is_port or (it.x + it.right > left and it.x - it.left < right) for it in below):
+                    break
+                item.last += 1
+                high += _APART + max(other.height for other in rows[item.last])
+            if item.last > r:
+                taken.append(item)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from torchrecorder.drawing.paper.lanes import Blocked, Router
 from torchrecorder.drawing.paper.model import LEFT, RIGHT, RowItem, Side, Wire
-from torchrecorder.drawing.paper.place import LANE, find_spine, place
+from torchrecorder.drawing.paper.place import LANE, find_spine, place, spread
 
 ARROW = 11.0
 """What a line needs above a node, for its arrow."""
@@ -46,9 +46,10 @@ class Strip:
     def compose(self, box: int | None) -> None:
         for r, row in enumerate(self.rows):
             for item in row:
-                item.row, item.x = r, 0.0
+                item.row, item.last, item.x = r, r, 0.0
         spine = find_spine(self.rows, self.wires)
         place(self.rows, self.wires, spine)
+        spread(self.rows, self.wires, {item for item, _ in spine})
         self._open_sides(box)
         router = Router(self.rows, self.wires, self.prefer)
         router.route([wire for _, wire in spine if wire is not None], self._reserved())
@@ -79,7 +80,9 @@ class Strip:
         row = self.rows[item.row]
         others = row[: row.index(item)] if side == LEFT else row[row.index(item) + 1 :]
         sides = item.piece.late[source].ends if item.piece else item.sides
-        return side in sides and all(other.is_port for other in others)
+        high = [other for row in self.rows for other in row if other.row < item.row <= other.last]
+        is_beside = any((other.x - item.x) * side > 0 for other in high)
+        return side in sides and not is_beside and all(other.is_port for other in others)
 
     def _reserved(self) -> set[tuple[RowItem, int]]:
         return {
@@ -121,15 +124,18 @@ class Strip:
         y = 0.0
         if not self.rows[0][0].is_port:
             y = self.lead + (4.0 if self.lead else MARGIN if self.is_boxed else 0.0)
+        high: list[RowItem] = []
         for r, row in enumerate(self.rows):
-            above = max(item.middle for item in row)
-            boxed = any(item.piece for item in row)
+            own = [item for item in row if item.last == r]
+            above = max(item.middle for item in own)
+            boxed = any(item.piece for item in own)
             for item in row:
-                item.y = y if boxed else y + above - item.middle
-            high = max(item.y + item.height for item in row) - y
+                item.y = y if boxed or item not in own else y + above - item.middle
+            high += [item for item in row if item.last > r]
+            ends = [*own, *(item for item in high if item.last == r)]
             self.tops.append(y)
-            self.bottoms.append(y + high)
-            y += high + self._gap(r, router)
+            self.bottoms.append(max(item.y + item.height for item in ends))
+            y = self.bottoms[-1] + self._gap(r, router)
         self.height = self.bottoms[-1]
         if not self.rows[-1][0].is_port:
             last = len(self.rows) - 1
@@ -157,7 +163,7 @@ class Strip:
         begin = tail.y + tail.bottom
         found = [(wire.start, begin)]
         if wire.leaving is not None:
-            base = self.lead - 3.0 if tail.is_port else self.bottoms[tail.row]
+            base = self.lead - 3.0 if tail.is_port else self.bottoms[tail.last]
             y = base + _FIRST + _TRACK * wire.leaving
             found += [(wire.start, y), (wire.lane, y)]
         if wire.side:

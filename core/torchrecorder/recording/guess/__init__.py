@@ -15,9 +15,10 @@ from torchrecorder.recording.guess.documented import from_docstring
 from torchrecorder.recording.guess.guess import Guess, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import diffusers, timm, transformers
-from torchrecorder.recording.guess.repair import NAMED_AXIS, Refusal, repairs
+from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import advice as advice
 from torchrecorder.recording.guess.roles import from_roles
+from torchrecorder.recording.guess.rules import NAMED_AXIS
 from torchrecorder.recording.guess.signature import from_annotations, from_names
 from torchrecorder.recording.target import as_arguments
 
@@ -94,7 +95,7 @@ class Guesses:
         elif re.search(NAMED_AXIS, error.cause):
             before = 0
         # Not the error itself, which keeps the frames of the forward alive, and all their tensors.
-        refusal = Refusal(error.cause.partition("\n")[0], error.traceback, graph)
+        refusal = Refusal(_sentence(error.cause), error.traceback, graph)
         self._lacks_channels = "channels, but got" in refusal.cause
         found = filter(self._is_new, repairs(self._model, guess, refusal, self._batch))
         self._refused.append(_Refused(done, found, before))
@@ -121,6 +122,12 @@ class Guesses:
         is_new = key not in self._seen or not key
         self._seen.add(key)
         return is_new
+
+
+def _sentence(cause: str) -> str:
+    """The first line of what was raised; of a text that begins by printing a module, the last one, too."""
+    first, *others = cause.splitlines() or [""]
+    return f"{first} … {others[-1]}" if others and first.endswith("(") else first
 
 
 def _of_itself(model: nn.Module, _batch: int) -> Iterator[Guess]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from torchrecorder.recording.guess.leaves import specs_in
 from torchrecorder.recording.target import Arguments
 from torchrecorder.request import InputSpec, format_shapes
 
@@ -24,7 +25,7 @@ class Guess:
     arguments: Arguments | None = None
     """Inputs that exist already."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    """Inputs that must not be random, such as lengths; passed by name, besides those made from `specs`."""
+    """Inputs that must not be random, such as lengths, and lists and dictionaries of inputs; passed by name."""
 
     @classmethod
     def named(cls, why: str, values: Mapping[str, Any]) -> Guess:
@@ -39,15 +40,22 @@ class Guess:
         fixed = [f"{name}={_text(value)}" for name, value in self.fixed.items()]
         return "; ".join((*([format_shapes(self.specs)] if self.specs else []), *fixed))
 
+    def all_specs(self) -> list[InputSpec]:
+        """The inputs to make, with those inside lists and dictionaries."""
+        return [*self.specs, *specs_in([*self.fixed.values()])]
+
     def __str__(self) -> str:
         inputs = self.inputs()
         return f"{inputs}, {self.why}" if inputs else self.why
 
 
 def _text(value: object) -> str:
+    if isinstance(value, InputSpec):
+        kind = "" if value.dtype == "float32" else value.dtype
+        return f"{kind}{list(value.shape)}" + (f"<{value.high}" if value.high is not None else "")
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}: {_text(item)}" for name, item in value.items()) + "}"
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)) and any(isinstance(item, (InputSpec, Tensor)) for item in value):
         return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, Tensor):
         return str(value.tolist() if value.dim() < 2 else list(value.shape))

@@ -10,7 +10,7 @@ from torch import nn
 
 from torchrecorder.recording.guess.documented import documented
 from torchrecorder.recording.guess.guess import Guess, is_from, parameters, required
-from torchrecorder.recording.guess.roles import from_roles, input_for
+from torchrecorder.recording.guess.roles import from_roles, input_for, masked
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
 
@@ -150,15 +150,21 @@ def diffusers(model: nn.Module, batch: int) -> Iterator[Guess]:
     for main in dict.fromkeys((*first, *_sample_shapes(config, batch, "img_ids" in names))):
         known = {p.name: input_for(p, model, InputSpec(main), batch) for p in unknown}
         known |= {p.name: said[p.name] for p in unknown if p.name in said}
-        known |= _diffusers_inputs(config, batch, main)
+        usual = _diffusers_inputs(config, batch, main)
+        known |= {name: _as_taken(usual[name], known.get(name)) for name in usual}
         known |= {p.name: config[p.name] for p in unknown if config.get(p.name) is not None}
-        if isinstance(prompt := known.get("encoder_hidden_states"), InputSpec):
-            masks = [p.name for p in unknown if p.name.startswith("encoder_") and p.name.endswith("mask")]
-            known |= {name: InputSpec(prompt.shape[:2], "bool") for name in masks}
+        known = masked(known)
         for wanted in (names, needed):
             chosen = [name for name in wanted if name in known]
             if set(needed) <= set(chosen) and chosen:
                 yield Guess.named(f"from the config of {type(model).__name__}", {name: known[name] for name in chosen})
+
+
+def _as_taken(usual: object, known: object) -> object:
+    """The usual input, in as many lists as the forward's annotation has around it."""
+    if not isinstance(known, list) or not isinstance(known[0], (InputSpec, list)):
+        return usual
+    return usual if isinstance(usual, list) and isinstance(known[0], InputSpec) else [usual] * len(known)
 
 
 def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> Iterator[tuple[int, ...]]:

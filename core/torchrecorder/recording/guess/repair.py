@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchrecorder.graph import Graph
-from torchrecorder.recording.guess import layers
+from torchrecorder.recording.guess import layers, rules
 from torchrecorder.recording.guess.guess import Guess, is_flag, parameters
-from torchrecorder.recording.guess.roles import input_for
+from torchrecorder.recording.guess.leaves import leaf_at, leaves, placed
+from torchrecorder.recording.guess.roles import input_for, masked
 from torchrecorder.request import InputSpec
 
 Values = Mapping[str, Any]
@@ -45,44 +45,105 @@ def repairs(model: nn.Module, guess: Guess, refusal: Refusal, batch: int) -> Ite
     values: dict[str, Any] = {spec.name: spec for spec in guess.specs if spec.name}
     values = {**dict(zip(names, positional, strict=False)), **values, **guess.fixed}
     for changed in _changes(model, values, refusal, batch):
-        yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, {**values, **changed})
+        yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, placed(values, changed))
 
 
 _TOLD = ", and from what its forward raised"
-_LEFT_OUT = r"None|must|requir|missing|specif|provid|Assert|KeyError|both|expected at least"
+_LEFT_OUT = r"None|local variable|must|requir|missing|specif|provid|Assert|KeyError|both|expected at least"
 
 
 def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> Iterator[Values]:
     cause = refusal.cause
     said = f"{cause}\n{refusal.traceback[-_LINES:]}"
     sizes = f"{cause} {' '.join(map(str, _sizes_named(model, cause)))}"
-    specs = {name: value for name, value in values.items() if isinstance(value, InputSpec)}
-    at_layer = _went_into_layer(refusal.graph)
+    specs = leaves(values)
+    at_layer = {leaf_at(path, specs) for path in _went_into_layer(refusal.graph)}
     suspects = sorted(
         specs, key=lambda name: (not _mentions(cause, name), name not in at_layer, not _mentions(said, name))
     )
     yield from _in_dictionaries(model, values, cause, batch)
-    if choices := re.search(r"\[(\d+)(?:, \d+)+\]", cause):
-        yield from ({name: int(choices[1])} for name, value in values.items() if type(value) is int and name in cause)
+    yield from _of_choice(model, values, cause, said)
     if re.search("same dtype", cause):
-        yield from ({name: spec} for name in suspects for spec in _with_integers(specs[name], cause, False))
+        yield from ({name: spec} for name in suspects for spec in rules.with_integers(specs[name], cause, False))
     elif re.search(_LEFT_OUT, cause):
         yield from _added(model, values, said, batch)
     if re.search(r"\bmatch", cause):
         yield from _as_long_as_computed(specs, cause, refusal.graph)
-    if re.search(_CERTAIN, cause):
+    if re.search(rules.CERTAIN, cause):
         for name in suspects:
             alike = [other for other in suspects if specs[other].shape == specs[name].shape]
-            for spec in _with_sizes(specs[name], cause, False):
+            for spec in rules.with_sizes(specs[name], cause, False):
                 yield {name: spec}
                 if len(alike) > 1:  # two pictures that are compared
                     yield {other: replace(specs[other], shape=spec.shape) for other in alike}
+    if cause.startswith("AssertionError") and "%" in said.partition("assert ")[2]:
+        for name, spec in specs.items():
+            for axis in range(1, len(spec.shape)):
+                yield {name: replace(spec, shape=(*spec.shape[:axis], 3 * spec.shape[axis], *spec.shape[axis + 1 :]))}
     yield from _switched(model, values, f"{cause}\n{refusal.traceback}")
     yield from _of_layer(model, specs, refusal.graph, batch)
-    for rule in (_with_integers, _with_axes, _with_sizes, _with_room):
+    yield from _like_another(specs, cause)
+    room_first = re.search(rules.SMALL, cause) is not None
+    sized = (rules.with_room, rules.with_sizes) if room_first else (rules.with_sizes, rules.with_room)
+    for rule in (rules.with_integers, rules.with_axes, *sized):
         for name in suspects:
             yield from ({name: spec} for spec in rule(specs[name], sizes, _mentions(cause, name)))
     yield from _added(model, values, said, batch)
+
+
+_PARTS = 4
+"""Tensors in what a forward takes apart by index."""
+
+
+def _of_choice(model: nn.Module, values: Values, cause: str, said: str) -> Iterator[Values]:
+    """One of the values that the error lists for a parameter, several tensors for one that is taken apart."""
+    if choices := re.search(r"\[(\d+)(?:, \d+)+\]", cause):
+        yield from ({name: int(choices[1])} for name, value in values.items() if type(value) is int and name in cause)
+    if word := re.search(r"(?:either|one of|in [\[(]).{0,3}['\"](\w+)['\"]", cause):
+        texts = [p.name for p in parameters(model) if _mentions(cause, p.name) and "Tensor" not in str(p.annotation)]
+        yield from ({name: word[1]} for name in texts if name != word[1])
+    if (count := re.search(r"unpack \(expected (\d+)", cause)) or re.search(
+        r"index \d+ is out of bounds for dim.* 0", cause
+    ):
+        line = said.rstrip().rpartition("\n")[0]  # above the exception
+        taken_apart = r"(, [\w, ]+ = {0}|\b{0}\[[\w-]+\].*)$" if count is None else r", [\w, ]+ = {0}$"
+        for name, value in values.items():
+            if isinstance(value, InputSpec) and re.search(taken_apart.format(name), line, re.MULTILINE):
+                yield {name: (value,) * (int(count[1]) if count else _PARTS)}
+    if "list index out of range" in cause:
+        many = {name: value for name, value in values.items() if isinstance(value, list) and value}
+        yield from ({name: value * 2} for name, value in many.items())
+    if re.search(r"must be a mapping, not NoneType", cause):
+        yield from (
+            {p.name: {}} for p in parameters(model) if p.name not in values and "dict" in str(p.annotation).lower()
+        )
+
+
+def _like_another(specs: Mapping[str, InputSpec], cause: str) -> Iterator[Values]:
+    """The axes of another input, beside which one was put that has other axes."""
+    batch = next(iter(specs.values())).shape[:1] if specs else ()
+    if found := re.search(r"input with spatial dimensions of \[(\d+)\] and output size of \[([\d, ]+)\]", cause):
+        sides = tuple(map(int, found[2].split(",")))
+        for name, spec in specs.items():
+            if spec.shape[-1:] == (int(found[1]),):
+                yield {name: replace(spec, shape=(*batch, 1, *sides), dtype="float32", high=None)}
+    if found := re.search(r"dimensions: got (\d) and (\d)|Expected (\d)-D tensors, but got (\d)-D", cause):
+        counts = {int(count) for count in found.groups() if count}
+    elif re.search(r"must match the size of tensor|Sizes of tensors must match", cause):
+        counts = set(range(3, 6))
+    else:
+        return
+    flat = {name: spec for name, spec in specs.items() if len(spec.shape) == 2 and spec.dtype == "float32"}
+    if counts == {2, 3} and flat:  # rows of features where sequences were wanted
+        yield {name: replace(spec, shape=(spec.shape[0], 16, spec.shape[1])) for name, spec in flat.items()}
+    first = next((spec for spec in specs.values() if len(spec.shape) in counts and len(spec.shape) > 2), None)
+    for name, spec in specs.items():
+        if first is None or spec is first or len(spec.shape) not in counts or spec.shape == first.shape:
+            continue
+        if spec.dtype == "bool":
+            yield {name: replace(spec, shape=(first.shape[0], 1, *first.shape[2:]), dtype="float32")}
+        elif spec.dtype == "float32":
+            yield {name: replace(spec, shape=first.shape)}
 
 
 def _sizes_named(model: nn.Module, cause: str) -> Iterator[int]:
@@ -107,12 +168,18 @@ def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[
     if (key := re.search(r"^KeyError: '([^\W\d]\w*)'", said)) and any(p.kind is p.VAR_KEYWORD for p in taken):
         taken = [*taken, inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY, default=None)]
     free = [p for p in taken if p.name not in values and not is_flag(p)]
+    if key:
+        of_names = [p.name for p in free if "dict" in str(p.annotation).lower()]
+        main = next((spec for spec in leaves(values).values()), InputSpec((batch, 16)))
+        item = input_for(inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY), model, main, batch)
+        yield from ({name: {key[1]: replace(item, name=None)}} for name in of_names if isinstance(item, InputSpec))
     main = next((value for value in values.values() if isinstance(value, InputSpec)), InputSpec((batch, 16)))
     named = [p for p in free if _mentions(said, p.name)]
     like = [p for p in free if ("Tensor" in str(p.annotation) or p.annotation is p.empty) and p not in named]
     for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
         if chosen:
-            yield {p.name: input_for(p, model, main, batch) for p in chosen}
+            added = {p.name: input_for(p, model, main, batch) for p in chosen}
+            yield {name: masked({**values, **added})[name] for name in added}
 
 
 def _in_dictionaries(model: nn.Module, values: Values, cause: str, batch: int) -> Iterator[Values]:
@@ -124,7 +191,7 @@ def _in_dictionaries(model: nn.Module, values: Values, cause: str, batch: int) -
     for key in dict.fromkeys(re.findall(r"[`']([^\W\d]\w*)[`']", cause) if held else ()):
         found = input_for(inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY), model, main, batch)
         if isinstance(found, InputSpec):
-            found = torch.ones(found.shape, dtype=getattr(torch, found.dtype))
+            found = replace(found, name=None)
         yield from ({name: {**value, key: found}} for name, value in held.items() if key not in value)
 
 
@@ -170,7 +237,7 @@ def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], graph: Graph | N
         seen = value
         while (producer := graph.values[seen].producer) is not None and len(graph.ops[producer].inputs) == 1:
             seen = graph.ops[producer].inputs[0]
-        name = by_value.get(seen, "")
+        name = leaf_at(by_value.get(seen, ""), specs)
         if name in specs:
             for _, spec in layers.accepted(layer, batch):
                 if seen == value or spec.dtype != specs[name].dtype:
@@ -189,163 +256,3 @@ def _as_long_as_computed(specs: Mapping[str, InputSpec], cause: str, graph: Grap
             sizes = tuple(size for size in meta.shape[:2] if isinstance(size, int)) if meta else ()
             if len(sizes) == 2 and sizes != spec.shape:
                 yield {name: replace(spec, shape=sizes, dtype="int64", high=1)}
-
-
-_INTEGERS = (
-    r"indices' to have|integer type|must be (long|int)|to be Long|IntTensor|dtype int64|int or byte|tensors used as ind"
-)
-_NUMBERS = (
-    r"for 'Long'|Long and|found Long|mean\(\): could not|type \(long|but got Long|for 'Int'|LongTensor|long int"
-    r"|Long.* != |Half != Long|dtype: Long|floating"
-)
-_BEYOND = r"out of range|out of bounds|larger than|Invalid"
-
-
-def _with_integers(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
-    """Integers for numbers, numbers for integers, or smaller integers."""
-    if spec.dtype.startswith("float") and (re.search(_INTEGERS, cause) or (is_named and "integer" in cause)):
-        yield replace(spec, dtype="int64", high=2)
-    if spec.dtype == "int64" and re.search(_NUMBERS, cause):
-        yield replace(spec, dtype="float32", high=None)
-    if spec.dtype == "int64" and spec.high != 1 and re.search(_BEYOND, cause):
-        yield replace(spec, high=1)
-    if spec.dtype == "bool" and re.search(r"[Bb]ool", cause):
-        others = [replace(spec, dtype="float32"), replace(spec, dtype="int64", high=2)]
-        yield from reversed(others) if "bincount" in cause else others
-
-
-def _with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
-    """More or fewer axes."""
-    axes = len(spec.shape)
-    wanted: list[int] = []
-    if is_named and (written := re.search(r"\(([a-z]\w*(?:, ?\w+)+)\)", cause)):
-        words = re.split(", ?", written[1])
-        sizes = {word: size for word, size in zip(words, spec.shape, strict=False) if len(words) == axes}
-        yield replace(spec, shape=tuple(int(w) if w.isdigit() else sizes.get(w, 16) for w in words))
-    for number, word in enumerate(("one", "two", "three", "four", "five"), 1):
-        cause = re.sub(rf"\b{word}[- ]dimension", f"{number}-dimension", cause)
-    if "to unpack" in cause and (found := re.search(r"expected (\d+)", cause)):
-        got = re.search(r"got (\d+)", cause)
-        wanted = [int(found[1])]
-        if got is not None and int(got[1]) != axes and not is_named:
-            # What was unpacked may be the input without its first axes; one with a single axis more was not meant.
-            wanted = [axes + int(found[1]) - int(got[1])] if axes > 2 else []
-    elif found := re.search(r"[Ee]xpected (?:\dD? \(unbatched\) or )?(\d)-?D", cause) or re.search(
-        r"len\(dims\) = (\d)|(?:must|to) be (?:a |an )?(\d)-?[dD]|(\d)-dimension|expected (\d) dim", cause
-    ):
-        wanted = [int(next(group for group in found.groups() if group))]
-        if "(unbatched)" in cause and (batched := re.search(r"(\d)D \(batched\)", cause)):
-            wanted = [int(batched[1])]
-    elif re.search(r"[Dd]imension out of range|too many indices|tuple index out of range|IndexError: Dimension", cause):
-        wanted = [axes + 1, axes + 2]
-    elif "0-d tensor" in cause and axes == 0:
-        wanted = [1]
-    for count in wanted:
-        if count != axes:
-            yield from (replace(spec, shape=shape) for shape in _reshaped(spec.shape, count))
-
-
-def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
-    if axes < len(shape):
-        if len(shape) == 4 and axes == 3:
-            yield (shape[0], 16, shape[1])
-        yield (*shape[: axes - 1], shape[-1]) if axes > 1 else shape[:1]
-        yield shape[:axes]
-        if axes > 1:
-            yield shape[-axes:]
-        return
-    more = axes - len(shape)
-    if len(shape) == 3 and axes >= 4:  # tokens or a signal where a picture or a film was wanted
-        yield (shape[0], shape[2], *(_FRAMES,) * (axes == 5), *(32,) * 2)
-    if len(shape) >= 2:
-        yield (*shape[:2], *(_FRAMES,) * more, *shape[2:])
-        yield (shape[0], *(_FRAMES,) * more, *shape[1:])
-    if len(shape) == 4 and more == 1:  # two pictures to compare
-        yield (shape[0], 2, *shape[1:])
-    yield (*shape, *(16,) * more)
-    yield (*(1,) * more, *shape)
-
-
-_CERTAIN = (
-    r"\(\d+x(?P<is>\d+) and (?P<wants>\d+)x\d+\)"
-    r"|got \[(?:\d+, )*(?P<is_fake>\d+)\] X \[(?P<wants_fake>\d+), \d+\]"
-    r"|to have (?P<wants_conv>\d+) channels, but got (?P<is_conv>\d+)"
-    r"|(?<!\()expected (?P<wants_said>\d+),? (?:but )?got (?P<is_said>\d+)\b"
-    r"|normalized_shape=\[(?P<wants_norm>\d+)\].*size ?\[(?:\d+, )*(?P<is_norm>\d+)\]"
-    r"|hidden\[\d\] size \((?:\d+, )*(?P<wants_rnn>\d+)\), got \[(?:\d+, )*(?P<is_rnn>\d+)\]"
-)
-"""Messages that say which size was wrong."""
-
-
-NAMED_AXIS = r"dim(?:ension)? (\d): expected (\d+),? (?:but )?got (\d+)"
-"""A message after which hardly anything is left to guess."""
-
-
-def _with_sizes(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
-    """An axis of another size, of those that the error speaks of."""
-    if found := re.search(NAMED_AXIS, cause):
-        axis, new, old = map(int, found.groups())
-        if spec.shape[axis : axis + 1] == (old,):
-            yield replace(spec, shape=(*spec.shape[:axis], new, *spec.shape[axis + 1 :]))
-    if product := re.search(_CERTAIN, cause):
-        known = {name.partition("_")[0]: int(size) for name, size in product.groupdict().items() if size}
-        pairs = [(known["is"], known["wants"])]
-    else:
-        numbers = list(dict.fromkeys(map(int, re.findall(r"(?<![\w.])\d+(?![\w.]*[A-Za-z])", cause))))[:8]
-        pairs = [(old, new) for old in numbers for new in reversed(numbers) if old != new and new]
-    seen = set()
-    for old, new in pairs:
-        if old > 1 and spec.shape.count(old) > 1:  # the sides of a picture
-            yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
-        for axis in reversed(range(len(spec.shape))):
-            size = spec.shape[axis]
-            right = []
-            # Directly, or as a part of what the layers made of it: as many times as large as the axis.
-            if size and old % size == 0 and (new * size) % old == 0 and (size == old or (size > 1 and product)):
-                right.append(new * size // old)
-            if product and size > old > 1 and size % old == 0:  # it was split into parts, each of which went in
-                right.append(new * size // old)
-            if product and 1 < size < old and size > old - new:  # or beside something else in one tensor
-                right.append(size - old + new)
-            for shape in [(*spec.shape[:axis], other, *spec.shape[axis + 1 :]) for other in right]:
-                if shape not in seen:
-                    seen.add(shape)
-                    yield replace(spec, shape=shape)
-    matrix = product and (product["wants"] or product["wants_fake"])
-    if matrix and len(spec.shape) == 4:  # flattened patches where a picture was guessed
-        yield replace(spec, shape=(spec.shape[0], 16, int(matrix)))
-    if found := re.search(r"height.*?(\d+).*width.*?(\d+)|\((\d+)\*(\d+)\)", cause):
-        sides = [int(group) for group in found.groups() if group]
-        if len(spec.shape) >= 4:
-            yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
-
-
-_SMALL = (
-    r"too small|greater than actual|at least|more than 1 spatial|smaller than|should be less than|larger than|empty"
-)
-_FRAMES = 5
-"""Frames of a film where a picture was refused."""
-_FILM = r"unflatten|is invalid for input of size|greater than actual|divisible"
-_SPATIAL = r"divisible|multiple|must match the size|Sizes of tensors must match|is invalid for input of size|shape"
-
-
-def _with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
-    """A longer signal or a larger picture, with sides that can be halved often."""
-    kept = min(2, len(spec.shape) - 1)  # of a signal with a single channel, only the batch
-    axes = len(spec.shape) - kept
-    if kept < 1 or not spec.dtype.startswith("float"):
-        return
-    sides = spec.shape[kept:]
-    if axes == 3 and spec.shape[2] == _FRAMES and re.search(_FILM, cause):
-        yield from (replace(spec, shape=(*spec.shape[:kept], frames, *spec.shape[3:])) for frames in (9, 17))
-    if found := re.search(r"(?:divisible|multiple)\D*(\d+)", cause):
-        by = int(found[1]) or 1
-        yield replace(spec, shape=(*spec.shape[:kept], *(-(-side // by) * by for side in sides)))
-    if re.search(r"at least (two|2) (samples|examples|rows)", cause) and spec.shape[0] == 1:
-        yield replace(spec, shape=(2, *spec.shape[1:]))
-    if re.search(_SMALL, cause):
-        yield replace(spec, shape=(*spec.shape[:kept], *(2 * side for side in sides)))
-        yield replace(spec, shape=(*spec.shape[:kept], *(8 * side for side in sides)))
-    if re.search(_SPATIAL, cause) and len(set(sides)) == 1:
-        for side in (64, 96, 128, 32):
-            yield replace(spec, shape=(*spec.shape[:kept], *(side,) * axes))

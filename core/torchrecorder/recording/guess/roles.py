@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
-from typing import Any, TypeGuard
+from types import UnionType
+from typing import Any, TypeGuard, Union, get_args, get_origin
 
 import torch
 from torch import nn
@@ -42,11 +44,12 @@ TABLE = {"categories", "numbers"}
 _ALONE = {
     "time": r".*timesteps?.*|.*_times?|r|fps|.*_step",
     "mask": r".*mask.*",
+    "index": r"(.*_)?(index|indices|labels?|class_labels|y)",
     "words": r"(.*_)?(ids|tokens?|token_ids?|words|text|phonemes|characters|tgt|trg|target_ids)(_\d)?|input_ids.*",
     "picture": r"(.*_)?(images?|imgs?|pixel_values|pictures?|frames|heatmap|depth|moving|fixed|cond)_?\d?",
     "sound": r"(.*_)?(wavs?|waveforms?|audio(_\w+)?|signals?|mix(ture)?|speech|noisy|sounds?)(_\d)?",
     "spectrogram": r"(.*_)?(spec(tro)?grams?|mels?)",
-    "index": r"(.*_)?(index|indices|labels?|position_ids|class_labels|y)",
+    "pooled": r"(.*_)?(pooled|global)_.*|(.*_)?vec(tor)?",
     "sizes": r"(.*_)?(original|target|image|input)_sizes?|crop_coords\w*",
     "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embed(ding)?s?|.*_emb|.*features",
 }
@@ -82,15 +85,58 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
         return [0, 1]  # as many as there are tensors in a list
     if re.match(r"(typing\.)?dict\b", annotation, re.IGNORECASE):
         return {}  # what has to be in it, the forward says
+    if (sizes := _of_numbers(parameter.annotation, batch)) is not None:
+        return sizes
     spec = _named(name, model, main, batch)
-    if "FloatTensor" in annotation and "LongTensor" not in annotation and spec.dtype == "int64":
+    is_float, is_long = "FloatTensor" in annotation, re.search("LongTensor|IntTensor", annotation) is not None
+    if is_float and not is_long and spec.dtype == "int64":
         spec = InputSpec((batch, _LENGTH, _LENGTH))
-    if re.match(r"(typing\.)?(list|sequence|tuple)\[torch\.Tensor|.*\bList\[.*Tensor", annotation, re.IGNORECASE):
-        return [torch.ones(spec.shape), torch.ones(spec.shape)]
-    return spec
+    if is_long and not is_float and spec.dtype != "int64":
+        spec = InputSpec(spec.shape if spec.dtype == "bool" else (batch, _LENGTH), "int64", high=2)
+    return [spec, spec] if re.match(_MANY, annotation, re.IGNORECASE) else spec
 
 
-def _by_kind(name: str, model: nn.Module, main: InputSpec) -> dict[Any, torch.Tensor]:
+_MANY = r"(typing\.)?(list|sequence|tuple)\[torch\.Tensor|.*\bList\[.*Tensor|(<class ')?list('>)?$"
+"""Annotations of several tensors."""
+
+
+def _of_numbers(annotation: object, batch: int) -> Any:
+    """Sizes for tuples of integers, and for lists of such tuples, one for each example: frames, height and width."""
+    kind, inner = get_origin(annotation), get_args(annotation)
+    if kind in (Union, UnionType):
+        return next((found for one in inner if (found := _of_numbers(one, batch)) is not None), None)
+    if kind is tuple and 1 < len(inner) < 4 and all(one is int for one in inner):
+        return (1, 4, 4)[-len(inner) :]
+    if kind is list and (found := _of_numbers(inner[0], 1)) is not None:
+        return [found] * batch
+    return None
+
+
+def masked(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The same inputs, with masks as long as what they are for by their names: `text_mask` for `text_embeds`."""
+    rows = {name: spec for name, spec in found.items() if isinstance(spec, InputSpec) and len(spec.shape) in (2, 3)}
+    rows = {name: spec for name, spec in rows.items() if role_of(name, (ROLES, _ALONE)) != "mask"}
+    changed: dict[str, Any] = {}
+    for name, mask in found.items():
+        if not isinstance(mask, InputSpec) or role_of(name, (ROLES, _ALONE)) != "mask" or len(mask.shape) != 2:
+            continue
+        like = max(rows, key=lambda other: _in_common(name, other), default="")
+        if like and _in_common(name, like) > (0, 0):
+            changed[name] = replace(mask, shape=rows[like].shape[:2])
+    return {**found, **changed}
+
+
+def _in_common(name: str, other: str) -> tuple[int, int]:
+    """How many words two names begin with alike, and whether they end alike."""
+    words, others = name.split("_"), other.split("_")
+    alike = next(
+        (i for i, pair in enumerate(zip(words, others, strict=False)) if pair[0] != pair[1]),
+        min(len(words), len(others)),
+    )
+    return alike, int(alike > 0 and words[-1] == others[-1])
+
+
+def _by_kind(name: str, model: nn.Module, main: InputSpec) -> dict[Any, Any]:
     """A tensor for each kind of node, or for each kind of edge, that a module of the model names."""
     held = [value for module in model.modules() for value in _held(module)]
     edges = {kind: None for kind in held if isinstance(kind, tuple) and len(kind) == 3}
@@ -99,7 +145,7 @@ def _by_kind(name: str, model: nn.Module, main: InputSpec) -> dict[Any, torch.Te
         return {kind: torch.arange(2 * EDGES).view(2, EDGES) % NODES for kind in edges}
     if not edges:
         nodes = dict.fromkeys(key for m in model.modules() if isinstance(m, nn.ModuleDict) for key in m.keys())  # noqa: SIM118
-    return {kind: torch.ones(NODES, main.shape[-1] if main.shape else _LENGTH) for kind in nodes}
+    return {kind: InputSpec((NODES, main.shape[-1] if main.shape else _LENGTH)) for kind in nodes}
 
 
 def _held(module: nn.Module) -> Iterator[Any]:
@@ -151,6 +197,8 @@ def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpe
         case "spectrogram" if len(main.shape) < 3:
             bins = (getattr(module, name, None) for module in model.modules() for name in _BINS)
             return InputSpec((batch, next((size for size in bins if type(size) is int), _LENGTH), _LENGTH))
+        case "pooled":
+            return InputSpec((batch, main.shape[-1] if main.shape else _LENGTH))
         case "context":
             return InputSpec((batch, _LENGTH, main.shape[-1] if main.shape else _LENGTH))
     return main
@@ -172,12 +220,13 @@ def from_roles(model: nn.Module, batch: int) -> Iterator[Guess]:
     wanted = required(model) or [p for p in parameters(model) if not is_flag(p)][:1]
     mains = list(layers.accepted(model, batch))
     mains += [("nothing but the names of its parameters", InputSpec((batch, *shape))) for shape in _BARE]
-    if any(role_of(p.name) in GRAPH or p.name.endswith("_dict") for p in wanted):
+    is_graph = any(role_of(p.name) in GRAPH or p.name.endswith("_dict") for p in wanted)
+    if is_graph or any(role_of(p.name) == "edges" for p in parameters(model)):
         mains = [("the names of its parameters", node) for node in nodes(model)]
     if is_grid := any(p.name.endswith("grid_thw") for p in wanted):
         mains = list(_flat_patches(model))
     for where, main in mains:
-        found = {p.name: input_for(p, model, main, batch) for p in wanted}
+        found = masked({p.name: input_for(p, model, main, batch) for p in wanted})
         if wanted and (is_grid or role_of(wanted[0].name, (ROLES, _ALONE)) == "context"):
             found[wanted[0].name] = main
         if found:

@@ -1,0 +1,67 @@
+"""One View on its way to a placement: its panels, what the engine is asked about them, and their coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from torchrecorder.drawing.dot import edge_shapes
+from torchrecorder.drawing.labels import Labels
+from torchrecorder.drawing.paper.cards import Cards
+from torchrecorder.drawing.paper.columns import Columns
+from torchrecorder.drawing.paper.compose import Composer
+from torchrecorder.drawing.paper.figures import Figures
+from torchrecorder.drawing.paper.lanes import Blocked
+from torchrecorder.drawing.paper.panels import Panels
+from torchrecorder.drawing.paper.ranks import Ranking
+from torchrecorder.drawing.styles import Styles
+from torchrecorder.drawing.svg.arrange import PARTS
+from torchrecorder.drawing.svg.layout import Layout
+from torchrecorder.errors import EngineError
+from torchrecorder.view import View
+
+_TRIES = 20
+_EN_SPACE = "\N{EN SPACE}"
+
+
+class Sheet:
+    def __init__(self, view: View, show: Collection[str], styles: Styles | None = None, letter: str = "") -> None:
+        self._view, self._show, self._styles = view, show, styles
+        self._letter = letter
+        """Of an inset; empty for the picture that it belongs to."""
+        self._panels = Panels(view)
+        self._ranking = Ranking(self._panels)
+
+    @property
+    def dots(self) -> list[str]:
+        return self._ranking.dots
+
+    def place(self, answers: Sequence[str | EngineError], width: float, height: float) -> Layout | None:
+        """The layout in about so much room; None if data cannot come where it is read."""
+        self._ranking.read(answers)
+        labels = Labels(self._view, show=self._show)
+        cards = Cards(self._panels, labels, self._styles, are_ends_bare=bool(self._letter))
+        by_node = {node.id: cards.of(node) for node in self._view.nodes}
+        cuts = Columns(self._panels, self._ranking.rows, by_node).plan(height, width)
+        composer = Composer(self._panels, self._ranking.rows, by_node, self._titles(labels), cuts)
+        for _ in range(_TRIES):
+            try:
+                piece = composer.compose()
+                break
+            except Blocked as blocked:
+                self._panels.not_late.add((blocked.box, blocked.source))
+        else:
+            return None
+        shapes = edge_shapes(self._view, self._show) if "shapes" in self._show else {}
+        return Figures(self._view, labels, self._styles, shapes, self._letter).layout(piece)
+
+    def _titles(self, labels: Labels) -> list[str]:
+        found = []
+        for box in self._view.boxes:
+            style = self._styles.boxes[box.id] if self._styles else None
+            text = PARTS.join(filter(None, style.label)) if style and style.label else labels.box(box)
+            if self._letter and box.parent is None:
+                name, *rest = text.split(PARTS)
+                kind, rest = (rest[0], [name, *rest[1:]]) if rest else (name, [])
+                text = PARTS.join([f"{self._letter}{_EN_SPACE}{kind}", *rest])
+            found.append(text)
+        return found

@@ -1,0 +1,203 @@
+"""Another input for a refused one: of another size, with more or fewer axes, of integers, or with more room.
+
+Each rule gives the likeliest first, from the message of the exception alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from torchrecorder.request import InputSpec
+
+_INTEGERS = (
+    r"indices' to have|integer type|must be (long|int)|to be Long|IntTensor|dtype int64|int or byte|tensors used as ind"
+)
+_NUMBERS = (
+    r"for 'Long'|Long and|found Long|mean\(\): could not|type \(long|but got Long|for 'Int'|LongTensor|long int"
+    r"|Long.* != |Half != Long|dtype: Long|floating"
+)
+_BEYOND = r"out of range|out of bounds|larger than|Invalid"
+
+
+def with_integers(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
+    """Integers for numbers, numbers for integers, or smaller integers."""
+    if spec.dtype.startswith("float") and (re.search(_INTEGERS, cause) or (is_named and "integer" in cause)):
+        yield replace(spec, dtype="int64", high=2)
+    if spec.dtype == "int64" and re.search(_NUMBERS, cause):
+        yield replace(spec, dtype="float32", high=None)
+    if spec.dtype == "int64" and spec.high != 1 and re.search(_BEYOND, cause):
+        yield replace(spec, high=1)
+    if spec.dtype == "float32" and re.search(r"only supports boolean|must be bool", cause):
+        yield replace(spec, dtype="bool")
+    if spec.dtype == "bool" and re.search(r"[Bb]ool", cause):
+        others = [replace(spec, dtype="float32"), replace(spec, dtype="int64", high=2)]
+        yield from reversed(others) if "bincount" in cause else others
+
+
+def with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
+    """More or fewer axes."""
+    axes = len(spec.shape)
+    wanted: list[int] = []
+    if is_named and (written := re.search(r"\(([a-z]\w*(?:, ?\w+)+)\)", cause)):
+        words = re.split(", ?", written[1])
+        sizes = {word: size for word, size in zip(words, spec.shape, strict=False) if len(words) == axes}
+        yield replace(spec, shape=tuple(int(w) if w.isdigit() else sizes.get(w, 16) for w in words))
+    for number, word in enumerate(("one", "two", "three", "four", "five"), 1):
+        cause = re.sub(rf"\b{word}[- ]dimension", f"{number}-dimension", cause)
+    if "to unpack" in cause and (found := re.search(r"expected (\d+)", cause)):
+        got = re.search(r"got (\d+)", cause)
+        wanted = [int(found[1])]
+        if got is not None and int(got[1]) != axes and not is_named:
+            # What was unpacked may be the input without its first axes; one with a single axis more was not meant.
+            wanted = [axes + int(found[1]) - int(got[1])] if axes > 2 else []
+    elif found := re.search(r"\dD or (\d)D tensor", cause):
+        wanted = [int(found[1])]
+    elif found := re.search(r"[Ee]xpected (?:\dD? \(unbatched\) or )?(\d)-?D", cause) or re.search(
+        r"len\(dims\) = (\d)|(?:must|to) be (?:a |an )?(\d)-?[dD]|(\d)-dimension|expected (\d) dim", cause
+    ):
+        wanted = [int(next(group for group in found.groups() if group))]
+        if "(unbatched)" in cause and (batched := re.search(r"(\d)D \(batched\)", cause)):
+            wanted = [int(batched[1])]
+    elif re.search(r"[Dd]imension out of range|too many indices|tuple index out of range|IndexError: Dimension", cause):
+        wanted = [axes + 1, axes + 2]
+    elif "0-d tensor" in cause and axes == 0:
+        wanted = [1]
+    for count in wanted:
+        if count != axes:
+            yield from (replace(spec, shape=shape) for shape in _reshaped(spec.shape, count))
+
+
+def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
+    if axes < len(shape):
+        if len(shape) == 4 and axes == 3:
+            yield (shape[0], 16, shape[1])
+        yield (*shape[: axes - 1], shape[-1]) if axes > 1 else shape[:1]
+        yield shape[:axes]
+        if axes > 1:
+            yield shape[-axes:]
+        return
+    more = axes - len(shape)
+    if len(shape) == 3 and axes >= 4:  # tokens or a signal where a picture or a film was wanted
+        yield (shape[0], shape[2], *(_FRAMES,) * (axes == 5), *(32,) * 2)
+    if len(shape) >= 2:
+        yield (*shape[:2], *(_FRAMES,) * more, *shape[2:])
+        yield (shape[0], *(_FRAMES,) * more, *shape[1:])
+    if len(shape) == 4 and more == 1:  # two pictures to compare
+        yield (shape[0], 2, *shape[1:])
+    yield (*shape, *(16,) * more)
+    yield (*(1,) * more, *shape)
+
+
+CERTAIN = (
+    r"\(\d+x(?P<is>\d+) and (?P<wants>\d+)x\d+\)"
+    r"|got \[(?:\d+, )*(?P<is_fake>\d+)\] X \[(?P<wants_fake>\d+), \d+\]"
+    r"|to have (?P<wants_conv>\d+) channels, but got (?P<is_conv>\d+)"
+    r"|(?<!\()expected (?P<wants_said>\d+),? (?:but )?got (?P<is_said>\d+)\b"
+    r"|normalized_shape=\[(?P<wants_norm>\d+)\].*[sS]ize ?\(?\[(?:\d+, )*(?P<is_norm>\d+)\]"
+    r"|hidden\[\d\] size \((?:\d+, )*(?P<wants_rnn>\d+)\), got \[(?:\d+, )*(?P<is_rnn>\d+)\]"
+)
+"""Messages that say which size was wrong."""
+
+
+NAMED_AXIS = r"dim(?:ension)? (\d): expected (\d+),? (?:but )?got (\d+)"
+"""A message after which hardly anything is left to guess."""
+
+
+_TOKENS = 2
+"""Tokens that models put before those of a sequence, at most."""
+
+
+def _unequal(cause: str) -> list[tuple[int, int]]:
+    """The two sizes that did not go together, either of which may be wrong."""
+    if found := re.search(r"tensor a \((\d+)\) must match .* tensor b \((\d+)\)|size (\d+) but got size (\d+)", cause):
+        one, other = (int(size) for size in found.groups() if size)
+        return [(one, other), (other, one)]
+    if found := re.search(r"had torch\.Size\(\[([\d, ]+)\]\).*broadcastable to \[([\d, ]+)\]", cause):
+        shapes = [[int(size) for size in reversed(text.split(","))] for text in found.groups()]
+        unequal = [pair for pair in zip(*shapes, strict=False) if pair[0] != pair[1] and 1 not in pair]
+        return [pair for one, other in unequal for pair in ((one, other), (other, one))]
+    return []
+
+
+def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
+    """An axis of another size, of those that the error speaks of."""
+    if found := re.search(NAMED_AXIS, cause):
+        axis, new, old = map(int, found.groups())
+        if spec.shape[axis : axis + 1] == (old,):
+            yield replace(spec, shape=(*spec.shape[:axis], new, *spec.shape[axis + 1 :]))
+    if product := re.search(CERTAIN, cause):
+        known = {name.partition("_")[0]: int(size) for name, size in product.groupdict().items() if size}
+        pairs = [(known["is"], known["wants"])]
+    elif pairs := _unequal(cause):
+        pass
+    else:
+        numbers = list(dict.fromkeys(map(int, re.findall(r"(?<![\w.])\d+(?![\w.]*[A-Za-z])", cause))))[:8]
+        pairs = [(old, new) for old in numbers for new in reversed(numbers) if old != new and new]
+    seen = set()
+    if is_named and (found := re.search(r"channels?\b.*\b(?:is|be|of|have|has) (?:\w+ )?(\d+)", cause)):
+        yield replace(spec, shape=(*spec.shape[:1], int(found[1]), *spec.shape[2:]))
+    if product and product["wants_conv"] and len(spec.shape) > 2:
+        old, new = pairs[0]
+        if {old, new} <= set(spec.shape[1:]):  # the channels are its last axis
+            there = {old: new, new: old}
+            yield replace(spec, shape=(*spec.shape[:1], *(there.get(size, size) for size in spec.shape[1:])))
+    for old, new in pairs:
+        if old > 1 and spec.shape.count(old) > 1:  # the sides of a picture
+            yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
+        for axis in reversed(range(len(spec.shape))):
+            size = spec.shape[axis]
+            right = []
+            # Directly, or as a part of what the layers made of it: as many times as large as the axis.
+            if size and old % size == 0 and (new * size) % old == 0 and (size == old or (size > 1 and product)):
+                right.append(new * size // old)
+            if (
+                product and size > old > bool(product["wants_conv"]) and size % old == 0
+            ):  # it was split into parts, each of which went in
+                right.append(new * size // old)
+            # Or beside something else in one tensor, or behind a token that the model adds.
+            if 1 < size < old and (size > old - new if product else old - size <= _TOKENS < new):
+                right.append(size - old + new)
+            for shape in [(*spec.shape[:axis], other, *spec.shape[axis + 1 :]) for other in right]:
+                if shape not in seen:
+                    seen.add(shape)
+                    yield replace(spec, shape=shape)
+    matrix = product and (product["wants"] or product["wants_fake"])
+    if matrix and len(spec.shape) == 4:  # flattened patches where a picture was guessed
+        yield replace(spec, shape=(spec.shape[0], 16, int(matrix)))
+    if found := re.search(r"height.*?(\d+).*width.*?(\d+)|\((\d+)\*(\d+)\)", cause):
+        sides = [int(group) for group in found.groups() if group]
+        if len(spec.shape) >= 4:
+            yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
+
+
+SMALL = r"too small|greater than actual|at least|more than 1 spatial|smaller than|should be less than|larger than|empty"
+_FRAMES = 5
+"""Frames of a film where a picture was refused."""
+_FILM = r"unflatten|is invalid for input of size|greater than actual|divisible"
+_SPATIAL = r"divisible|multiple|must match the size|Sizes of tensors must match|is invalid for input of size|shape"
+
+
+def with_room(spec: InputSpec, cause: str, _is_named: bool) -> Iterator[InputSpec]:
+    """A longer signal or a larger picture, with sides that can be halved often."""
+    kept = min(2, len(spec.shape) - 1)  # of a signal with a single channel, only the batch
+    axes = len(spec.shape) - kept
+    if kept < 1 or not spec.dtype.startswith("float"):
+        return
+    sides = spec.shape[kept:]
+    if axes == 3 and spec.shape[2] == _FRAMES and re.search(_FILM, cause):
+        yield from (replace(spec, shape=(*spec.shape[:kept], frames, *spec.shape[3:])) for frames in (9, 17))
+    if found := re.search(r"(?:divisible|multiple)\D*(\d+)", cause):
+        by = int(found[1]) or 1
+        yield replace(spec, shape=(*spec.shape[:kept], *(-(-side // by) * by for side in sides)))
+    if re.search(r"at least (two|2) (samples|examples|rows)", cause) and spec.shape[0] == 1:
+        yield replace(spec, shape=(2, *spec.shape[1:]))
+    if re.search(SMALL, cause):
+        if axes == 3:  # of a film its pictures first
+            yield replace(spec, shape=(*spec.shape[:3], *(4 * side for side in sides[1:])))
+        yield replace(spec, shape=(*spec.shape[:kept], *(2 * side for side in sides)))
+        yield replace(spec, shape=(*spec.shape[:kept], *(8 * side for side in sides)))
+    if re.search(_SPATIAL, cause) and len(set(sides)) == 1:
+        for side in (64, 96, 128, 32):
+            yield replace(spec, shape=(*spec.shape[:kept], *(side,) * axes))
