@@ -27,26 +27,31 @@ def with_functions(view: View, asked: Set[int]) -> View:
     for box in view.boxes:
         size[box.parent] = size.get(box.parent, 0) + 1
     opaque = _opaque(graph)
-    whole = {box.id for box in view.boxes if box.parent is None or not asked.isdisjoint(box.calls)}
+    whole = {box.id for box in view.boxes if not asked.isdisjoint(box.calls)}
     for node in view.nodes:
-        for frame in _frames(graph, node) if node.kind == "op" else ():
+        for frame in _frames(graph, node):
             if frame in opaque:
                 groups.setdefault((node.box, frame), []).append(node)
     ran_in: dict[int, list[int]] = {}
     for op in graph.ops:
-        for frame in _around(graph, op.frame):
+        frames, at = _around(graph, op.frame), graph.calls[op.call]
+        while at.parent is not None:  # those around the layers that it ran in
+            frames += _around(graph, at.frame)
+            at = graph.calls[at.parent]
+        for frame in frames:
             ran_in.setdefault(frame, []).append(op.id)
     done: set[int] = set()
     for (place, frame), group in sorted(groups.items(), key=lambda item: item[0][1]):  # an outer one before those in it
         ids = [node.id for node in group]
         is_all = place in whole and len(group) == size[place]
-        if len(group) < 2 or is_all or not done.isdisjoint(ids) or not draft.is_convex(ids):
+        n_ops = sum(node.kind == "op" for node in group)
+        if len(group) < 2 or not n_ops or is_all or not done.isdisjoint(ids) or not draft.is_convex(ids):
             continue
         done.update(ids)
         ops = tuple(ran_in[frame])
         name = graph.frames[frame].name.rpartition(".")[2].strip("_")
         decides = any(node.decides for node in group)
-        draft.merge(ids, replace(group[0], kind="function", op=None, ops=ops, name=name, decides=decides))
+        draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))
     return draft.view()
 
 
@@ -61,7 +66,10 @@ def _opaque(graph: Graph) -> set[int]:
 
 
 def _frames(graph: Graph, node: Node) -> list[int]:
-    return [] if node.op is None else _around(graph, graph.ops[node.op].frame)
+    """The functions that an op or a layer ran in, from the innermost."""
+    if node.kind == "op" and node.op is not None:
+        return _around(graph, graph.ops[node.op].frame)
+    return _around(graph, graph.calls[node.calls[0]].frame) if node.kind == "call" and node.repeat == 1 else []
 
 
 def _around(graph: Graph, frame: int | None) -> list[int]:

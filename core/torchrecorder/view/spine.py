@@ -8,6 +8,7 @@ or takes them as an index, as a graph network takes its edges. What is left out 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph, Op
@@ -139,6 +140,8 @@ def _is_no_feature(graph: Graph, value: int) -> bool:
 def named_in_readers(view: View) -> View:
     """The View with tables and tokens named in the op that reads them: `+ pos_embedding`, `cat class_token`."""
     draft = Draft(view)
+    n_steps = Counter(node.box for node in view.nodes if node.kind in ("call", "op", "function"))
+    n_steps.update(box.parent for box in view.boxes)
     for node in view.nodes:
         is_data = node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
         is_table = node.kind == "call" and not draft.tails[node.id] and node.repeat == 1
@@ -148,6 +151,8 @@ def named_in_readers(view: View) -> View:
         reader = draft.nodes[heads[0]]
         if reader.kind in ("op", "function") and len(draft.tails[reader.id]) > 1:
             draft.drop(node.id)
+            if reader.kind == "function" and n_steps[reader.box] == 1:
+                continue  # the weights of a layer whose forward is this function
             parts = reader.parts or (reader,)
             draft.nodes[reader.id] = replace(reader, parts=(*parts, node))
     return draft.view()
