@@ -109,7 +109,8 @@ class Labels:
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" else ""
             parts = [*_repeated(heads or summary(cls, module.extra_repr), node), self._again(module, node)]
         else:
-            parts = [*_repeated(node.inset or cls, node), self._params(module, node)]
+            is_told = node.inset and node.differs  # what differs, and its numbers, are too much for a node
+            parts = [*_repeated(node.inset or cls, node), "" if is_told else self._params(module, node)]
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
         if not name or line.lower() == name.lower().rstrip("0123456789_"):
             return Label(clean(line, MAX_NAME))
