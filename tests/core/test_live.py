@@ -37,7 +37,7 @@ def test_draws_from_shapes() -> None:
     assert diagram.graph.modules["head.1"].cls == "torch.nn.modules.linear.Linear"
     assert "Linear 4→2" in diagram.text
     assert diagram.facts["parameters"] == "26"
-    assert diagram.facts["input"] == "x 1×3"
+    assert diagram.facts["input"] == "x B×3"
     assert min(diagram.size) > 0
 
 

@@ -66,14 +66,15 @@ def draw(
             views[position] = _views(job)
         except TorchRecorderError as error:  # a path to focus on that the model does not have
             results[position] = error
-    styles = iter(_styles([one for of_job in views.values() for one in of_job], path, python, on_modules))
+    styled = [(one.job, view) for of_job in views.values() for one in of_job for view in one.views]
+    styles = iter(_styles(styled, path, python, on_modules))
     asked: dict[int, list[_Asked]] = {}
     for position, of_job in views.items():
-        own = [*islice(styles, len(of_job))]
-        if wrong := next((style for style in own if isinstance(style, StylerError)), None):
+        own = [[*islice(styles, len(one.views))] for one in of_job]
+        if wrong := next((style for one in own for style in one if isinstance(style, StylerError)), None):
             results[position] = wrong
         else:
-            asked[position] = [one.asked(style) for one, style in zip(of_job, own, strict=True)]
+            asked[position] = [one.asked(found) for one, found in zip(of_job, own, strict=True)]
     answers = iter(engine.layout([dot for of_job in asked.values() for one in of_job for dot in one.dots]))
     for position, pictures in asked.items():
         layouts = [one.layout([*islice(answers, len(one.dots))]) for one in pictures]
@@ -97,19 +98,26 @@ class _JobView:
     job: DrawJob
     view: View
     nested: NestedView | None = None
+    flat: View | None = None
+    """What is drawn where insets cannot be, if the view has any."""
+
+    @property
+    def views(self) -> list[View]:
+        """All that a styler is asked about."""
+        return [self.view, *(inset.view for inset in self.view.insets), *([self.flat] if self.flat else [])]
 
     @property
     def options(self) -> DrawingOptions:
         return self.job.options
 
-    def asked(self, styles: Styles | StylerError | None) -> _Asked:
-        assert not isinstance(styles, StylerError)
-        options = self.options
+    def asked(self, found: Sequence[Styles | StylerError | None]) -> _Asked:
+        options, styles = self.options, [style for style in found if not isinstance(style, StylerError)]
         if _is_as_before(self.job):
             classic = to_classic_dot(self.view.graph, depth=self.view.depth, direction=options.direction)
             return _Asked(str(classic.source))
-        dot = str(to_dot(self.view, direction=options.direction, show=options.show, styles=styles).source)
-        if (options.layout, options.theme, options.direction) != ("paper", "modern", "TB"):
+        flat = self.flat or self.view
+        dot = str(to_dot(flat, direction=options.direction, show=options.show, styles=styles[-1]).source)
+        if not _is_paper(options):
             return _Asked(dot)
         return _Asked(dot, PaperLayout(self.view, show=options.show, styles=styles, width=options.room * _POINT))
 
@@ -141,9 +149,14 @@ def _views(job: DrawJob) -> list[_JobView]:
     )
     is_classic = job.graph.info.recorder == "classic"
     views = Views(autograd_graph(job.graph) if is_classic else job.graph, wanted)
-    view = views.view()
+    view = views.view(beside=_is_paper(options))
+    flat = views.view(beside=False) if view.insets else None
     nested = [] if _is_as_before(job) else nested_views(views, view)
-    return [_JobView(job, view), *(_JobView(job, one.view, one) for one in nested)]
+    return [_JobView(job, view, flat=flat), *(_JobView(job, one.view, one) for one in nested)]
+
+
+def _is_paper(options: DrawingOptions) -> bool:
+    return (options.layout, options.theme, options.direction) == ("paper", "modern", "TB")
 
 
 def _is_as_before(job: DrawJob) -> bool:
@@ -180,7 +193,7 @@ def nested_views(views: Views, view: View) -> list[NestedView]:
 
 
 def _styles(
-    views: Sequence[_JobView],
+    views: Sequence[tuple[DrawJob, View]],
     path: Sequence[str],
     python: str,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
@@ -188,15 +201,15 @@ def _styles(
     found: list[Styles | StylerError | None] = [None] * len(views)
     given: dict[int, StylerInput] = {}
     named: dict[str, list[int]] = {}
-    for i, one in enumerate(views):
-        if one.job.styler is None and not one.options.styler:
+    for i, (job, view) in enumerate(views):
+        if job.styler is None and not job.options.styler:
             continue
-        given[i] = StylerInput.of(one.view, Labels(one.view, show=one.options.show))
-        if one.job.styler is None:
-            named.setdefault(one.options.styler, []).append(i)
+        given[i] = StylerInput.of(view, Labels(view, show=job.options.show))
+        if job.styler is None:
+            named.setdefault(job.options.styler, []).append(i)
             continue
         try:
-            found[i] = styles_by(one.job.styler, given[i])
+            found[i] = styles_by(job.styler, given[i])
         except StylerError as error:
             found[i] = error
     for styler, places in named.items():

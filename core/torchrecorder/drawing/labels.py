@@ -20,7 +20,7 @@ from torchrecorder.drawing.names import (
     times,
 )
 from torchrecorder.drawing.summaries import summary
-from torchrecorder.graph import Graph, Module, Op
+from torchrecorder.graph import Graph, Module, Op, symbolic
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
@@ -243,7 +243,7 @@ class Labels:
         if count > 1:
             return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")
         has_shape = node.values and "shapes" in self.show
-        shape = tensor(self.graph.values[node.values[0]].meta, self.show) if has_shape else ""
+        shape = tensor(symbolic(self.graph, node.values[0]), self.show) if has_shape else ""
         return Label(
             clean(name or default, MAX_NAME), clean(" · ".join(filter(None, (shape, *node.differs))), MAX_LINE)
         )

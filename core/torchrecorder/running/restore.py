@@ -129,13 +129,7 @@ def preserved_process_state(seed: int | None) -> Iterator[None]:
         if numpy is not None:
             stack.callback(numpy.random.set_state, numpy.random.get_state())
         if seed is not None:
-            # Not torch.manual_seed: it would queue a seed for devices that are not in use yet.
-            torch.default_generator.manual_seed(seed)
-            random.seed(seed)
-            if devices:
-                torch.cuda.manual_seed_all(seed)
-            if numpy is not None:
-                numpy.random.seed(seed % 2**32)
+            start_random_numbers(seed)
         stack.enter_context(_preserved_modes())
         # Only if the compiler is loaded: loading it takes seconds, and without it nothing can have been compiled.
         if "torch._dynamo" in sys.modules and (set_stance := torch_private.STANCE.get()) is not None:
@@ -145,6 +139,17 @@ def preserved_process_state(seed: int | None) -> Iterator[None]:
         if (optimized := torch_private.UNFUSED.get()) is not None:
             stack.enter_context(optimized(False))
         yield
+
+
+def start_random_numbers(seed: int) -> None:
+    """Let torch, numpy and Python draw the random numbers of a seed from here on."""
+    # Not torch.manual_seed: it would queue a seed for devices that are not in use yet.
+    torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        torch.cuda.manual_seed_all(seed)
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed(seed % 2**32)
 
 
 @contextmanager

@@ -52,11 +52,11 @@ class Views:
         self.visible = Visibility(graph, options)
         self.max_depth = self.visible.max_depth
 
-    def view(self) -> View:
-        """As `make_view`."""
+    def view(self, *, beside: bool = True) -> View:
+        """As `make_view`; without insets if nothing can stand beside the picture."""
         depth = self.options.depth
         if depth == "auto":
-            chosen = self._chosen(self.visible.root)
+            chosen = self._chosen(self.visible.root, beside=beside)
             return self._uniform() if chosen is None else chosen
         return self.at(self.max_depth if depth == "all" else min(max(depth, 0), self.max_depth))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from torchrecorder.drawing.paper.cards import SIZE, Card
-from torchrecorder.drawing.paper.model import Piece, RowItem, Wire
+from torchrecorder.drawing.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
 from torchrecorder.drawing.paper.panels import Key, Panels
 from torchrecorder.drawing.paper.ranks import Rows
 from torchrecorder.drawing.paper.strips import MARGIN, Strip
@@ -40,14 +40,50 @@ class Composer:
     ) -> None:
         self._panels, self._rows, self._cards, self._titles, self._cuts = panels, rows, cards, titles, cuts
 
-    def compose(self) -> Piece:
-        """The whole picture."""
+    def compose(self, *, is_inset: bool) -> Piece:
+        """The whole picture, or an inset."""
         pieces: dict[int, Piece] = {}
+        frame = self._frame() if is_inset else None
         for box in reversed(self._panels.view.boxes):  # a parent has a smaller id
-            pieces[box.id] = self._panel(box.id, pieces)
-        return self._panel(None, pieces)
+            pieces[box.id] = self._panel(box.id, pieces, is_frame=box.id == frame)
+        if frame is None:
+            return self._panel(None, pieces)
+        piece = pieces[frame]
+        self._open_ends(piece)
+        item = self._item(Key("box", frame), pieces)
+        return Piece(None, piece.left, piece.right, piece.height, [item], [], {}, {}, {})
 
-    def _panel(self, box: int | None, pieces: dict[int, Piece]) -> Piece:
+    def _frame(self) -> int | None:
+        """The box of an inset, if there is nothing around it but what it gets and gives."""
+        nodes = self._panels.view.nodes
+        keys = self._panels.by_box[None].keys
+        boxes = [key.id for key in keys if key.kind == "box"]
+        are_ends = all(nodes[key.id].kind in ("input", "output") for key in keys if key.kind == "node")
+        return boxes[0] if len(boxes) == 1 and are_ends and all(not nodes[n].box for n in self._panels.hubs) else None
+
+    def _open_ends(self, piece: Piece) -> None:
+        """Lets lines begin and end inside the border of an inset, with names if they are several."""
+        nodes = self._panels.view.nodes
+        n = len({*piece.entries, *piece.late})
+        for wire in piece.wires:
+            if wire.tail.key.kind == "in" and not wire.is_late:
+                wire.points[0] = (wire.points[0][0], BAND)
+                wire.word = nodes[wire.source].name if n > 1 and wire.source >= 0 else ""
+            if wire.head.key.kind == "out":
+                wire.is_open = True
+                wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
+                heads = {nodes[self._panels.view.edges[edge].head].name for edge in wire.edges}
+                wire.word = min(heads) if len(piece.exits) > 1 else ""
+        for source, side in piece.late.items():
+            way = LEFT if LEFT in side.ends else RIGHT
+            border = -piece.left if way == LEFT else piece.right
+            port = RowItem(Key("in", source))
+            wire = Wire(port, port, source, [], is_skip=False, is_open=side.is_end)
+            wire.points = [(border, side.y), (side.ends[way], side.y)]
+            wire.word = nodes[source].name if n > 1 and source >= 0 else ""
+            piece.wires.append(wire)
+
+    def _panel(self, box: int | None, pieces: dict[int, Piece], *, is_frame: bool = False) -> Piece:
         items = {key: self._item(key, pieces) for key in self._panels.by_box[box].keys}
         late: dict[int, list[Wire]] = defaultdict(list)
         wires = []
@@ -71,7 +107,8 @@ class Composer:
         strips = self._strips(rows, wires, late, box)
         for strip in strips:
             strip.compose(box)
-        return self._framed(box, strips, [item for item in items.values() if item.key not in late_ports])
+        left = [item for item in items.values() if item.key not in late_ports]
+        return self._framed(box, strips, left, is_frame=is_frame)
 
     def _item(self, key: Key, pieces: dict[int, Piece]) -> RowItem:
         order = self._panels.order(key)
@@ -111,7 +148,7 @@ class Composer:
             strips.append(Strip(own, inner, {}, lead if c == 0 else 0.0, box is not None))
         return strips
 
-    def _framed(self, box: int | None, strips: list[Strip], items: list[RowItem]) -> Piece:
+    def _framed(self, box: int | None, strips: list[Strip], items: list[RowItem], *, is_frame: bool) -> Piece:
         first, last = strips[0], strips[-1]
         wires = [wire for strip in strips for wire in strip.wires]
         height = first.height
@@ -121,7 +158,7 @@ class Composer:
         piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
         if box is not None:
             piece.left, piece.right = left + MARGIN, right + MARGIN
-            self._set_title(piece, self._titles[box])
+            self._set_title(piece, self._titles[box], [] if is_frame else sorted(piece.entries.values()))
         return piece
 
     @staticmethod
@@ -151,10 +188,9 @@ class Composer:
         return height
 
     @staticmethod
-    def _set_title(piece: Piece, text: str) -> None:
+    def _set_title(piece: Piece, text: str, xs: Sequence[float]) -> None:
         """Puts words left and right of the lines that enter; the box grows where they need more room."""
         parts = text.split(PARTS)
-        xs = sorted(piece.entries.values())
         low, high = (xs[0], xs[-1]) if xs else (piece.right, piece.right)
         best: tuple[float, float, float, int] | None = None
         for k in range(len(parts) + 1):

@@ -121,13 +121,12 @@ class Figures:
     def _put_wire(self, wire: Wire, x: float, y: float) -> None:
         points = [(px + x, py + y) for px, py in wire.points]
         style = self._styles.edges[wire.edges[0]] if self._styles and wire.edges else EdgeStyle()
-        is_end = wire.head.card is not None or bool(
-            wire.head.piece and wire.is_late and wire.head.piece.late[wire.source].is_end
-        )
+        inside = wire.head.piece.late[wire.source] if wire.head.piece and wire.is_late else None
+        is_end = wire.is_open or wire.head.card is not None or bool(inside and inside.is_end)
         begins_at_port = wire.tail.is_port or wire.tail.piece is not None
         edges = [self._view.edges[position] for position in wire.edges]
         ends = (edges[0].tail, edges[0].head) if edges else (wire.source, -1)
-        path = _Path(wire.source, points, (wire.is_skip, style), is_end, begins_at_port, ends)
+        path = _Path(wire.source, points, (wire.is_skip, style), is_end, begins_at_port, ends, wire.word)
         if wire.tail.key.kind != "in" and wire.head.key.kind != "out":
             words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges]
             word = next(filter(None, words), "")

@@ -111,6 +111,10 @@ class Wire:
     """Positions of its tracks in the gap below the tail and in that above the head."""
     shift: float = 0.0
     """How far from the middle of the side it ends."""
+    is_open: bool = False
+    """Whether it ends at a border, as data does that leaves an inset."""
+    word: str = ""
+    """What enters or leaves there."""
     points: list[Point] = field(default_factory=list)
 
 
