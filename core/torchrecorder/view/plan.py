@@ -17,6 +17,7 @@ from typing import Literal
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Box, Node, ViewOptions
 from torchrecorder.view.op_families import DROPOUTS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.repeats import Repeats, Run, going_round
@@ -35,6 +36,7 @@ class Visibility:
     def __init__(self, graph: Graph, options: ViewOptions) -> None:
         self.graph, self.options = graph, options
         self.tree = tree = call_tree(graph)
+        self.facts = Facts(tree)
         self.root = _focused(graph, options.focus)
         """The call that is shown."""
         self.repeats = Repeats(tree) if options.fold else None
