@@ -300,8 +300,9 @@ class Plan:
             yield from (Run((item.id,)) if item.is_call else (item.id,) for item in items)
             return
         given = {call: Run(tuple(run)) for call, run in (self._given or {}).items()}
-        shared = repeats.shared([item.id for item in items if item.is_call], self._layout) | given
+        shared = repeats.shared([item.id for item in items if item.is_call], self._layout)
         times = {len(run.calls) for run in shared.values()}
+        shared |= given
         round_ = going_round(self.tree.graph, [item.id for item in items if not item.is_call], times)
         for (is_call, run), stretch in groupby(items, key=lambda it: (it.is_call, it.is_call and shared.get(it.id))):
             ids = [item.id for item in stretch]

@@ -192,7 +192,7 @@ def going_round(graph: Graph, ops: Sequence[int], times: set[int]) -> dict[int, 
 
 
 def _place(graph: Graph, op: Op) -> tuple[object, ...]:
-    found: list[object] = [op.name, op.source, op.offset]
+    found: list[object] = [op.name, op.call, op.source, op.offset]
     frame = op.frame
     while frame is not None:
         found += [graph.frames[frame].source, graph.frames[frame].offset]
