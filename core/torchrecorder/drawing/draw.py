@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from torchrecorder.drawing.classic import to_classic_dot
+from torchrecorder.drawing.details import details
 from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.labels import Labels
-from torchrecorder.drawing.model import Drawing, NestedDrawing
+from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
 from torchrecorder.drawing.names import class_name, clean
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.styler import StylerInput
@@ -30,8 +31,6 @@ from torchrecorder.view import View, ViewOptions, Views
 from torchrecorder.view.classic import autograd_graph
 
 MAX_NESTED = 12
-MAX_BYTES = 64_000
-"""Of all nested drawings of a picture together."""
 _MAX_PATH = 200
 _POINT = 0.75
 """Points in a CSS pixel."""
@@ -244,6 +243,7 @@ def _drawing(
         dot=dot,
         nested=tuple(_nested_drawings(zip(views[1:], layouts[1:], strict=True))),
         table=layer_table(graph) if options.table else (),
+        details="" if _is_as_before(job) else details(view),
     )
 
 
@@ -259,7 +259,7 @@ def _beside(view: View) -> str:
 
 def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | EngineError]]) -> Iterator[NestedDrawing]:
     """Those that were laid out, as many as have room; one within another that is left out is left out too."""
-    room = MAX_BYTES
+    room = MAX_NESTED_BYTES
     there: set[int | None] = {None}
     for one, layout in views:
         it = one.nested
@@ -276,7 +276,7 @@ def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | EngineError]
         if room < 0:
             return
         there.add(it.call)
-        yield NestedDrawing(it.call, path, it.parent, picture.svg, picture.width)
+        yield NestedDrawing(it.call, path, it.parent, picture.svg, picture.width, details(it.view))
 
 
 def _uid(job: DrawJob) -> str:

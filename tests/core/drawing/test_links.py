@@ -93,8 +93,8 @@ def test_what_is_no_dotted_name_is_no_reference(cls: str) -> None:
 def test_a_closed_layer_is_a_door_or_a_link_to_its_class() -> None:
     svg = picture(transformer(2), depth=1).svg
     (call,) = {int(number) for number in re.findall(r'"torchrecorder:pkg.Block#(\d+)"', svg)}
-    door = link(svg, {"pkg.Block": "block.html"}, Expandable([call], "p"))
-    assert f'<a xlink:href="#p-in-{call}" id="p-at-{call}"' in door
+    door = link(svg, {"pkg.Block": "block.html"}, Expandable({call: "block"}, "p:"))
+    assert '<a class="door" xlink:href="#p:block/" id="p:block"' in door
     assert "block.html" not in door
     assert '<path fill="none" stroke="currentColor" d="M' in door
     assert 'xlink:href="block.html"' in link(svg, {"pkg.Block": "block.html"})
