@@ -60,7 +60,7 @@ class Labels:
     def box(self, box: Box) -> str:
         """Title of a box: `name · Class ×N · params each`."""
         module = self._module(box.calls[0])
-        name = self._run_name(box.calls, box.parent)
+        name = self._run_name(box.calls, box.parent) if box.period == 1 else self._home(box)
         name = "" if _NUMBERS.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike

@@ -89,7 +89,8 @@ class Choice:
             if share < _LEAST_SHARE or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
                 continue
             information = self._information(interior, share)
-            if information < _LEAST_INFORMATION:
+            has_layers = any(node.kind == "call" for node in interior.nodes)
+            if information < _LEAST_INFORMATION or (level[kind] and not has_layers):
                 continue
             score = share * min(1.0, information / _FULL_INFORMATION) * (1.3 if places[kind] > 1 else 1)
             score *= _DEEPER ** level[kind]
@@ -98,7 +99,7 @@ class Choice:
         return found
 
     def _information(self, interior: Interior, share: float) -> int:
-        """How much is told by what is in it, and by what is in that if it is much of the model."""
+        """How much what is in it says, or what is in that if it is a large part of the model."""
         inside = (node.calls[0] for node in interior.nodes if share > _LARGE and self.interiors.is_block(node))
         return max([interior.information, *(self.interiors.of(call).information - 1 for call in inside)])
 
