@@ -123,9 +123,9 @@ class Labels:
             what = heads or self._summaries(node, cls)
             parts = [*_repeated(" · ".join((what, *self._lights(node))), node), self._again(module, node)]
         else:
-            is_told = node.inset and node.differs  # what differs, and its numbers, are too much for a node
-            what = " · ".join((node.inset or cls, *self._lights(node)))
-            parts = [*_repeated(what, node), "" if is_told else self._params(module, node)]
+            is_short = node.inset and node.differs  # what differs, and its numbers, are too much for a node
+            what = " · ".join(filter(None, (node.inset or cls, self._experts(call.id), *self._lights(node))))
+            parts = [*_repeated(what, node), "" if is_short else self._params(module, node)]
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if not name or _NUMBERS.fullmatch(name) or is_known:
@@ -134,6 +134,37 @@ class Labels:
         if kind in _LIGHT and len(line) < MAX_NAME and _letters(line).startswith(_letters(name)):
             return Label(line)  # `maxpool · MaxPool2d 3×3 /2`
         return Label(clean(name, MAX_NAME), clean(line, MAX_LINE))
+
+    def _experts(self, call: int) -> str:
+        """`8 experts` for weights of three axes beside a choice of the best, `top 2` for the choice."""
+        if call in self._top:
+            return f"top {self._top[call]}" if self._top[call] else ""
+        row = self.graph.calls[call]
+        if row.parent not in self._top:
+            return ""
+        sizes = {shape[0] for shape in self._stacked.get(row.module, ())}
+        return f"{sizes.pop()} experts" if len(sizes) == 1 else ""
+
+    @cached_property
+    def _top(self) -> dict[int, str]:
+        """By call how many of a number of things an op in it chooses."""
+        found: dict[int, str] = {}
+        for op in self.graph.ops:
+            at: int | None = op.call if op.name == "topk" else None
+            number = op.attrs.get("1") or op.attrs.get("k", "")
+            while at is not None and at not in found:
+                found[at] = number if number.isdigit() else ""
+                at = self.graph.calls[at].parent
+        return found
+
+    @cached_property
+    def _stacked(self) -> dict[str, list[tuple[int | str, ...]]]:
+        """By module the shapes of its own parameters of three axes."""
+        found: dict[str, list[tuple[int | str, ...]]] = {}
+        for value in self.graph.values:
+            if value.kind == "param" and value.meta is not None and len(value.meta.shape) == 3 and value.name:
+                found.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
+        return found
 
     def _summaries(self, node: Node, cls: str) -> str:
         """`Linear 64→1`; `Linear 64→1 / 64→2` if layers in parallel differ."""

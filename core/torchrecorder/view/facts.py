@@ -45,10 +45,14 @@ class Facts:
 
     @cached_property
     def ran_in(self) -> dict[int, list[int]]:
-        """By frame the ops that ran in it and in those that it called."""
-        found: dict[int, list[int]] = {}
-        for op in self.graph.ops:
-            for frame in frames_around(self.graph, op.frame):
+        """By frame the ops that ran in it, and in functions and layers that it called."""
+        graph, found = self.graph, dict[int, list[int]]()
+        for op in graph.ops:
+            frames, at = frames_around(graph, op.frame), graph.calls[op.call]
+            while at.parent is not None:  # those around the layers that it ran in
+                frames += frames_around(graph, at.frame)
+                at = graph.calls[at.parent]
+            for frame in frames:
                 found.setdefault(frame, []).append(op.id)
         return found
 

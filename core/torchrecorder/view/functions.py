@@ -27,24 +27,28 @@ def with_functions(view: View, facts: Facts, asked: Set[int]) -> View:
         size[node.box] = size.get(node.box, 0) + 1
     for box in view.boxes:
         size[box.parent] = size.get(box.parent, 0) + 1
-    whole = {box.id for box in view.boxes if box.parent is None or not asked.isdisjoint(box.calls)}
+    whole = {box.id for box in view.boxes if not asked.isdisjoint(box.calls)}
     for node in view.nodes:
-        for frame in _frames(graph, node) if node.kind == "op" else ():
+        for frame in _frames(graph, node):
             if frame in facts.opaque:
                 groups.setdefault((node.box, frame), []).append(node)
     done: set[int] = set()
     for (place, frame), group in sorted(groups.items(), key=lambda item: item[0][1]):  # an outer one before those in it
         ids = [node.id for node in group]
         is_all = place in whole and len(group) == size[place]
-        if len(group) < 2 or is_all or not done.isdisjoint(ids) or not draft.is_convex(ids):
+        n_ops = sum(node.kind == "op" for node in group)
+        if len(group) < 2 or not n_ops or is_all or not done.isdisjoint(ids) or not draft.is_convex(ids):
             continue
         done.update(ids)
         ops = tuple(facts.ran_in[frame])
         name = graph.frames[frame].name.rpartition(".")[2].strip("_")
         decides = any(node.decides for node in group)
-        draft.merge(ids, replace(group[0], kind="function", op=None, ops=ops, name=name, decides=decides))
+        draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))
     return draft.view()
 
 
 def _frames(graph: Graph, node: Node) -> list[int]:
-    return [] if node.op is None else frames_around(graph, graph.ops[node.op].frame)
+    """The functions that an op or a layer ran in, from the innermost."""
+    if node.kind == "op" and node.op is not None:
+        return frames_around(graph, graph.ops[node.op].frame)
+    return frames_around(graph, graph.calls[node.calls[0]].frame) if node.kind == "call" and node.repeat == 1 else []

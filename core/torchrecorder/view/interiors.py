@@ -81,7 +81,8 @@ class Interiors:
         if giving := series_with_outputs(view, self.kinds):
             boxes = {**boxes, **giving}
             view = self._planned(call, states, boxes)
-        view = simplified(view, self.visible.facts, self.visible.options, self.visible.asked | boxes.keys())
+        asked = self.visible.asked | {self.visible.root, *boxes}
+        view = simplified(view, self.visible.facts, self.visible.options, asked)
         return in_turns(in_series(view, self.kinds), self.kinds)
 
     def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> View:

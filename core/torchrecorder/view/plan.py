@@ -131,6 +131,10 @@ class Visibility:
             cls, is_nothing = module.cls.rpartition(".")[2], module.extra_repr.startswith(("p=0.0,", "p=0,"))
             if cls == "Identity" or (cls in DROPOUTS and is_nothing):
                 return True
+        first = self.graph.ops[self.tree.first_op[call]]
+        is_handed_on = self.options.contract and self.options.depth != "all" and first.kind == "pass"
+        if is_handed_on and self.tree.n_ops[call] == 1 and call != self.root:
+            return True
         return all(item.is_call and found[item.id] == "gone" for item in self.tree.items[call])
 
 

@@ -8,6 +8,7 @@ or takes them as an index, as a graph network takes its edges. What is left out 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from torchrecorder.graph.model import Op
@@ -120,15 +121,28 @@ class _Asides:
 def named_in_readers(view: View) -> View:
     """The View with tables and tokens named in the op that reads them: `+ pos_embedding`, `cat class_token`."""
     draft = Draft(view)
+    n_steps = Counter(node.box for node in view.nodes if node.kind in ("call", "op", "function"))
+    n_steps.update(box.parent for box in view.boxes)
     for node in view.nodes:
         is_data = node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
         is_table = node.kind == "call" and not draft.tails[node.id] and node.repeat == 1
-        heads = [*draft.heads[node.id]]
-        if not (is_data or is_table) or len(heads) != 1:
+        if not (is_data or is_table) or len(draft.heads[node.id]) != 1:
             continue
-        reader = draft.nodes[heads[0]]
+        reader = draft.nodes[next(iter(draft.heads[node.id]))]
+        if _is_part(view.graph, reader) and len(draft.tails[reader.id]) == len(draft.heads[reader.id]) == 1:
+            head, value = next(iter(draft.heads[reader.id].items()))
+            draft.drop(reader.id)
+            draft.join(node.id, head, value)
+            reader = draft.nodes[head]
         if reader.kind in ("op", "function") and len(draft.tails[reader.id]) > 1:
             draft.drop(node.id)
+            if reader.kind == "function" and n_steps[reader.box] == 1:
+                continue  # the weights of a layer whose forward is this function
             parts = reader.parts or (reader,)
             draft.nodes[reader.id] = replace(reader, parts=(*parts, node))
     return draft.view()
+
+
+def _is_part(graph: Graph, node: Node) -> bool:
+    """Whether it takes a part of a table, such as the positions up to the length of a text."""
+    return node.kind == "op" and node.op is not None and plain(graph.ops[node.op].name) in ("getitem", "narrow")
