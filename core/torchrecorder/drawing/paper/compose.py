@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -112,12 +112,10 @@ class Composer:
         bridges = [wire for wire in wires if self._is_bridge(box, wire)]
         strips = self._strips(rows, [wire for wire in wires if wire not in bridges], late, box)
         for i, strip in enumerate(strips):
-            if i and bridges:  # level with what they read, if nothing else does
-                into = Counter(wire.head for wire in bridges)
-                ends = [wire for wire in bridges if into[wire.head] == 1]
-                strip.wanted = {
-                    it.head: strips[0].height - leaving(it)[1] - arriving(it.head, it.source) for it in ends
-                }
+            if i and bridges:  # level with what they read
+                for wire in bridges:
+                    at = strips[0].height - leaving(wire)[1] - arriving(wire.head, wire.source)
+                    strip.wanted[wire.head] = min(at, strip.wanted.get(wire.head, at))
             strip.compose(box)
         left = [item for item in items.values() if item.key not in late_ports]
         piece = self._framed(box, strips, left, bridges, is_frame=is_frame)
