@@ -105,7 +105,7 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
         if outcome.error is not None and outcome.error is not result.error:  # its pictures have left the cache
             text = f"{outcome.request.recording.target}: {message(outcome.error)}"
             Report().warn(text, details=outcome.error.details())
-        copy = copies.add(outcome.diagram) if outcome.diagram else 1
+        copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
         return figure(outcome, copy, find, can_hide=script is not None)
 
     filled = replace_markers(html, shown)

@@ -140,7 +140,7 @@ class ShowDiagrams(SphinxPostTransform):
             return figure.tree(result.diagram)
         if build.form == "image" and build.image_type:
             return figure.image(result.diagram, options, self.env, request.docname, build.image_type)
-        copy = copies.add(result.diagram)
+        copy = copies.add(result.diagram, options.name)
         return figure.inline(frame, result.diagram, options, request.docname, copy, build.linked)
 
 

@@ -69,10 +69,10 @@ def test_a_closed_layer_opens_and_closes(open_page: Open, theme: str) -> None:
     # A header that stays in place does not cover it.
     assert page.evaluate("document.querySelector(':target').getBoundingClientRect().top") > 30
     page.locator("#fig-closed .torchrecorder-path a:visible", has_text="ResNet").click()
-    page.wait_for_function("location.hash.includes('-at-')")
+    page.wait_for_function("location.hash == '#fig-closed:layer2'")
     assert seen(page, "#fig-closed") == [whole]
     page.go_back()
-    page.wait_for_function("location.hash.includes('-in-')")
+    page.wait_for_function("location.hash == '#fig-closed:layer2/'")
     assert seen(page, "#fig-closed") == [inside]
 
 
@@ -89,9 +89,43 @@ def test_a_closed_layer_by_keyboard(open_page: Open, theme: str) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "ResNet"
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.id.includes('-at-')")
+    page.wait_for_function("document.activeElement.id == 'fig-closed:layer3'")
     assert seen(page, "#fig-closed") == [whole]
     assert "layer3" in page.evaluate("document.activeElement.textContent")
+
+
+@pytest.mark.parametrize("theme", ["furo", "sphinx_rtd_theme"])
+def test_a_layer_opens_where_the_picture_stands(open_page: Open, theme: str) -> None:
+    page = open_page(theme)
+    page.wait_for_load_state("networkidle")
+    door(page, "layer2").evaluate("(it) => it.scrollIntoView({block: 'center', behavior: 'instant'})")
+    page.evaluate("window.scrollBy({top: -300, behavior: 'instant'})")
+    top = "document.querySelector('#fig-closed .torchrecorder-views').getBoundingClientRect().top"
+    before = page.evaluate(top)
+    assert before > 0
+    door(page, "layer2").click()
+    page.locator(".torchrecorder-inside:target").wait_for()
+    page.wait_for_timeout(300)
+    assert page.evaluate(top) == pytest.approx(before, abs=2)
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_layers_of_a_switch_open_too(open_page: Open, script: bool) -> None:
+    page = open_page("furo", java_script_enabled=script)
+    (whole,) = titles(page)
+    page.locator("#fig-switch a.door:visible").first.click()
+    (inside,) = titles(page)
+    assert inside != whole
+    assert not page.locator("#fig-switch label").first.is_visible()
+    page.go_back()
+    assert titles(page) == [whole]
+    assert page.locator("#fig-switch label").first.is_visible()
+
+
+def titles(page: Any) -> list[str]:
+    """As `seen`, where the page runs no script."""
+    pictures = page.locator("#fig-switch svg.torchrecorder:visible")
+    return [pictures.nth(i).locator("title").first.text_content() for i in range(pictures.count())]
 
 
 def test_insides_are_not_printed(open_page: Open) -> None:

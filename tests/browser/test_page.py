@@ -51,6 +51,7 @@ def test_without_script_everything_is_there(open_page: Open, theme: str) -> None
     assert page.locator("#fig-switch svg.torchrecorder:visible").count() == 1
     page.locator("#fig-closed a[id]", has_text="layer2").first.click()
     assert page.locator("#fig-closed .torchrecorder-inside:visible").count() == 1
+    assert not page.locator(".torchrecorder-tools").first.is_visible(), "no room for a bar that stays empty"
 
 
 def test_without_style_sheet_each_depth_has_its_name(open_page: Open) -> None:
@@ -77,10 +78,12 @@ def test_a_page_may_forbid_scripts_of_its_own(open_page: Open) -> None:
 
     page.route("**/gallery.html", forbid)
     page.goto(page.url.replace("index", "gallery"))
-    assert page.locator("#fig-all .torchrecorder-tools button").count() == 5
+    assert page.locator("#fig-all .torchrecorder-tools button").count() == 7
     page.locator("#fig-all .torchrecorder-tools button").first.focus()
     page.keyboard.press("+")
     assert page.locator("#fig-all .torchrecorder-zoomed").count() == 1
+    page.locator("#fig-all .torchrecorder-tools button[title='Save PNG']").click()
+    page.wait_for_function("document.querySelector('#fig-all output').value.includes('does not allow')")
 
 
 def test_a_page_that_material_puts_in_place_of_another_can_be_zoomed(open_page: Open) -> None:

@@ -1,4 +1,4 @@
-"""Pan, zoom, full screen and the file of its own: by mouse, wheel, touch and keyboard."""
+"""Pan, zoom and full screen: by mouse, wheel, touch and keyboard, on a tall, a wide and a small picture."""
 
 from __future__ import annotations
 
@@ -11,29 +11,41 @@ from tests.browser.conftest import Open
 pytestmark = pytest.mark.browser
 
 THEMES = ("furo", "material")
-PICTURE = "#fig-all .torchrecorder-picture"
+FIGURE = "#fig-all"
 
 
-def view(page: Any, picture: str = PICTURE) -> list[float]:
+def scale(page: Any, figure: str = FIGURE) -> float:
+    """CSS pixels in a unit of the picture."""
+    found: float = page.evaluate("(at) => document.querySelector(at + ' svg.torchrecorder').getScreenCTM().a", figure)
+    return found
+
+
+def view(page: Any, figure: str = FIGURE) -> list[float]:
     """The part of the picture that is seen."""
     found: list[float] = page.evaluate(
-        "(at) => { const v = document.querySelector(at + ' svg').viewBox.baseVal;"
+        "(at) => { const v = document.querySelector(at + ' svg.torchrecorder').viewBox.baseVal;"
         " return [v.x, v.y, v.width, v.height] }",
-        picture,
+        figure,
     )
     return found
 
 
-def middle(page: Any, picture: str = PICTURE) -> tuple[float, float]:
-    """A point of the page in the picture, which is brought into view."""
-    page.evaluate("(at) => document.querySelector(at).scrollIntoView({block: 'center', behavior: 'instant'})", picture)
-    box = page.locator(f"{picture} svg").bounding_box()
+def middle(page: Any, figure: str = FIGURE) -> tuple[float, float]:
+    """A point of the window in the picture, which is brought into view."""
+    picture = page.locator(f"{figure} .torchrecorder-picture:visible svg.torchrecorder")
+    picture.evaluate("(it) => it.scrollIntoView({block: 'center', behavior: 'instant'})")
+    box = picture.bounding_box()
     top, bottom = max(box["y"], 100), min(box["y"] + box["height"], 850)
     return box["x"] + box["width"] / 2, (top + bottom) / 2
 
 
-def button(page: Any, name: str) -> Any:
-    return page.locator(f"{PICTURE} .torchrecorder-tools button[title='{name}']")
+def button(page: Any, name: str, figure: str = FIGURE) -> Any:
+    return page.locator(f"{figure} .torchrecorder-tools button[title='{name}']")
+
+
+def fill_screen(page: Any, figure: str) -> None:
+    button(page, "Full screen", figure).click()
+    page.wait_for_function("document.fullscreenElement?.querySelector('.torchrecorder-zoomed')")
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -50,7 +62,7 @@ def test_the_wheel_scrolls_and_zooms_only_with_control(open_page: Open, theme: s
     page.keyboard.down("Control")
     page.mouse.wheel(0, -120)
     page.keyboard.up("Control")
-    page.wait_for_function(f"document.querySelector('{PICTURE} svg').viewBox.baseVal.width < {whole[2]}")
+    page.wait_for_function(f"document.querySelector('{FIGURE} .torchrecorder-zoomed')")
     assert page.evaluate(scrolled) == at
 
 
@@ -58,7 +70,7 @@ def test_what_is_under_the_pointer_stays_there(open_page: Open) -> None:
     page = open_page("furo")
     x, y = middle(page)
     page.mouse.move(x + 50, y)
-    point = "([x, y]) => { const s = document.querySelector('#fig-all svg'), p = new DOMPoint(x, y)"
+    point = "([x, y]) => { const s = document.querySelector('#fig-all svg.torchrecorder'), p = new DOMPoint(x, y)"
     point += ".matrixTransform(s.getScreenCTM().inverse()); return [p.x, p.y] }"
     before = page.evaluate(point, [x + 50, y])
     page.keyboard.down("Control")
@@ -68,22 +80,44 @@ def test_what_is_under_the_pointer_stays_there(open_page: Open) -> None:
     assert page.evaluate(point, [x + 50, y]) == pytest.approx(before, abs=0.6)
 
 
+@pytest.mark.parametrize("figure", ["#fig-all", "#fig-wide"])
+def test_a_zoomed_picture_has_the_whole_column(open_page: Open, figure: str) -> None:
+    page = open_page("furo")
+    before, height = (
+        scale(page, figure),
+        page.locator(f"{figure} .torchrecorder-picture").first.bounding_box()["height"],
+    )
+    middle(page, figure)
+    for _ in range(3):
+        button(page, "Zoom in", figure).click()
+    assert scale(page, figure) == pytest.approx(before * 1.3**3, rel=0.01)
+    column = page.locator(f"{figure} .torchrecorder-views").bounding_box()
+    box = page.locator(f"{figure} svg.torchrecorder").first.bounding_box()
+    assert box["width"] == pytest.approx(column["width"], abs=1)
+    assert box["height"] >= min(height * 1.3**3, 0.7 * 900) - 1, "a strip is not looked at through a slit"
+    button(page, "Show all", figure).click()
+    assert scale(page, figure) == pytest.approx(before)
+    assert page.locator(f"{figure} .torchrecorder-zoomed").count() == 0
+
+
 @pytest.mark.parametrize("theme", THEMES)
 def test_keys(open_page: Open, theme: str) -> None:
     page = open_page(theme)
-    whole = view(page)
+    middle(page)
+    whole, natural = view(page), scale(page)
     button(page, "Zoom in").focus()
     page.keyboard.press("ArrowRight")
     assert view(page) == whole  # nothing to move as long as all is seen: the key scrolls the page
-    page.keyboard.press("+")
+    for _ in range(4):
+        page.keyboard.press("+")
+    assert scale(page) == pytest.approx(natural * 1.3**4, rel=1e-3)
     closer = view(page)
-    assert closer[2] == pytest.approx(whole[2] / 1.3, rel=1e-3)
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
     assert view(page)[0] > closer[0]
     assert view(page)[1] > closer[1]
-    page.keyboard.press("-")
-    page.keyboard.press("-")
+    for _ in range(5):
+        page.keyboard.press("-")
     assert view(page) == pytest.approx(whole)
     page.keyboard.press("=")
     page.keyboard.press("0")
@@ -92,7 +126,7 @@ def test_keys(open_page: Open, theme: str) -> None:
 
 def test_buttons_are_seen_when_they_have_the_focus(open_page: Open) -> None:
     page = open_page("furo")
-    tools = f"getComputedStyle(document.querySelector('{PICTURE} .torchrecorder-tools')).opacity"
+    tools = f"getComputedStyle(document.querySelector('{FIGURE} .torchrecorder-tools')).opacity"
     assert page.evaluate(tools) == "0"
     button(page, "Zoom out").focus()
     page.keyboard.press("Shift+Tab")  # as the keyboard does it, so that the focus is to be seen
@@ -102,7 +136,24 @@ def test_buttons_are_seen_when_they_have_the_focus(open_page: Open) -> None:
         "solid",
     ]
     page.keyboard.press("Enter")
-    assert page.locator(f"{PICTURE}.torchrecorder-zoomed").count() == 1
+    assert page.locator(f"{FIGURE} .torchrecorder-zoomed").count() == 1
+
+
+@pytest.mark.parametrize("touch", [False, True])
+@pytest.mark.parametrize("width", [360, 1300])
+def test_buttons_lie_over_no_picture(open_page: Open, touch: bool, width: int) -> None:
+    page = open_page("furo", width=width, has_touch=touch)
+    overlaps = """() => [...document.querySelectorAll(".torchrecorder-views")].filter((views) => {
+        const bar = views.querySelector(".torchrecorder-tools"), buttons = [...bar.children];
+        const box = bar.getBoundingClientRect();
+        const edge = Math.max(...buttons.map((it) => it.getBoundingClientRect().bottom));
+        const over = [...views.querySelectorAll("svg.torchrecorder")].some((svg) =>
+            svg.getClientRects().length && svg.getBoundingClientRect().top < edge);
+        const wide = buttons.some((it) => it.getBoundingClientRect().right > box.right + 1);
+        return over || wide;
+    }).length"""
+    assert page.locator(".torchrecorder-tools").count() > 4
+    assert page.evaluate(overlaps) == 0
 
 
 def test_a_zoomed_picture_is_dragged_and_that_is_no_click(open_page: Open) -> None:
@@ -114,16 +165,15 @@ def test_a_zoomed_picture_is_dragged_and_that_is_no_click(open_page: Open) -> No
     page.mouse.move(x - 60, y - 60, steps=4)
     page.mouse.up()
     assert view(page) == whole
-    page.mouse.move(x, y)
-    for _ in range(3):
-        button(page, "Zoom in").click()
-    before, address = view(page), page.url
+    for _ in range(5):
+        page.evaluate(f"document.querySelector('{FIGURE} button[title=\"Zoom in\"]').click()")
+    before, address, natural = view(page), page.url, scale(page)
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x - 60, y - 60, steps=4)
     page.mouse.up()
-    assert view(page)[0] > before[0]
-    assert view(page)[1] > before[1]
+    assert view(page)[0] - before[0] == pytest.approx(60 / natural, abs=2)
+    assert view(page)[1] - before[1] == pytest.approx(60 / natural, abs=2)
     assert page.url == address
     page.mouse.move(x + 100, y + 100)
     moved = view(page)
@@ -134,7 +184,7 @@ def test_a_zoomed_picture_is_dragged_and_that_is_no_click(open_page: Open) -> No
 def test_two_fingers(open_page: Open) -> None:
     page = open_page("furo", has_touch=True)
     x, y = middle(page)
-    whole = view(page)
+    natural = scale(page)
     session = page.context.new_cdp_session(page)
 
     def touch(kind: str, *points: tuple[float, float]) -> None:
@@ -145,7 +195,7 @@ def test_two_fingers(open_page: Open) -> None:
     for far in (30, 45, 60):
         touch("touchMove", (x - far, y), (x + far, y))
     touch("touchEnd")
-    assert view(page)[2] == pytest.approx(whole[2] / 3, rel=0.1)
+    assert scale(page) == pytest.approx(natural * 3, rel=0.15)
     closer = view(page)
     touch("touchStart", (x, y))
     for far in (20, 40, 60):
@@ -154,40 +204,48 @@ def test_two_fingers(open_page: Open) -> None:
     assert view(page)[0] > closer[0]
 
 
-def test_full_screen(open_page: Open) -> None:
+@pytest.mark.parametrize("figure", ["#fig-all", "#fig-wide", "#fig-closed", "#fig-switch"])
+def test_full_screen_uses_the_screen(open_page: Open, figure: str) -> None:
     page = open_page("furo", dark=True)
-    middle(page)
-    page.locator(PICTURE).hover()
-    button(page, "Full screen").click()
-    page.wait_for_function("document.fullscreenElement && document.fullscreenElement.matches('.torchrecorder-picture')")
-    assert page.evaluate("getComputedStyle(document.fullscreenElement).backgroundColor") == page.evaluate(
-        "getComputedStyle(document.body).backgroundColor"
+    middle(page, figure)
+    natural = page.evaluate(
+        "(at) => document.querySelector(at + ' svg.torchrecorder').viewBox.baseVal.width * 4 / 3", figure
     )
-    button(page, "Full screen").focus()
+    fill_screen(page, figure)
+    paper = "getComputedStyle(document.fullscreenElement).backgroundColor"
+    assert page.evaluate(paper) == page.evaluate("getComputedStyle(document.body).backgroundColor")
+    picture = page.locator(f"{figure} .torchrecorder-picture:visible svg.torchrecorder")
+    box = picture.bounding_box()
+    assert box["width"] > 0.95 * 1280
+    assert box["y"] + box["height"] > 0.95 * 900
+    # As wide as the screen, or twice its size
+    shown = natural * 3 / 4 * picture.evaluate("(it) => it.getScreenCTM().a")
+    assert shown == pytest.approx(min(box["width"], 2 * natural), rel=0.02)
+    top = view(page, figure)
+    page.mouse.move(640, 450)
+    page.mouse.wheel(0, 200)
+    page.wait_for_timeout(100)
+    is_taller = top[3] < page.evaluate(
+        "(at) => document.querySelector(at + ' svg.torchrecorder').getBBox().height", figure
+    )
+    assert (view(page, figure)[1] > top[1]) == is_taller, "the wheel moves what does not fit"
+    page.keyboard.press("0")
+    seen = view(page, figure)
+    assert seen[1] <= 0.1
+    button(page, "Full screen", figure).focus()
     page.keyboard.press("f")
     page.wait_for_function("!document.fullscreenElement")
+    page.wait_for_function(f"!document.querySelector('{figure} .torchrecorder-zoomed')")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_file_has_colours_of_its_own_and_all_of_the_picture(open_page: Open, dark: bool) -> None:
-    page = open_page("furo", dark=dark)
-    whole = view(page)
-    middle(page)
-    page.locator(PICTURE).hover()
-    button(page, "Zoom in").click()
-    with page.expect_popup() as opened:
-        button(page, "Open SVG").click()
-    svg = opened.value
-    svg.wait_for_load_state()
-    assert svg.url.startswith("blob:")
-    assert svg.evaluate("document.documentElement.getAttribute('viewBox').split(' ').map(Number)") == whole
-    colour = svg.evaluate("getComputedStyle(document.querySelector('.nodes text')).fill")
-    assert colour == page.evaluate("getComputedStyle(document.querySelector('#fig-all .nodes text')).fill")
-    assert svg.evaluate("getComputedStyle(document.documentElement).backgroundColor") != "rgba(0, 0, 0, 0)"
-    assert svg.evaluate(
-        "[...document.querySelectorAll('a')].every((it) => it.href.baseVal.startsWith('http://127.0.0.1'))"
-    )
-    assert svg.locator("a").count() > 0
+def test_layers_open_in_full_screen(open_page: Open) -> None:
+    page = open_page("furo")
+    middle(page, "#fig-closed")
+    fill_screen(page, "#fig-closed")
+    page.locator("#fig-closed a.door:visible", has_text="layer2").click()
+    page.wait_for_function("document.querySelector('.torchrecorder-inside:target .torchrecorder-zoomed')")
+    box = page.locator("#fig-closed .torchrecorder-inside:visible svg.torchrecorder").bounding_box()
+    assert box["width"] > 0.95 * 1280
 
 
 def test_a_figure_without_zoom_has_no_buttons(open_page: Open) -> None:

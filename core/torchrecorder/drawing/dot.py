@@ -19,6 +19,7 @@ from torchrecorder.drawing.names import tensor
 from torchrecorder.drawing.styles import EdgeStyle, NodeStyle, Styles
 from torchrecorder.drawing.svg.arrange import PARTS
 from torchrecorder.drawing.svg.themes import BOLD, width
+from torchrecorder.graph import symbolic
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Edge, Node, View
 
@@ -264,9 +265,9 @@ def _around(box: int | None, parents: dict[int, int | None]) -> Iterator[int]:
 def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int], str]:
     """The text of each edge that has one, by tail and head.
 
-    An edge says the shape if it differs from the shape that its tail got, once for each end and shape, and once for
-    steps alike in a box, such as those that turn queries and keys. Inputs, outputs and constants say their shape
-    themselves.
+    An edge says the shape if it differs, in resolution or channels, from the shape that its tail got, once for each end
+    and shape, and once for steps alike in a box, such as those that turn queries and keys. Inputs, outputs and
+    constants say their shape themselves.
     """
     got: dict[int, str] = {}
     written: set[tuple[object, ...]] = set()
@@ -277,7 +278,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         shape = _shape(view, edge.value, show)
         values = view.nodes[edge.tail].values
         own = _shape(view, values[0], show) if len(values) == 1 else ""
-        is_known = _without_ones(shape) == _without_ones(own) if own else shape == got.get(edge.tail)
+        is_known = _without_examples(shape) == _without_examples(own or got.get(edge.tail, ""))
         if is_known or not shape or view.nodes[edge.head].kind == "output":
             continue
         news = {("tail", edge.tail, shape), ("head", edge.head, shape)}
@@ -294,10 +295,10 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
     return found
 
 
-def _without_ones(shape: str) -> str:
-    """The shape without axes of one, which broadcasting adds."""
-    return "×".join(size for size in shape.split("×") if size != "1")
+def _without_examples(shape: str) -> str:
+    """The shape without the batch, and without axes of one, which broadcasting adds: resolution and channels."""
+    return "×".join(size for size in shape.split("×") if size not in ("1", "B"))
 
 
 def _shape(view: View, value: int, show: Collection[str]) -> str:
-    return tensor(view.graph.values[value].meta, show)
+    return tensor(symbolic(view.graph, value), show)

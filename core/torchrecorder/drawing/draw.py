@@ -7,13 +7,14 @@ them all, so there are not many: the layers of the picture first, then those tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 from torchrecorder.drawing.classic import to_classic_dot
+from torchrecorder.drawing.details import details
 from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.labels import Labels
-from torchrecorder.drawing.model import Drawing, NestedDrawing
+from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
 from torchrecorder.drawing.names import class_name, clean
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.styler import StylerInput
@@ -26,12 +27,10 @@ from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.view import View, ViewOptions, Views
 from torchrecorder.view.classic import autograd_graph
 
 MAX_NESTED = 12
-MAX_BYTES = 64_000
-"""Of all nested drawings of a picture together."""
 _MAX_PATH = 200
 _POINT = 0.75
 """Points in a CSS pixel."""
@@ -66,14 +65,15 @@ def draw(
             views[position] = _views(job)
         except TorchRecorderError as error:  # a path to focus on that the model does not have
             results[position] = error
-    styles = iter(_styles([one for of_job in views.values() for one in of_job], path, python, on_modules))
+    styled = [(one.job, view) for of_job in views.values() for one in of_job for view in one.views]
+    styles = iter(_styles(styled, path, python, on_modules))
     asked: dict[int, list[_Asked]] = {}
     for position, of_job in views.items():
-        own = [*islice(styles, len(of_job))]
-        if wrong := next((style for style in own if isinstance(style, StylerError)), None):
+        own = [[*islice(styles, len(one.views))] for one in of_job]
+        if wrong := next((style for one in own for style in one if isinstance(style, StylerError)), None):
             results[position] = wrong
         else:
-            asked[position] = [one.asked(style) for one, style in zip(of_job, own, strict=True)]
+            asked[position] = [one.asked(found) for one, found in zip(of_job, own, strict=True)]
     answers = iter(engine.layout([dot for of_job in asked.values() for one in of_job for dot in one.dots]))
     for position, pictures in asked.items():
         layouts = [one.layout([*islice(answers, len(one.dots))]) for one in pictures]
@@ -97,19 +97,26 @@ class _JobView:
     job: DrawJob
     view: View
     nested: NestedView | None = None
+    flat: View | None = None
+    """What is drawn where insets cannot be, if the view has any."""
+
+    @property
+    def views(self) -> list[View]:
+        """All that a styler is asked about."""
+        return [self.view, *(inset.view for inset in self.view.insets), *([self.flat] if self.flat else [])]
 
     @property
     def options(self) -> DrawingOptions:
         return self.job.options
 
-    def asked(self, styles: Styles | StylerError | None) -> _Asked:
-        assert not isinstance(styles, StylerError)
-        options = self.options
+    def asked(self, found: Sequence[Styles | StylerError | None]) -> _Asked:
+        options, styles = self.options, [style for style in found if not isinstance(style, StylerError)]
         if _is_as_before(self.job):
             classic = to_classic_dot(self.view.graph, depth=self.view.depth, direction=options.direction)
             return _Asked(str(classic.source))
-        dot = str(to_dot(self.view, direction=options.direction, show=options.show, styles=styles).source)
-        if (options.layout, options.theme, options.direction) != ("paper", "modern", "TB"):
+        flat = self.flat or self.view
+        dot = str(to_dot(flat, direction=options.direction, show=options.show, styles=styles[-1]).source)
+        if not _is_paper(options):
             return _Asked(dot)
         return _Asked(dot, PaperLayout(self.view, show=options.show, styles=styles, width=options.room * _POINT))
 
@@ -140,9 +147,15 @@ def _views(job: DrawJob) -> list[_JobView]:
         weights="weights" in options.show,
     )
     is_classic = job.graph.info.recorder == "classic"
-    view = make_view(autograd_graph(job.graph) if is_classic else job.graph, wanted)
-    nested = [] if _is_as_before(job) else nested_views(view, wanted)
-    return [_JobView(job, view), *(_JobView(job, one.view, one) for one in nested)]
+    views = Views(autograd_graph(job.graph) if is_classic else job.graph, wanted)
+    view = views.view(beside=_is_paper(options))
+    flat = views.view(beside=False) if view.insets else None
+    nested = [] if _is_as_before(job) else nested_views(views, view)
+    return [_JobView(job, view, flat=flat), *(_JobView(job, one.view, one) for one in nested)]
+
+
+def _is_paper(options: DrawingOptions) -> bool:
+    return (options.layout, options.theme, options.direction) == ("paper", "modern", "TB")
 
 
 def _is_as_before(job: DrawJob) -> bool:
@@ -152,12 +165,12 @@ def _is_as_before(job: DrawJob) -> bool:
     return options.theme == job.graph.info.recorder == "classic" and not selects
 
 
-def nested_views(view: View, options: ViewOptions) -> list[NestedView]:
+def nested_views(views: Views, view: View) -> list[NestedView]:
     """The closed layers of a view that show something when they are opened, and those in them."""
     graph, found = view.graph, list[NestedView]()
     calling = {call.parent for call in graph.calls}
-    pending: list[tuple[int | None, View]] = [(None, view)]
-    seen: set[str] = {options.focus, ""}
+    pending: list[tuple[int | None, View]] = [(None, view), *((None, inset.view) for inset in view.insets)]
+    seen: set[str] = {views.options.focus, ""}
     for parent, around in pending:
         for row in (graph.calls[node.calls[0]] for node in around.nodes if node.kind == "call"):
             call, path = row.id, row.module
@@ -168,7 +181,7 @@ def nested_views(view: View, options: ViewOptions) -> list[NestedView]:
                 return found
             seen.add(path)
             try:
-                inside = make_view(graph, replace(options, depth="auto", expand=(), collapse=(), focus=path))
+                inside = views.inside(call)
             except TorchRecorderError:
                 continue
             shown = [node for node in inside.nodes if node.kind in ("call", "op", "gap")]
@@ -179,7 +192,7 @@ def nested_views(view: View, options: ViewOptions) -> list[NestedView]:
 
 
 def _styles(
-    views: Sequence[_JobView],
+    views: Sequence[tuple[DrawJob, View]],
     path: Sequence[str],
     python: str,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
@@ -187,15 +200,15 @@ def _styles(
     found: list[Styles | StylerError | None] = [None] * len(views)
     given: dict[int, StylerInput] = {}
     named: dict[str, list[int]] = {}
-    for i, one in enumerate(views):
-        if one.job.styler is None and not one.options.styler:
+    for i, (job, view) in enumerate(views):
+        if job.styler is None and not job.options.styler:
             continue
-        given[i] = StylerInput.of(one.view, Labels(one.view, show=one.options.show))
-        if one.job.styler is None:
-            named.setdefault(one.options.styler, []).append(i)
+        given[i] = StylerInput.of(view, Labels(view, show=job.options.show))
+        if job.styler is None:
+            named.setdefault(job.options.styler, []).append(i)
             continue
         try:
-            found[i] = styles_by(one.job.styler, given[i])
+            found[i] = styles_by(job.styler, given[i])
         except StylerError as error:
             found[i] = error
     for styler, places in named.items():
@@ -211,7 +224,8 @@ def _drawing(
     layout, job = layouts[0], views[0].job
     if isinstance(layout, EngineError):
         return layout
-    graph, options, view = job.graph, job.options, views[0].view
+    graph, options = job.graph, job.options
+    view = views[0].view if isinstance(layout, Layout) else views[0].flat or views[0].view
     title, description = describe(graph)
     facts = caption_facts(graph, options.show)
     memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
@@ -230,12 +244,13 @@ def _drawing(
         dot=dot,
         nested=tuple(_nested_drawings(zip(views[1:], layouts[1:], strict=True))),
         table=layer_table(graph) if options.table else (),
+        details="" if _is_as_before(job) else details(view),
     )
 
 
 def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | EngineError]]) -> Iterator[NestedDrawing]:
     """Those that were laid out, as many as have room; one within another that is left out is left out too."""
-    room = MAX_BYTES
+    room = MAX_NESTED_BYTES
     there: set[int | None] = {None}
     for one, layout in views:
         it = one.nested
@@ -252,7 +267,7 @@ def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | EngineError]
         if room < 0:
             return
         there.add(it.call)
-        yield NestedDrawing(it.call, path, it.parent, picture.svg, picture.width)
+        yield NestedDrawing(it.call, path, it.parent, picture.svg, picture.width, details(it.view))
 
 
 def _uid(job: DrawJob) -> str:

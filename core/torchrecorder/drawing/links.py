@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _CLASS = r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"
 _CALL = "#[0-9]+"
@@ -18,12 +18,14 @@ REFERENCE = f"torchrecorder:(?:{_WHOLE.pattern})"
 """What stands in `href` of a cached picture: never an address."""
 _OPEN = re.compile(r'<a href="torchrecorder:(?P<cls>[\w.]*)(?:#(?P<call>[0-9]+))?">|</a>')
 _EXPANDABLE = re.compile(
-    r'<a xlink:href="#[\w-]+-in-\d+"[^>]*>(?:<g[^>]*>)?(?:<path[^>]*>)?'
+    r'<a class="door"[^>]*>(?:<g[^>]*>)?(?:<path[^>]*>)?'
     r'<rect x="(?P<x>[\d.]+)" y="(?P<y>[\d.]+)" width="(?P<width>[\d.]+)"[^>]*>'
 )
 _XLINK = "http://www.w3.org/1999/xlink"
 _UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\u2028-\u202e\ufeff]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_KEPT = "/:~[]()!*,;@$&+="
+"""Signs of a path that an address may hold as they are, besides letters, digits and `_.-~`."""
 _SAFE = frozenset(("http", "https", "mailto"))
 
 
@@ -31,13 +33,35 @@ _SAFE = frozenset(("http", "https", "mailto"))
 class Expandable:
     """The closed layers of a picture that can be opened in its page."""
 
-    calls: Collection[int] = ()
-    """By the numbers of their calls."""
+    paths: Mapping[int, str] = field(default_factory=dict)
+    """Their paths, by the numbers of their calls."""
     prefix: str = ""
-    """Begins the ids: `<prefix>-in-12` is what the call 12 opens, `<prefix>-at-12` where it does."""
+    """Begins the ids: `net:` for `net:layer1` of a layer and `net:layer1/` of its inside."""
+    named: Collection[str] = ()
+    """Those that have their id in the page already."""
+
+    def opening(self, call: int) -> str:
+        """The first tag of the link from a closed layer to its inside."""
+        from xml.sax.saxutils import quoteattr
+
+        id_ = layer_id(self.prefix, self.paths[call])
+        own = "" if self.paths[call] in self.named else f" id={quoteattr(id_)}"
+        return f'<a class="door" xlink:href="{fragment(id_)}/"{own} style="color:inherit">'
 
 
 _NOTHING = Expandable()
+
+
+def layer_id(prefix: str, path: str) -> str:
+    """The id of a layer in its page: HTML allows any sign but spaces."""
+    return prefix + "_".join(path.split())
+
+
+def fragment(id_: str) -> str:
+    """The end of an address that leads to the id."""
+    from urllib.parse import quote  # which few pages need
+
+    return "#" + quote(id_, safe=_KEPT)
 
 
 def refer_to(element: str, name: str) -> str:
@@ -65,7 +89,7 @@ def link(svg: str, urls: Mapping[str, str], expandable: Expandable = _NOTHING) -
         urls: Addresses by class: relative ones, `#…`, `http:`, `https:` and `mailto:`; others are left out.
         expandable: The closed layers that lead to their own insides instead.
     """
-    if not urls and not expandable.calls:
+    if not urls and not expandable.paths:
         return _OPEN.sub("", svg).replace(' role="group"', ' role="img"', 1)
     from xml.sax.saxutils import quoteattr  # which loads what opens URLs, and most pages have no links
 
@@ -75,10 +99,9 @@ def link(svg: str, urls: Mapping[str, str], expandable: Expandable = _NOTHING) -
     def put(match: re.Match[str]) -> str:
         if match["cls"] is None:
             return closing.pop() if closing else ""
-        if match["call"] and int(match["call"]) in expandable.calls:
+        if match["call"] and int(match["call"]) in expandable.paths:
             closing.append("</a>")
-            there, here = (f"{expandable.prefix}-{word}-{match['call']}" for word in ("in", "at"))
-            return f'<a xlink:href="#{there}" id="{here}" style="color:inherit">'
+            return expandable.opening(int(match["call"]))
         url = safe.get(match["cls"])
         closing.append("" if url is None else "</a>")
         return "" if url is None else f'<a xlink:href={quoteattr(url)} style="color:inherit">'
@@ -88,8 +111,8 @@ def link(svg: str, urls: Mapping[str, str], expandable: Expandable = _NOTHING) -
         cross = f"M{right - 8.5:.4g} {top + 5.5:.4g}h5m-2.5-2.5v5"
         return f'{layer[0]}<path fill="none" stroke="currentColor" d="{cross}"/>'
 
-    linked = _OPEN.sub(put if safe or expandable.calls else "", svg)
-    linked = _EXPANDABLE.sub(with_plus, linked) if expandable.calls else linked
+    linked = _OPEN.sub(put if safe or expandable.paths else "", svg)
+    linked = _EXPANDABLE.sub(with_plus, linked) if expandable.paths else linked
     if "<a " not in linked:
         return linked.replace(' role="group"', ' role="img"', 1)
     return linked.replace("<svg ", f'<svg xmlns:xlink="{_XLINK}" ', 1)

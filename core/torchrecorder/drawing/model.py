@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from torchrecorder.drawing.text import LayerRow
 
 VERSION = 4
+MAX_NESTED_BYTES = 64_000
+"""Of all nested drawings of a figure together."""
 _KINDS: dict[object, type] = {"int": int, "str": str}
 """By the annotation of a field."""
 _UID = re.compile(r"\btr-[0-9a-f]{12}\b")
@@ -31,6 +33,8 @@ class NestedDrawing:
     svg: str
     width: float
     """In CSS pixels."""
+    details: str = ""
+    """As of a `Drawing`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class Drawing:
     """Of closed layers, one before those that are closed in it; `insides` in JSON."""
     table: tuple[LayerRow, ...] = ()
     """The layers as rows, if they were asked for."""
+    details: str = ""
+    """What a page can tell of each node, as JSON; a drawing of an earlier version has none."""
 
     @property
     def svgs(self) -> tuple[str, ...]:
@@ -137,7 +143,8 @@ class Drawing:
             isinstance(self.facts, dict)
             and _are((str,), self.svg, self.text, self.alt, self.dot, *self.notes, *self.facts, *self.facts.values())
             and _are((float, int), self.width, self.height, *(one.width for one in nested))
-            and _are((str,), *(one.svg for one in nested), *(one.path for one in nested))
+            and _are((str,), *(text for one in nested for text in (one.svg, one.path)))
+            and all(map(_is_table, (self.details, *(one.details for one in nested))))
             and _are((int,), *(one.call for one in nested))
             and {one.parent for one in nested} <= {None, *(one.call for one in nested)}
             and all(_are((_KINDS[f.type],), getattr(row, f.name)) for row in self.table for f in fields(row))
@@ -146,6 +153,15 @@ class Drawing:
 
 def _are(kinds: tuple[type, ...], *values: object) -> bool:
     return {*map(type, values)}.issubset(kinds)
+
+
+def _is_table(details: object) -> bool:
+    """Whether it is an object of lists as JSON, or empty; scripts rely on it."""
+    try:
+        rows = json.loads(details or "{}") if isinstance(details, str) else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(rows, dict) and _are((list,), *rows.values())
 
 
 def _texts(parts: int) -> list[str]:

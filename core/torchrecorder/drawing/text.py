@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, run_name, shape, size, times
-from torchrecorder.drawing.node_kinds import torch_kind
 from torchrecorder.drawing.summaries import summary
-from torchrecorder.graph import Graph, Module, Value
+from torchrecorder.graph import Graph, Module, batch_size, symbolic
 from torchrecorder.graph.memory import activation_memory
+from torchrecorder.view.node_kinds import torch_kind
 from torchrecorder.view.repeats import CallRun, call_runs
 
 MAX_LINES = 400
@@ -37,7 +37,9 @@ def describe(graph: Graph, *, name: str = "") -> tuple[str, str]:
     outputs = {path: values[-1] for path, values in graph.outputs.items() if values}
     ends = ", ".join(filter(None, (_ends(graph, "input", graph.inputs), _ends(graph, "output", outputs))))
     failure = f"the forward failed: {graph.info.failure.error}" if graph.info.failure else ""
-    return title, clean("; ".join(filter(None, (layers, ends, failure))), 600)
+    batch = batch_size(graph)
+    run_with = "" if batch is None else f"B = {batch}"
+    return title, clean("; ".join(filter(None, (layers, ends, run_with, failure))), 600)
 
 
 def _ends(graph: Graph, word: str, ends: Mapping[str, int]) -> str:
@@ -45,7 +47,7 @@ def _ends(graph: Graph, word: str, ends: Mapping[str, int]) -> str:
         return f"{len(ends)} {word}s"
     words = []
     for path, value in ends.items():
-        meta = graph.values[value].meta
+        meta = symbolic(graph, value)
         name = f"{word} {path}" if len(ends) > 1 and path else word
         words.append(f"{name} {shape(meta.shape)}" if meta else name)
     return ", ".join(words)
@@ -57,8 +59,9 @@ def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
     facts = {
         "model": class_name(model),
         "parameters": f"{model.params.total:,}",
-        "input": ", ".join(_fact(graph.values[value]) for value in graph.inputs.values()),
-        "output": ", ".join(_fact(graph.values[values[0]]) for values in graph.outputs.values() if values),
+        "input": ", ".join(_fact(graph, value) for value in graph.inputs.values()),
+        "output": ", ".join(_fact(graph, values[0]) for values in graph.outputs.values() if values),
+        "batch": "" if (batch := batch_size(graph)) is None else str(batch),
         "mode": graph.info.mode,
         "run": graph.info.executed,
     }
@@ -78,10 +81,11 @@ def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
     return {name: fact for name, fact in facts.items() if fact}
 
 
-def _fact(value: Value) -> str:
-    if value.meta is None:
+def _fact(graph: Graph, value: int) -> str:
+    meta, name = symbolic(graph, value), graph.values[value].name
+    if meta is None:
         return "?"
-    return f"{value.name} {shape(value.meta.shape)}" if value.name else shape(value.meta.shape)
+    return f"{name} {shape(meta.shape)}" if name else shape(meta.shape)
 
 
 def tree(graph: Graph, *, depth: int | Literal["all"] = "all") -> str:
@@ -119,7 +123,7 @@ def _cells(graph: Graph, run: CallRun, branches: str) -> tuple[str, str, str, st
     name, module = _name_and_module(graph, run, _NAME_WIDTH)
     repeated = times(len(run.calls), run.repetition)
     again = "".join(f" {word}" if word.startswith("×") else f" · {word}" for word in (repeated, *run.differs) if word)
-    metas = [graph.values[value].meta for value in graph.calls[run.calls[-1]].outputs.values()]
+    metas = [symbolic(graph, value) for value in graph.calls[run.calls[-1]].outputs.values()]
     out = ", ".join(shape(meta.shape) for meta in metas[:3] if meta is not None) + (", …" if len(metas) > 3 else "")
     if module is None:
         return branches + name, "function" + again, out, ""
@@ -165,7 +169,7 @@ def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[L
         number = numbers[run.level] = numbers.get(run.level, 0) + 1
         call = graph.calls[run.calls[0]]
         name, module = _name_and_module(graph, run, _MAX_NAME)
-        outputs = (graph.values[value].meta for value in call.outputs.values())
+        outputs = (symbolic(graph, value) for value in call.outputs.values())
         row = LayerRow(
             label=f"{run.level}-{number}" if run.level else "0",
             level=run.level,

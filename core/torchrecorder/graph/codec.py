@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from torchrecorder.errors import FormatError
+from torchrecorder.graph.batch import batch_problems
 from torchrecorder.graph.model import (
     AutogradNode,
     Call,
@@ -71,6 +72,7 @@ def to_json(graph: Graph) -> str:
         "inputs": graph.inputs,
         "outputs": graph.outputs,
         **({"decisions": [[d.source, d.text, d.values] for d in graph.decisions]} if graph.decisions else {}),
+        **({"batch": _batch_to_json(graph)} if graph.batch else {}),
     }
     if graph.frames or any(op.offset is not None for op in graph.ops):
         data["frames"] = _frames_to_json(graph)
@@ -80,6 +82,14 @@ def to_json(graph: Graph) -> str:
 def _autograd(op: Op) -> list[object]:
     """Left out where there is none, as it was before there could be any."""
     return [[[node.name, node.inputs, node.outputs] for node in op.autograd]] if op.autograd else []
+
+
+def _batch_to_json(graph: Graph) -> list[object]:
+    """The ids of values by their axes, which nearly all have in common."""
+    ids: dict[tuple[int, ...], list[int]] = {}
+    for value, axes in graph.batch.items():
+        ids.setdefault(axes, []).append(value)
+    return [[axes, values] for axes, values in ids.items()]
 
 
 def _frames_to_json(graph: Graph) -> dict[str, object]:
@@ -154,6 +164,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         tied={name: tuple(names) for name, names in data["tied"].items()},
         frames=tuple(_frames_of(later)),
         decisions=tuple(Decision(source, text, tuple(ids)) for source, text, ids in data.get("decisions", ())),
+        batch=dict(sorted((value, tuple(axes)) for axes, ids in data.get("batch", ()) for value in ids)),
     )
 
 
@@ -183,7 +194,7 @@ def _columns(rows: Sequence[Any], *columns: Sequence[Any] | None) -> Iterator[tu
 
 def problems(graph: Graph) -> list[str]:
     """What is wrong with the Graph; nothing, if it is as `graph.model` promises."""
-    return [*_rows(graph), *_calls(graph), *_frames(graph), *_values(graph)]
+    return [*_rows(graph), *_calls(graph), *_frames(graph), *_values(graph), *batch_problems(graph)]
 
 
 def _rows(graph: Graph) -> Iterator[str]:

@@ -12,6 +12,7 @@ Invariants, each tested:
 - An op's inputs have smaller ids than its outputs, so ops and values are in topological order.
 - A call's parent has a smaller id; calls nest. So do frames, each within one call.
 - Edges are derived (`value.producer -> op`), never stored.
+- If any size follows the batch, the first axis of an input does, and each that follows is a multiple of it, or a part.
 """
 
 from __future__ import annotations
@@ -245,6 +246,10 @@ class Graph:
     """In the order of their first op or call; none in Graphs of earlier versions."""
     decisions: tuple[Decision, ...] = ()
     """Each line once, in the order in which they were first reached."""
+    batch: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """By value id, in order, the axes that grow with the batch, which is the first axis of the inputs. A value without
+    such axes is not in it; it is empty if a second run with a larger batch did not do the same, or did not take place.
+    """
 
     def edges(self) -> Iterator[tuple[Value, Op]]:
         """Each read of a value by an op, in the order of the ops."""

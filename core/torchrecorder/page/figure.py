@@ -6,13 +6,14 @@ Nothing here needs the script, and no element runs code of its own, so pages may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from torchrecorder.drawing.model import Drawing, NestedDrawing
+from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
 from torchrecorder.page.diagram import Diagram
 from torchrecorder.page.picture import fitted
 from torchrecorder.request import FigureOptions
@@ -34,12 +35,17 @@ class CopyNumbers:
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
 
-    def add(self, diagram: Diagram) -> int:
-        """The number of the diagram: 1, unless one of its pictures is in the page already."""
-        uids = [drawing.uid for drawing in diagram.drawings]
-        copy = 1 + max(self._last.get(uid, 0) for uid in uids)
-        self._last.update(dict.fromkeys(uids, copy))
+    def add(self, diagram: Diagram, name: str = "") -> int:
+        """The number of a figure: 1, unless one of its pictures or its name, or its model's, is in the page already."""
+        names = [*(drawing.uid for drawing in diagram.drawings), _base(diagram, name)]
+        copy = 1 + max(self._last.get(one, 0) for one in names)
+        self._last.update(dict.fromkeys(names, copy))
         return copy
+
+
+def _base(diagram: Diagram, name: str) -> str:
+    """What ids in a figure begin with; it does not change when the model does, so that addresses stay."""
+    return "-".join((name or diagram.facts.get("model", "model")).split())
 
 
 def contents(
@@ -59,8 +65,8 @@ def contents(
         urls: Addresses by class, for those of `diagram.classes` that have one.
         can_hide: Whether the page has the style sheet; without it, the insides of layers would all be seen.
     """
-    has_insides = can_hide and options.zoom and not diagram.depths
-    return "".join(_FigureWriter(diagram, options, copy, urls, has_insides=has_insides).parts())
+    writer = _FigureWriter(diagram, options, copy, urls, is_live=can_hide and options.zoom)
+    return "".join(writer.parts())
 
 
 def table_cells(row: LayerRow) -> tuple[str, ...]:
@@ -71,41 +77,65 @@ def table_cells(row: LayerRow) -> tuple[str, ...]:
     return row.label, row.name + times, row.layer, row.output, params, flops
 
 
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    nested: NestedDrawing
+    owner: Drawing
+    """The drawing that it comes with."""
+    above: tuple[NestedDrawing, ...]
+    """Those in which it is closed, the outermost first."""
+
+
 class _FigureWriter:
     def __init__(
-        self, diagram: Diagram, options: FigureOptions, copy: int, urls: Mapping[str, str], *, has_insides: bool
+        self, diagram: Diagram, options: FigureOptions, copy: int, urls: Mapping[str, str], *, is_live: bool
     ) -> None:
-        self.diagram, self.options, self.copy, self.urls = diagram, options, copy, urls
-        self.prefix = diagram.drawing.uid + (f"-{copy}" if copy > 1 else "")
-        self.insides = diagram.drawing.nested if has_insides else ()
+        self.diagram, self.options, self.copy, self.urls, self.is_live = diagram, options, copy, urls, is_live
+        base = _base(diagram, options.name)
+        self.prefix = f"{base}-{copy}:" if copy > 1 else f"{base}:"
+        self.insides = _insides(diagram.drawings) if is_live else {}
+        self.named = set[str]()
+        """The layers whose id is in the page already."""
 
     def parts(self) -> Iterator[str]:
+        if self.is_live:
+            of_each = [it.details for it in self.diagram.drawings]
+            of_each += [inside.nested.details for inside in self.insides.values()]
+            details = ",".join(rows or "{}" for rows in of_each)
+            yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"'
+            yield f" data-details='[{_in_quotes(details)}]'><div class=\"torchrecorder-tools\"></div>"
         if self.diagram.depths:
             yield from self._switch()
         else:
             yield self._main(self.diagram.drawing)
-            for inside in self.insides:
-                yield from self._inside(inside)
+        for inside in self.insides.values():
+            yield from self._inside(inside)
+        yield "</div>" if self.is_live else ""
         if table := self.diagram.drawing.table:
             yield _table(table)
 
     def _main(self, drawing: Drawing) -> str:
-        return self._picture(drawing.svg, drawing.width, None, self.options.alt, self.options.width)
+        return self._picture(drawing, drawing, None, self.options.alt, self.options.width)
 
-    def _picture(self, svg: str, natural_width: float, call: int | None, alt: str = "", width: str = "") -> str:
-        # The frame scrolls before a wide picture becomes too small to read.
-        doors = [inside.call for inside in self.insides if inside.parent == call]
-        shown = fitted(svg, copy=self.copy, alt=alt, width=width, urls=self.urls, doors=doors, prefix=self.prefix)
-        style = "" if width else f' style="--torchrecorder-width:{natural_width:.0f}px"'
-        zoom = " torchrecorder-zoom" if self.options.zoom else ""
-        return f'<div class="torchrecorder-picture{zoom}"{style}>{shown}</div>'
+    def _picture(
+        self, drawn: Drawing | NestedDrawing, owner: Drawing, call: int | None, alt: str = "", width: str = ""
+    ) -> str:
+        """The picture in its frame, which scrolls before a wide one becomes too small to read."""
+        from torchrecorder.drawing.links import Expandable  # a build that writes no page does not need it
+
+        paths = {one.call: one.path for one in owner.nested if one.parent == call and one.path in self.insides}
+        doors = Expandable(paths, self.prefix, frozenset(self.named))
+        self.named.update(paths.values())
+        shown = fitted(drawn.svg, copy=self.copy, alt=alt, width=width, urls=self.urls, doors=doors)
+        style = "" if width else f' style="--torchrecorder-width:{drawn.width:.0f}px"'
+        return f'<div class="torchrecorder-picture"{style}>{shown}</div>'
 
     def _switch(self) -> Iterator[str]:
         """Radio buttons, whose state the style sheet reads; where it does not, each picture has its name above."""
         yield '<fieldset class="torchrecorder-depths"><legend>Depth</legend><div class="torchrecorder-choices">'
         for i, (depth, _) in enumerate(self.diagram.depths):
             checked = "" if i else " checked"
-            button = f'<input type="radio" name="{self.prefix}" value="{escape(depth)}"{checked}>'
+            button = f'<input type="radio" name="{escape(self.prefix)}" value="{escape(depth)}"{checked}>'
             yield f"<label>{button}{escape(depth)}</label>"
         yield "</div>"
         for i, (depth, drawing) in enumerate(self.diagram.depths, 1):
@@ -113,18 +143,39 @@ class _FigureWriter:
             yield self._main(drawing) + "</div>"
         yield "</fieldset>"
 
-    def _inside(self, inside: NestedDrawing) -> Iterator[str]:
+    def _inside(self, inside: _Inside) -> Iterator[str]:
         """The picture of a closed layer, with the way back to the node that it opens."""
-        path = escape(inside.path)
-        yield f'<div class="torchrecorder-inside" id="{self.prefix}-in-{inside.call}" tabindex="-1" role="group"'
-        yield f' aria-label="{path}"><p class="torchrecorder-path">'
-        way = [inside]
-        while way[0].parent is not None:
-            way.insert(0, next(one for one in self.insides if one.call == way[0].parent))
-        names = [self.diagram.facts.get("model", "model"), *(one.path for one in way)]
-        for name, child in zip(names, way, strict=False):
-            yield f'<a href="#{self.prefix}-at-{child.call}">{escape(name)}</a> › '
-        yield f"<strong>{path}</strong></p>{self._picture(inside.svg, inside.width, inside.call)}</div>"
+        from torchrecorder.drawing.links import fragment, layer_id
+
+        path = inside.nested.path
+        id_ = escape(layer_id(self.prefix, path))
+        yield f'<div class="torchrecorder-inside" id="{id_}/" tabindex="-1" role="group" aria-label="{escape(path)}">'
+        yield '<p class="torchrecorder-path">'
+        way = [one.path for one in (*inside.above, inside.nested)]
+        for name, child in zip([self.diagram.facts.get("model", "model"), *way], way, strict=False):
+            yield f'<a href="{escape(fragment(layer_id(self.prefix, child)))}">{escape(name)}</a> › '
+        picture = self._picture(inside.nested, inside.owner, inside.nested.call)
+        yield f"<strong>{escape(path)}</strong></p>{picture}</div>"
+
+
+def _insides(drawings: Sequence[Drawing]) -> dict[str, _Inside]:
+    """What can be opened in a figure, by path: a layer has one inside, in however many depths it is closed."""
+    found: dict[str, _Inside] = {}
+    room = MAX_NESTED_BYTES
+    for drawing in drawings:
+        ways: dict[int | None, tuple[NestedDrawing, ...]] = {None: ()}
+        for one in drawing.nested:
+            room -= len(one.svg) if one.path not in found else 0
+            if one.parent not in ways or room < 0:
+                continue
+            ways[one.call] = (*ways[one.parent], one)
+            found.setdefault(one.path, _Inside(one, drawing, ways[one.parent]))
+    return found
+
+
+def _in_quotes(text: str) -> str:
+    """Text in an attribute between single quotes, in which JSON keeps its double ones."""
+    return text.replace("&", "&amp;").replace("'", "&#39;").replace("<", "&lt;")
 
 
 def _table(rows: Iterable[LayerRow]) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import Drawing
+
+if TYPE_CHECKING:
+    from torchrecorder.drawing.links import Expandable
 
 MAX_BYTES = 100_000
 """Of all pictures of a switch together, as a server sends them: compressed."""
@@ -26,8 +30,7 @@ def fitted(
     alt: str = "",
     width: str = "",
     urls: Mapping[str, str] = MappingProxyType({}),
-    doors: Collection[int] = (),
-    prefix: str = "",
+    doors: Expandable | None = None,
 ) -> str:
     """The picture for inline use.
 
@@ -37,12 +40,11 @@ def fitted(
         alt: What it shows, in place of its own title and description.
         width: As in CSS, in place of its natural width.
         urls: Addresses by class. Only relative ones, `#…`, `http:`, `https:` and `mailto:` become links.
-        doors: The closed layers that can be opened in the page, by the numbers of their calls.
-        prefix: Begins the ids of what they open.
+        doors: The closed layers that can be opened in the page.
     """
     from torchrecorder.drawing.links import Expandable, link  # a build that writes no page does not need it
 
-    head, end, body = link(svg, urls, Expandable(doors, prefix)).partition("</desc>")
+    head, end, body = link(svg, urls, doors or Expandable()).partition("</desc>")
     if alt:
         from xml.sax.saxutils import quoteattr  # which loads what opens URLs
 

@@ -94,6 +94,9 @@ class Calls:
             for (owner, name), function in zip(owners, before, strict=True):
                 setattr(owner, name, function)
 
+    def starts_threads(self) -> bool:
+        return bool(self._threads)
+
     def notes(self) -> Iterator[str]:
         """What is lost in threads: tensors from nowhere, first read after the thread was started."""
         constants = [value.id for value in self._values.rows if value.kind == "const"]

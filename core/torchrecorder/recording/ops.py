@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from torchrecorder.graph import Op
@@ -29,6 +30,7 @@ from torchrecorder.recording.names import (
 )
 from torchrecorder.recording.running_op import MASKS, Facts, RunningOp, Whole
 from torchrecorder.recording.scopes import Scopes
+from torchrecorder.recording.trail import Trail
 from torchrecorder.recording.values import Values, innermost, storage_address
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
@@ -56,6 +58,8 @@ class OpLog:
         self._journal = journal
         self._nodes = nodes
         self._whole: Whole | None = None
+        self.trail = Trail()
+        self._calls = self.trail.calls
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""
         self._kept: list[Callable[..., object]] = []
@@ -69,6 +73,7 @@ class OpLog:
             return self._part(func, args, kwargs)
         if self._nodes is not None and func in NEED_NO_GRAD and isinstance(args[0], Tensor):
             args = (args[0].detach(), *args[1:])
+        self._calls.append(func)
         try:
             name = self._names[func]
         except (KeyError, TypeError):
@@ -176,9 +181,12 @@ class OpLog:
                 self._journal.touch(tensor)
         self._running = RunningOp()
         try:
-            return func(*args, **kwargs)
+            answer = func(*args, **kwargs)
         finally:
             self._running = None
+        if name in EXITS or name in DECISIONS or type(answer) is torch.device:
+            self.trail.asked(name, args, answer)
+        return answer
 
     def _decided(self, args: Sequence[object], place: tuple[str, str] | None) -> None:
         """The code asks whether tensors are so or so, and goes on accordingly."""
@@ -226,6 +234,8 @@ class OpLog:
             self._whole = Whole(*whole, name, running, facts)
             self._take_part(self._whole, given, fresh)
             return
+        if kind == "op":
+            self.trail.logged(len(self.rows), given, overwritten, fresh, out)
         self._add(name, running, given, overwritten, fresh, facts)
 
     def _add(

@@ -14,6 +14,7 @@ from torchrecorder.graph import Call, Decision, Failure, Graph, Info
 from torchrecorder.graph.model import Recorder
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import AutogradNodes
+from torchrecorder.recording.batch import batch_axes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.devices import Devices
@@ -64,6 +65,18 @@ class Session:
         self._failure: Failure | None = None
         self._unseen = unseen
         self._notes: list[str] = []
+
+    def put_back(self) -> None:
+        """Put back what the forward changed, before the end of the recording does."""
+        self._journal.put_back()
+
+    def batch_axes(
+        self, graph: Graph, model: nn.Module, given: tuple[Sequence[object], Mapping[str, object]], took_s: float
+    ) -> dict[int, tuple[int, ...]]:
+        """Run it once more, with a batch twice as large, to see which axes of the values follow it."""
+        if self._journal.is_collected or self._calls.starts_threads():  # which would be seen outside of the model
+            return {}
+        return batch_axes(graph, self._ops.trail, self._journal, model, given, took_s)
 
     def stop_after(self, operations: int) -> None:
         """Let the forward fail if it goes on after so many."""

@@ -1,6 +1,18 @@
 """From a Graph to what one picture of it shows: which calls are boxes, which are nodes, what is drawn once for many."""
 
 from torchrecorder.view.model import Box, Edge, Inset, Node, NodeKind, Repetition, View, ViewOptions
-from torchrecorder.view.select import AUTO_NODES, make_view
+from torchrecorder.view.select import AUTO_NODES, Views, make_view
 
-__all__ = ["AUTO_NODES", "Box", "Edge", "Inset", "Node", "NodeKind", "Repetition", "View", "ViewOptions", "make_view"]
+__all__ = [
+    "AUTO_NODES",
+    "Box",
+    "Edge",
+    "Inset",
+    "Node",
+    "NodeKind",
+    "Repetition",
+    "View",
+    "ViewOptions",
+    "Views",
+    "make_view",
+]

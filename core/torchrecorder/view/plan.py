@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -18,12 +18,13 @@ from typing import Literal
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.model import Box, Node, ViewOptions
-from torchrecorder.view.op_families import POINTWISE, SHAPING, names
+from torchrecorder.view.op_families import DROPOUTS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.repeats import Repeats, Run, going_round
 from torchrecorder.view.tree import Item, call_tree
 
-State = Literal["box", "node", "gone"]
-_DROPOUTS = names("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout")
+State = Literal["box", "node", "gone", "open"]
+"""`open`: what is in it is drawn, without a box around it."""
+_NUMBER = re.compile(r"-?\d+")
 _ALL_OF_IT = re.compile(r"\(?(\s*(None|\.\.\.|0?:)\s*,?)+\)?")
 """An index that takes everything, perhaps with new axes: `(..., None)`, `(:, 0:)`."""
 
@@ -37,7 +38,8 @@ class Visibility:
         self.root = _focused(graph, options.focus)
         """The call that is shown."""
         self.repeats = Repeats(tree) if options.fold else None
-        self.handed = [_handed_on(graph, op) if options.contract else None for op in graph.ops]
+        is_all = options.depth == "all"
+        self.handed = [_handed_on(graph, op, is_all) if options.contract else None for op in graph.ops]
         """For each op the value whose data it only gives another shape, type or place; None if it is a node."""
         self.atomic = [self._is_atomic(call) for call in range(len(graph.calls))]
         """For each call whether it is one node at every depth."""
@@ -108,6 +110,14 @@ class Visibility:
         ops = [item.id for item in self.tree.items[call] if not item.is_call]
         return module.native or sum(self.handed[op] is None for op in ops) < (1 if call == self.root else 2)
 
+    def can_open(self, call: int) -> bool:
+        """Whether there is something to see in a call that is shown alone."""
+        return bool(self.tree.n_ops[call]) and not self.atomic[call] and call not in self.collapsed
+
+    def is_block(self, call: int) -> bool:
+        """Whether a closed layer may be opened."""
+        return not self.atomic[call] and call not in self.formulas and call not in self.collapsed
+
     def _is_gone(self, call: int, found: Sequence[State]) -> bool:
         if not self.graph.calls[call].ok:
             return False
@@ -117,8 +127,12 @@ class Visibility:
         if self.options.contract and module is not None and module.native and not self.tree.children[call]:
             # it gives back its argument: an `Identity`, or a dropout of nothing
             cls, is_nothing = module.cls.rpartition(".")[2], module.extra_repr.startswith(("p=0.0,", "p=0,"))
-            if cls == "Identity" or (cls in _DROPOUTS and is_nothing):
+            if cls == "Identity" or (cls in DROPOUTS and is_nothing):
                 return True
+        first = self.graph.ops[self.tree.first_op[call]]
+        is_handed_on = self.options.contract and self.options.depth != "all" and first.kind == "pass"
+        if is_handed_on and self.tree.n_ops[call] == 1 and call != self.root:
+            return True
         return all(item.is_call and found[item.id] == "gone" for item in self.tree.items[call])
 
 
@@ -133,10 +147,12 @@ def _focused(graph: Graph, focus: str) -> int:
     return found
 
 
-def _handed_on(graph: Graph, op: Op) -> int | None:
-    """The value whose data the op only gives another shape, type or place; None if it does more."""
+def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
+    """The value whose data the op only gives another shape, type or place, or a part of; None if it does more."""
     if not op.inputs or op.mutates:
         return None
+    if not is_all and _is_part(op):
+        return op.inputs[0]
     if op.name in SHAPING or (op.name == "getitem" and _ALL_OF_IT.fullmatch(op.attrs.get("1", ""))):
         return op.inputs[0]
     if op.name not in ("cat", "concat") or len(op.outputs) != 1:
@@ -148,6 +164,15 @@ def _handed_on(graph: Graph, op: Op) -> int | None:
         return None
     # joining with nothing leaves the tensor as it was, unless the same tensor is joined with itself
     return full[0][0] if full[0][1].shape == joined.shape else None
+
+
+def _is_part(op: Op) -> bool:
+    """Whether it gives pieces of a tensor, one element of its first axis, or the tensor times one."""
+    other = op.attrs.get("1") or op.attrs.get("other", "")
+    if op.name == "getitem":
+        return len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other))
+    is_number_one = op.name in ("mul", "div", "mul_", "div_") and len(op.inputs) == 1 and other in ("1", "1.0")
+    return op.name in PIECES or is_number_one
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +188,32 @@ BoxItem = tuple[int, ...] | Run | Gap
 class Plan:
     """The boxes and nodes of the calls and ops, and what each op of the Graph became."""
 
-    def __init__(self, visible: Visibility, depth: int, item_limit: int = 0) -> None:
-        self.visible, self.tree, self.root = visible, visible.tree, visible.root
-        self._item_limit = item_limit  # how many things are drawn one by one in a box; 0 for all
-        self.states: list[State] = visible.states(depth)
+    def __init__(
+        self,
+        visible: Visibility,
+        states: list[State],
+        *,
+        root: int | None = None,
+        runs: Mapping[int, Sequence[int]] | None = None,
+        item_limit: int = 0,
+    ) -> None:
+        """A plan of one call.
+
+        Args:
+            visible: What the options say.
+            states: How each call is drawn.
+            root: The call, in place of the one that the options name.
+            runs: By its first call what is one box; if given, no other series is one.
+            item_limit: How many things are drawn one by one in a box; 0 for all.
+        """
+        self.visible, self.tree = visible, visible.tree
+        self.root = visible.root if root is None else root
+        self._given, self._item_limit = runs, item_limit
+        self._repeats = {call for run in (runs or {}).values() for call in run[1:]}
+        self.states = states
         """How each call is drawn; those in a gap are nodes."""
+        self.again: dict[int, int] = {}
+        """For each call of a given run that is a box, but for the first, the first."""
         self.boxes: list[Box] = []
         self.nodes: list[Node] = []
         self.node_of_call: dict[int, int] = {}
@@ -214,8 +260,10 @@ class Plan:
     def _remember(self, run: Run, thing: Box | Node) -> None:
         if len(run.calls) == 1:
             return
+        if isinstance(thing, Box) and self._given is not None:
+            self.again.update(dict.fromkeys(run.calls[1:], run.calls[0]))
         for i, call in enumerate(run.calls):
-            if isinstance(thing, Box):
+            if isinstance(thing, Box) and self._given is None:
                 self.run_head[call] = run.calls[i % run.period]
             self.turns.setdefault(call, {})[len(self.things)] = i // run.period
         self.things.append(thing)
@@ -226,12 +274,7 @@ class Plan:
             turn = run.calls[: run.period]
             return [Run(one.calls) for one in repeats.runs(turn)] if repeats else [Run((call,)) for call in turn]
         call, rows = run.calls[0], self.tree.graph.calls
-        handed, states = self.visible.handed, self.states
-        items = [
-            item
-            for item in self.tree.items[call]
-            if (states[item.id] != "gone" if item.is_call else handed[item.id] is None)
-        ]
+        items = [*self._items(call)]
         without_ops = (child for child in self.tree.children[call] if not self.tree.n_ops[child])
         items += [Item(True, child) for child in without_ops if not rows[child].ok]
         found = [*self._as_drawn(items)]
@@ -239,13 +282,27 @@ class Plan:
             return found
         return [*self._with_gap(found)]
 
+    def _items(self, call: int) -> Iterator[Item]:
+        """What is drawn in a box, in order; for a call that is `open` what is in it."""
+        pending = [*reversed(self.tree.items[call])]
+        while pending:
+            item = pending.pop()
+            if not item.is_call:
+                if self.visible.handed[item.id] is None:
+                    yield item
+            elif self.states[item.id] == "open":
+                pending.extend(reversed(self.tree.items[item.id]))
+            elif self.states[item.id] != "gone" and item.id not in self._repeats:
+                yield item
+
     def _as_drawn(self, items: Sequence[Item]) -> Iterator[BoxItem]:
         """The calls and ops in their order, what repeats as one thing where it begins."""
         repeats = self.visible.repeats
         if repeats is None:
             yield from (Run((item.id,)) if item.is_call else (item.id,) for item in items)
             return
-        shared = repeats.shared([item.id for item in items if item.is_call], self._layout)
+        given = {call: Run(tuple(run)) for call, run in (self._given or {}).items()}
+        shared = repeats.shared([item.id for item in items if item.is_call], self._layout) | given
         times = {len(run.calls) for run in shared.values()}
         round_ = going_round(self.tree.graph, [item.id for item in items if not item.is_call], times)
         for (is_call, run), stretch in groupby(items, key=lambda it: (it.is_call, it.is_call and shared.get(it.id))):
@@ -254,7 +311,8 @@ class Plan:
                 if run.calls[0] == ids[0]:
                     yield run
             elif is_call:
-                yield from repeats.runs(ids, self._drawn, lambda call: self.states[call] == "node")
+                is_all = self._given is None
+                yield from repeats.runs(ids, self._drawn, lambda call: self.states[call] == "node", series=is_all)
             else:
                 yield from (round_.get(op, (op,)) for op in ids if round_.get(op, (op,))[0] == op)
 

@@ -7,7 +7,7 @@ positions, drawn as one small node instead of the five ops that built it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from torchrecorder.graph.model import Op, Value
@@ -39,40 +39,69 @@ class Reads:
     def __init__(self, plan: Plan) -> None:
         self.plan, self.graph = plan, plan.tree.graph
         self.span = range(plan.root, plan.tree.end[plan.root])
+        tree, is_solid = plan.tree, plan.tree.is_solid(plan.root)
+        ids = tree.ops_of(plan.root) if is_solid else (op.id for op in self.graph.ops if op.call in self.span)
+        self.ops = [self.graph.ops[id_] for id_ in ids]
+        """Those of the call that is shown."""
         self.holder: list[int | None] = [None] * len(self.graph.calls)
         """For each call the node call it is in, if any."""
         self.is_repeat = [False] * len(self.graph.calls)
+        self.twin_of: dict[int, int] = {}
+        """For each call in a repeat of a given run the first call of the run."""
         for call in self.span:
             parent = self.graph.calls[call].parent if call != plan.root else None
             above = None if parent is None else self.holder[parent]
-            self.holder[call] = above if above is not None or plan.states[call] == "box" else call
+            self.holder[call] = above if above is not None or plan.states[call] in ("box", "open") else call
             is_again = any(plan.turns.get(call, {}).values())
             self.is_repeat[call] = is_again or (parent is not None and self.is_repeat[parent])
+            twin = plan.again.get(call) if parent is None or parent not in self.twin_of else self.twin_of[parent]
+            if twin is not None:
+                self.twin_of[call] = twin
         self.contracted = [False] * len(self.graph.ops)
         self.origin = [*range(len(self.graph.values))]
         """For each value the one whose data it is; a value that no contracted op made is its own origin."""
-        for op in self.graph.ops:
-            if op.call not in self.span or not op.inputs:
-                continue
-            holder = self.holder[op.call]
-            gone = op.inputs[0] if holder is not None and plan.states[holder] == "gone" else None
-            source = plan.visible.handed[op.id] if holder is None else gone
-            if source is not None:
-                self.contracted[op.id] = True
-                for value in op.outputs:
-                    self.origin[value] = self.origin[source]
+        self.twins: dict[int, int] = {}
+        """For each value that a repeat of a given run makes, the one that the first call of the run makes there."""
+        self._find_origins()
         self._drawn_for = [*range(len(self.graph.ops))]
         """For each op the one that is drawn for it, which is the same op in the first call of the run."""
         for call, head in plan.run_head.items():
             shift = plan.tree.first_op[call] - plan.tree.first_op[head]
             for again in plan.tree.ops_of(call):
                 self._drawn_for[again] = again - shift
-        for again, drawn in enumerate(self._drawn_for):  # a run in a run
+        for again, drawn in enumerate(self._drawn_for if plan.run_head else ()):  # a run in a run
             self._drawn_for[again] = self._drawn_for[drawn]
 
+    def _find_origins(self) -> None:
+        for call, head in self.plan.again.items():
+            self.twins.update(self._twins(call, head))
+        for op in self.ops:
+            if not op.inputs:
+                continue
+            holder = self.holder[op.call]
+            gone = op.inputs[0] if holder is not None and self.plan.states[holder] == "gone" else None
+            source = self.plan.visible.handed[op.id] if holder is None else gone
+            if source is not None:
+                self.contracted[op.id] = True
+                for value in op.outputs:
+                    if value not in self.twins:
+                        self.origin[value] = self.origin[source]
+
+    def _twins(self, call: int, head: int) -> dict[int, int]:
+        """By value that a repeat makes the one that the call which is drawn makes in its place."""
+        tree, rows = self.plan.tree, self.graph.calls
+        if tree.n_ops[call] == tree.n_ops[head] and tree.is_solid(call) and tree.is_solid(head):
+            pairs = zip(tree.ops_of(call), tree.ops_of(head), strict=True)
+            outputs = [(self.graph.ops[x].outputs, self.graph.ops[y].outputs) for x, y in pairs]
+            if all(len(xs) == len(ys) for xs, ys in outputs):
+                return {x: y for xs, ys in outputs for x, y in zip(xs, ys, strict=True)}
+        there, made = rows[head].outputs, tree.ops_of(call)
+        given = ((value, there[path]) for path, value in rows[call].outputs.items() if path in there)
+        return {value: twin for value, twin in given if self.graph.values[value].producer in made}
+
     def __iter__(self) -> Iterator[Read]:
-        for op in self.graph.ops:
-            if op.call not in self.span or self.contracted[op.id]:
+        for op in self.ops:
+            if self.contracted[op.id] or op.call in self.twin_of:
                 continue
             head, repeated = self._node_of(op.id), self.is_repeat[op.call]
             for value in op.inputs:
@@ -82,7 +111,10 @@ class Reads:
 
     def node_of_value(self, value: int) -> int | None:
         """Position of the node that made the value; None if it comes from outside."""
-        producer = self.graph.values[self.origin[value]].producer
+        origin = self.origin[value]
+        while origin in self.twins:
+            origin = self.origin[self.twins[origin]]
+        producer = self.graph.values[origin].producer
         if producer is None or self.graph.ops[producer].call not in self.span:
             return None
         return self._node_of(producer)
@@ -90,8 +122,8 @@ class Reads:
     def constant_ops(self) -> set[int]:
         """The drawn ops that depend on nothing but constants and buffers; their values are constants too."""
         found: set[int] = set()
-        for op in self.graph.ops:
-            if op.call not in self.span or self.contracted[op.id] or self.holder[op.call] is not None:
+        for op in self.ops:
+            if self.contracted[op.id] or self.holder[op.call] is not None or op.call in self.twin_of:
                 continue
             inputs = (self.graph.values[self.origin[value]] for value in op.inputs)
             is_constant = all(value.kind in ("const", "buffer") or value.producer in found for value in inputs)
@@ -100,6 +132,10 @@ class Reads:
         return found
 
     def _node_of(self, op: int) -> int:
+        twin = self.twin_of.get(self.graph.ops[op].call)
+        if twin is not None:  # what a repeat makes, and neither gives back nor makes where the first call does
+            drawn_ops = (id_ for id_ in reversed(self.plan.tree.ops_of(twin)) if not self.contracted[id_])
+            return self._node_of(next(drawn_ops))
         drawn = self._drawn_for[op]
         holder = self.holder[self.graph.ops[drawn].call]
         return self.plan.node_of_op[drawn] if holder is None else self.plan.node_of_call[holder]
@@ -200,3 +236,15 @@ def grouped(paths: list[str]) -> dict[str, str]:
         is_nested = len(listed) > 2 and any(path.count(".") > 1 for path in listed)
         found.update((path, key if is_nested or len(listed) > MAX_LISTED else path) for path in listed)
     return found
+
+
+def lists(paths: Iterable[str]) -> set[str]:
+    """The names of outputs that are nested lists beside another output: `past_key_values`, `hidden_states`."""
+    groups: dict[str, list[str]] = {}
+    for path in paths:
+        groups.setdefault(path.partition(".")[0], []).append(path)
+    return {
+        name
+        for name, members in [*groups.items()][1:]
+        if len(members) > 1 and not name.isdigit() and all("." in path for path in members)
+    }

@@ -86,7 +86,12 @@ class Repeats:
         return found
 
     def runs(
-        self, calls: Sequence[int], drawn: Callable[[int], object] = _same, row: Callable[[int], bool] = _same
+        self,
+        calls: Sequence[int],
+        drawn: Callable[[int], object] = _same,
+        row: Callable[[int], bool] = _same,
+        *,
+        series: bool = True,
     ) -> Iterator[Run]:
         """Calls that follow one another, those that are the same again and drawn alike as one.
 
@@ -94,10 +99,11 @@ class Repeats:
             calls: Neighbours in one call.
             drawn: How a call is drawn.
             row: Whether a call is small enough for a few equal ones to be drawn one beside the other.
+            series: Whether a series is one, too, or only what is parallel.
         """
         at = 0
         while at < len(calls):
-            length, period = self.exact.turns(calls, at)
+            length, period = self.exact.turns(calls, at) if series else (self.exact.run(calls, at), 1)
             changing = 1 if period > 1 else self.loose.run(calls, at)
             is_changing = changing > length and changing >= _LEAST_CHANGING
             run = calls[at : at + (changing if is_changing else length)]
@@ -106,7 +112,8 @@ class Repeats:
                 alike = period = 1
             found = self._wired([*run[:alike]], period)
             at += len(found.calls)
-            if found.repetition == "parallel" and len(found.calls) <= ROW and row(found.calls[0]):
+            is_short_row = found.repetition == "parallel" and len(found.calls) <= ROW and row(found.calls[0])
+            if is_short_row or (found.repetition == "series" and not series):
                 yield from (Run((call,)) for call in found.calls)
                 continue
             yield found

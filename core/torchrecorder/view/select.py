@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
+from torchrecorder.view.choice import Choice, view_size
 from torchrecorder.view.edges import Ends
+from torchrecorder.view.interiors import Interiors
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
 from torchrecorder.view.plan import Plan, Visibility
+from torchrecorder.view.simplified import simplified
 from torchrecorder.view.skips import with_skips
 
 AUTO_NODES = 40
@@ -37,32 +41,66 @@ def make_view(graph: Graph, options: ViewOptions = _USUAL) -> View:
     Raises:
         OptionError: `focus` does not name a module that was called, or `expand` asks for more than can be drawn.
     """
-    views = _Views(graph, options)
-    if options.depth == "auto":
-        return views.automatic()
-    depth = views.max_depth if options.depth == "all" else min(max(options.depth, 0), views.max_depth)
-    return views.at(depth)
+    return Views(graph, options).view()
 
 
-class _Views:
-    def __init__(self, graph: Graph, options: ViewOptions) -> None:
+class Views:
+    """The views of one Graph, with what they have in common made once."""
+
+    def __init__(self, graph: Graph, options: ViewOptions = _USUAL) -> None:
         self.graph, self.options = graph, options
         self.visible = Visibility(graph, options)
         self.max_depth = self.visible.max_depth
 
-    def automatic(self) -> View:
+    def view(self, *, beside: bool = True) -> View:
+        """As `make_view`; without insets if nothing can stand beside the picture."""
+        depth = self.options.depth
+        if depth == "auto":
+            chosen = self._chosen(self.visible.root, beside=beside)
+            return self._uniform() if chosen is None else chosen
+        return self.at(self.max_depth if depth == "all" else min(max(depth, 0), self.max_depth))
+
+    def inside(self, call: int) -> View:
+        """What a reader sees who opens a layer that is closed."""
+        options = replace(self.options, depth="auto", expand=(), collapse=())
+        if self.options.expand or self.options.collapse:
+            return Views(self.graph, options).inside(call)
+        chosen = self._chosen(call, beside=False)
+        return (
+            make_view(self.graph, replace(options, focus=self.graph.calls[call].module)) if chosen is None else chosen
+        )
+
+    @cached_property
+    def _interiors(self) -> Interiors:
+        return Interiors(self.visible)
+
+    def _chosen(self, call: int, *, beside: bool = True) -> View | None:
+        """The view of a call that opens each kind of layer once; None if none is right for it."""
+        is_modern = self.graph.info.recorder != "classic"
+        if not self.options.fold or not is_modern or not self.visible.can_open(call):
+            return None
+        view = Choice(self._interiors, call, beside=beside).view()
+        if view_size(view) > AUTO_NODES and not self.visible.asked:
+            return None
+        insets = tuple(replace(inset, view=shortened(with_skips(inset.view))) for inset in view.insets)
+        level = self.visible.tree.level
+        depth = 1 + max(level[box.calls[0]] for box in view.boxes) - level[call]
+        view = replace(shortened(with_skips(view)), insets=insets, depth=depth)
+        return _judged(replace(view, notes=(*self._notes(view), *view.notes)))
+
+    def _uniform(self) -> View:
         """The deepest view that shows few enough nodes; where none does, one with gaps."""
         depth = 1
         while depth < self.max_depth and self._count(depth + 1) <= 2 * AUTO_NODES:
             depth += 1
         view = self._view(min(depth, self.max_depth))
-        while _size(view) > AUTO_NODES and view.depth > 1:
+        while view_size(view) > AUTO_NODES and view.depth > 1:
             view = self._view(view.depth - 1)
-        if _size(view) > AUTO_NODES and not self.visible.asked:
+        if view_size(view) > AUTO_NODES and not self.visible.asked:
             return _judged(self._with_gaps(view.depth, AUTO_NODES))
         if self._count(view.depth) <= _FEW and view.depth < self.max_depth:
             deeper = self._with_gaps(view.depth + 1, AUTO_NODES)
-            return deeper if _size(deeper) <= AUTO_NODES else view
+            return deeper if view_size(deeper) <= AUTO_NODES else view
         return _judged(view)
 
     def at(self, depth: int) -> View:
@@ -86,20 +124,21 @@ class _Views:
         return replace(view, notes=(*view.notes, note))
 
     def _view(self, depth: int, item_limit: int = 0) -> View:
-        plan = Plan(self.visible, depth, item_limit)
+        plan = Plan(self.visible, self.visible.states(depth), item_limit=item_limit)
         nodes, edges = Ends(plan).joined()
-        view = shortened(with_skips(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth)))
-        return replace(view, notes=tuple(self._notes(view)))
+        view = View(self.graph, tuple(plan.boxes), nodes, edges, (), depth)
+        view = shortened(with_skips(simplified(view, self.options, self.visible.asked | {self.visible.root})))
+        return replace(view, notes=(*self._notes(view), *view.notes))
 
     def _count(self, depth: int) -> int:
         """How many calls and ops the view of that depth shows, for a fraction of its cost."""
-        return len(Plan(self.visible, depth).nodes)
+        return len(Plan(self.visible, self.visible.states(depth)).nodes)
 
     def _with_gaps(self, depth: int, node_limit: int) -> View:
         """The view with no more things in a box than keep it within the limit."""
         item_limit = node_limit
         view = self._view(depth, item_limit)
-        while _size(view) > node_limit and item_limit > 6:
+        while view_size(view) > node_limit and item_limit > 6:
             item_limit = item_limit * 3 // 4
             view = self._view(depth, item_limit)
         hidden = sum(node.size for node in view.nodes if node.kind == "gap")
@@ -111,8 +150,9 @@ class _Views:
             for pattern in patterns:
                 if not self.visible.matching([pattern]):
                     yield f"{option}: no layer has a path like {pattern!r}"
-        if self.visible.root == 0:
+        if view.boxes and view.boxes[0].calls[0] == 0:
             shown = {value for node in view.nodes if node.kind == "input" for value in node.values}
+            shown.update(view.aside)
             hidden = {path: value for path, value in self.graph.inputs.items() if value not in shown}
             read = {value for op in self.graph.ops for value in op.inputs} if hidden else set()
             checked = [path for path, value in hidden.items() if value in read]
@@ -121,11 +161,6 @@ class _Views:
                 yield "the forward only checks " + ", ".join(checked)
             if unused:
                 yield "the forward does not use " + ", ".join(unused)
-
-
-def _size(view: View) -> int:
-    """How many nodes a reader has to take in; those at the ends of cut edges are there to spare them lines."""
-    return sum(node.kind not in ("from", "to") for node in view.nodes)
 
 
 def _judged(view: View) -> View:

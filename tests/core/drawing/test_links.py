@@ -15,7 +15,7 @@ CONV = "torch.nn.modules.conv.Conv2d"
 
 
 def test_layers_and_boxes_refer_to_their_classes() -> None:
-    assert classes(picture(residual_block()).svg) == (
+    assert classes(picture(residual_block(), depth="all").svg) == (
         "pkg.BasicBlock",
         CONV,
         "torch.nn.modules.batchnorm.BatchNorm2d",
@@ -93,8 +93,8 @@ def test_what_is_no_dotted_name_is_no_reference(cls: str) -> None:
 def test_a_closed_layer_is_a_door_or_a_link_to_its_class() -> None:
     svg = picture(transformer(2), depth=1).svg
     (call,) = {int(number) for number in re.findall(r'"torchrecorder:pkg.Block#(\d+)"', svg)}
-    door = link(svg, {"pkg.Block": "block.html"}, Expandable([call], "p"))
-    assert f'<a xlink:href="#p-in-{call}" id="p-at-{call}"' in door
+    door = link(svg, {"pkg.Block": "block.html"}, Expandable({call: "block"}, "p:"))
+    assert '<a class="door" xlink:href="#p:block/" id="p:block"' in door
     assert "block.html" not in door
     assert '<path fill="none" stroke="currentColor" d="M' in door
     assert 'xlink:href="block.html"' in link(svg, {"pkg.Block": "block.html"})
@@ -109,6 +109,6 @@ def test_a_call_is_referred_to_whatever_its_class_is_called(reference: str, left
 
 
 def test_titles_are_read_before_what_is_in_their_boxes() -> None:
-    words = re.findall(r"<(?:tspan|text)[^>]*>([^<]+)</", picture(residual_block()).svg)
-    order = [words.index(word) for word in ("BasicBlock", "conv1", "bn2", "down", "0")]
+    words = re.findall(r"<(?:tspan|text)[^>]*>([^<]+)</", picture(transformer(2), depth="all").svg)
+    order = [words.index(word) for word in ("Encoder", "embed", "blocks", "attn", "proj", "mlp", "head")]
     assert order == sorted(order)

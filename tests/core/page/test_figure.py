@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from tests.core.graph.building import Net, mlp, nested, residual_block, transformer
 from tests.mkdocs_ext.seeing import see
-from torchrecorder.drawing.draw import MAX_BYTES, MAX_NESTED, DrawJob, draw
-from torchrecorder.drawing.model import Drawing
+from torchrecorder.drawing.draw import MAX_NESTED, DrawJob, draw
+from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
 from torchrecorder.page import ASSETS, SCRIPT, STYLE, CopyNumbers, Diagram, contents
@@ -33,16 +35,19 @@ def html(diagram: Diagram, *, copy: int = 1, urls: Mapping[str, str] | None = No
     text = contents(diagram, FigureOptions(**options), copy=copy, urls=urls or {})
     seen = see(text)
     assert (seen.wrong, seen.twice) == ([], set())
-    targets = re.findall(r'href="#([^"]*)"', text)
-    assert set(targets) <= {element.attributes.get("id") for element in seen.elements}
+    addresses = (str(it.attributes.get("href") or it.attributes.get("xlink:href") or "") for it in seen.elements)
+    targets = {unquote(address[1:]) for address in addresses if address.startswith("#")}
+    assert targets <= {element.attributes.get("id") for element in seen.elements}
     return text
 
 
 def test_a_picture_alone() -> None:
     text = html(drawn(mlp()))
-    assert text.startswith('<div class="torchrecorder-picture torchrecorder-zoom" style="--torchrecorder-width:')
+    assert text.startswith('<div class="torchrecorder-views torchrecorder-zoom" id="MLP:" data-details=')
     assert "inside" not in text
-    assert "torchrecorder-zoom" not in html(drawn(mlp()), zoom=False)
+    without = html(drawn(mlp()), zoom=False)
+    assert without.startswith('<div class="torchrecorder-picture" style="--torchrecorder-width:')
+    assert "details" not in without
 
 
 def test_a_width_takes_the_place_of_the_natural_one() -> None:
@@ -55,10 +60,10 @@ def test_a_closed_layer_leads_to_its_inside_and_back() -> None:
     diagram = drawn(transformer(2), depth=1)
     assert [inside.path for inside in diagram.drawing.nested][:1] == ["blocks.0"]
     text = html(diagram)
-    call = diagram.drawing.nested[0].call
-    assert f'<a xlink:href="#tr-0123456789ab-in-{call}" id="tr-0123456789ab-at-{call}"' in text
-    assert f'id="tr-0123456789ab-in-{call}" tabindex="-1" role="group" aria-label="blocks.0"' in text
-    assert f'<a href="#tr-0123456789ab-at-{call}">' in text
+    model = diagram.facts["model"]
+    assert f'<a class="door" xlink:href="#{model}:blocks.0/" id="{model}:blocks.0"' in text
+    assert f'id="{model}:blocks.0/" tabindex="-1" role="group" aria-label="blocks.0"' in text
+    assert f'<a href="#{model}:blocks.0">' in text
 
 
 def test_the_same_diagram_twice_in_a_page_has_different_ids() -> None:
@@ -70,8 +75,41 @@ def test_the_same_diagram_twice_in_a_page_has_different_ids() -> None:
 def test_no_insides_without_zoom_or_style_sheet() -> None:
     diagram = drawn(transformer(2), depth=1)
     for text in (html(diagram, zoom=False), contents(diagram, FigureOptions(), can_hide=False)):
-        assert "-in-" not in text
+        assert "door" not in text
         assert text.count("<svg") == 1
+
+
+def test_addresses_of_layers_do_not_change_with_the_model() -> None:
+    first, second = (html(drawn(transformer(2), digest, depth=1), name="fig net") for digest in ("0" * 12, "1" * 12))
+    assert ids(first) == ids(second)
+    assert ids(first) >= {"fig-net:", "fig-net:blocks.0", "fig-net:blocks.0/"}
+
+
+def ids(text: str) -> set[str]:
+    found = {element.attributes.get("id") or "" for element in see(text).elements}
+    return {one for one in found if not one.startswith("tr-")}
+
+
+def test_layers_of_a_switch_open_too_each_once() -> None:
+    diagram = switched(transformer(2), 0, 1)
+    assert [depth for depth, _ in diagram.depths] == ["0", "1"]
+    text = html(diagram)
+    paths = {one.path for drawing in diagram.drawings for one in drawing.nested}
+    model = diagram.facts["model"]
+    opened = re.findall(rf'class="torchrecorder-inside" id="{model}:([^"]*)/"', text)
+    assert sorted(opened) == sorted(paths)
+    assert f'<a class="door" xlink:href="#{model}:blocks.0/"' in text.partition("torchrecorder-inside")[0]
+
+
+def test_a_page_carries_the_details_of_every_picture() -> None:
+    for diagram in (drawn(mlp()), drawn(transformer(2), depth=1), switched(transformer(2), 0, 1, 2)):
+        seen = see(html(diagram))
+        views = next(it for it in seen.elements if "torchrecorder-views" in (it.attributes.get("class") or ""))
+        details = json.loads(views.attributes["data-details"] or "")
+        pictures = [it for it in seen.elements if it.tag == "svg"]
+        assert len(details) == len(pictures)
+        keys = {it.attributes["data-n"] for it in seen.elements if "data-n" in it.attributes}
+        assert keys == {key for rows in details for key in rows}
 
 
 def test_what_has_no_inside_is_no_door() -> None:
@@ -102,11 +140,11 @@ def test_insides_are_bounded_in_number_and_bytes() -> None:
     x = net.input("x", 1, 4)
     for i in range(40):
         with net.call(f"b{i}", f"Block{i}"):
-            x = net.layer(f"b{i}.b", "ReLU", net.layer(f"b{i}.a", "Linear", x))
+            x = net.layer(f"b{i}.b", "MaxPool2d", net.layer(f"b{i}.a", "Linear", x))
     many = drawn(net.graph(x), depth=1).drawing.nested
     assert len(many) == MAX_NESTED
     for graph in (net.graph(x), nested(60), transformer(3)):
-        assert sum(len(inside.svg) for inside in drawn(graph, depth=1).drawing.nested) <= MAX_BYTES
+        assert sum(len(inside.svg) for inside in drawn(graph, depth=1).drawing.nested) <= MAX_NESTED_BYTES
 
 
 def test_a_drawing_survives_the_cache() -> None:
@@ -165,8 +203,8 @@ def test_names_are_text_everywhere(name: str) -> None:
 
 def test_the_script_is_small_and_asks_nobody() -> None:
     script = (ASSETS / SCRIPT).read_bytes()
-    assert len(gzip.compress(script)) <= 2048
-    assert not re.search(rb"https?:|import|fetch|eval|innerHTML", script)
+    assert len(gzip.compress(script)) <= 6144
+    assert not re.search(rb"https?:(?!//www.w3.org/2000/svg)|import|fetch|eval|innerHTML", script)
 
 
 def test_the_sheet_loads_nothing() -> None:
@@ -183,6 +221,8 @@ def test_a_picture_of_a_switch_stands_alone_in_the_same_page() -> None:
     copies = CopyNumbers()
     numbers = [(diagram, copies.add(diagram)) for diagram in (switch, alone, other, switch)]
     assert [number for _, number in numbers] == [1, 2, 1, 3]
+    assert copies.add(drawn(mlp(), "f" * 12)) == 2, "other pictures of the same model"
+    assert copies.add(drawn(mlp(), "e" * 12), "of its own name") == 1
     page = see("".join(contents(diagram, FigureOptions(), copy=number) for diagram, number in numbers))
     assert (page.wrong, page.twice) == ([], set())
     names = [e.attributes["name"] for e in page.elements if e.attributes.get("type") == "radio"]

@@ -82,7 +82,7 @@ def test_a_right_guess_costs_one_forward() -> None:
             return self.fc(x)
 
     assert guess(Once()).guessed == "1,3, from fc (Linear)"
-    assert len(Once.ran) == 1
+    assert Once.ran == [(1, 3), (2, 3)]  # the other one is the second run, which computes nothing
 
 
 def test_the_same_guess_is_not_tried_twice() -> None:
@@ -172,7 +172,7 @@ Wide.__module__ = WideNumbers.__module__ = "timm.models.some"
 
 def test_a_large_input_is_first_recorded_on_fake_tensors() -> None:
     assert guess(Wide()).guessed == "1,3,600,600, from the default_cfg of Wide"
-    assert Wide.ran == ["FakeTensor"]
+    assert Wide.ran == ["FakeTensor", "Tensor"]  # the other one is the second run, on meta
 
 
 def test_a_large_input_whose_numbers_are_needed_is_computed() -> None:

@@ -19,7 +19,7 @@ def stack(n: int, *, inside: bool = False) -> Graph:
     if inside:
         net._open("body", "Sequential", "", 0)
     for i in range(n):
-        x = net.layer(f"{at}{i}", "Linear", x, (1, 5 + i), said=f"in_features={4 + i}, out_features={5 + i}")
+        x = net.layer(f"{at}fc{i}", "Linear", x, (1, 5 + i), said=f"in_features={4 + i}, out_features={5 + i}")
     return net.graph(x)
 
 
@@ -75,7 +75,7 @@ def test_a_failing_layer_is_in_no_gap() -> None:
 def test_a_wrapper_is_not_all_there_is_to_see() -> None:
     view = make_view(stack(100, inside=True))
     assert view.depth == 2
-    assert "body.0" in shown(view)
+    assert "body.fc0" in shown(view)
 
 
 def test_a_given_depth_is_made_smaller() -> None:

@@ -6,11 +6,12 @@ than a page. Graphviz gives ranks and orders; the coordinates are ours.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
+from collections.abc import Collection, Sequence
+from itertools import islice, zip_longest
+from typing import NamedTuple
 
 from torchrecorder.drawing.paper.check import faults
-from torchrecorder.drawing.paper.page import on_page
+from torchrecorder.drawing.paper.page import on_page, page_height
 from torchrecorder.drawing.paper.ranks import CyclicPanel
 from torchrecorder.drawing.paper.sheet import Sheet
 from torchrecorder.drawing.styles import Styles
@@ -23,16 +24,29 @@ __all__ = ["PAGE", "PaperLayout"]
 
 PAGE = 540.0, 675.0
 """Width and height of a page, in points: 720 by 900 CSS pixels."""
-_BESIDE_INSETS = 450.0
-"""Height of a picture that has insets below it."""
+_ABOVE_INSETS, _BESIDE_INSETS = 450.0, 1350.0
+"""Height of a picture that has insets, in points."""
 _MAX_NODES = 300
+_SMALL = 1.42
+"""How much wider than its room a picture may be: the words of 14 px are nearly 10 px high then."""
+
+
+class _Placed(NamedTuple):
+    layout: Layout
+    faults: tuple[str, ...]
+    too_wide: float
+    """How much wider it is than a picture whose words can be read where it stands."""
+
+    @property
+    def badness(self) -> float:
+        return self.too_wide + 100.0 * len(self.faults)
 
 
 class PaperLayout:
     """One View with its insets, laid out in two steps: what the engine is asked, and the placement from its answers."""
 
     def __init__(
-        self, view: View, *, show: Collection[str] = USUAL, styles: Styles | None = None, width: float = PAGE[0]
+        self, view: View, *, show: Collection[str] = USUAL, styles: Sequence[Styles | None] = (), width: float = PAGE[0]
     ) -> None:
         self._width = width
         self.reason = ""
@@ -43,8 +57,9 @@ class PaperLayout:
             self.reason = f"{n} nodes"
             return
         try:
-            self._sheets.append(Sheet(view, show, styles))
-            self._sheets += [Sheet(inset.view, show, letter=inset.letter) for inset in view.insets]
+            views = [(view, ""), *((inset.view, inset.letter) for inset in view.insets)]
+            for (one, letter), style in zip_longest(views, styles[: len(views)]):
+                self._sheets.append(Sheet(one, show, style, letter))
         except CyclicPanel:
             self.reason = "boxes feed each other"
 
@@ -58,16 +73,26 @@ class PaperLayout:
         if self.reason:
             return None
         left = iter(answers)
-        placed = [*self._placed(left)]
-        if None in placed:
-            self.reason = "data cannot come in by the side"
-            return None
-        picture, *insets = [layout for layout in placed if layout]
-        layout = on_page(picture, insets, self._width)
-        self.reason = "; ".join(faults(layout))
-        return None if self.reason else layout
+        for sheet in self._sheets:
+            sheet.read([*islice(left, len(sheet.dots))])
+        best = self._placed()
+        while best.badness and self._simplify():
+            best = min(best, self._placed(), key=lambda one: one.badness)
+        self.reason = "; ".join(best.faults)
+        return None if best.faults else best.layout
 
-    def _placed(self, answers: Iterator[str | EngineError]) -> Iterator[Layout | None]:
-        for i, sheet in enumerate(self._sheets):
-            height = _BESIDE_INSETS if len(self._sheets) > 1 and not i else PAGE[1]
-            yield sheet.place([*islice(answers, len(sheet.dots))], self._width, height)
+    def _simplify(self) -> bool:
+        simpler = [sheet.simplify() for sheet in self._sheets]  # all of them, not only the first that can
+        return any(simpler)
+
+    def _placed(self) -> _Placed:
+        """With insets the picture may be in columns above them, or one high column beside them."""
+        heights = (_ABOVE_INSETS, _BESIDE_INSETS) if len(self._sheets) > 1 else (PAGE[1],)
+        pictures = [self._sheets[0].place(self._width, height) for height in heights]
+        insets = [sheet.place(self._width, PAGE[1]) for sheet in self._sheets[1:]]
+        right = [inset for inset in insets if inset]
+        pages = [on_page(picture, right, self._width) for picture in pictures if picture]
+        if len(right) < len(insets) or not pages:
+            return _Placed(Layout(0.0, 0.0), ("data cannot come in by the side",), 0.0)
+        layout = min(pages, key=lambda page: page_height(page.width, page.height, self._width))
+        return _Placed(layout, tuple(faults(layout)), max(layout.width / (_SMALL * self._width) - 1.0, 0.0))

@@ -94,6 +94,8 @@ class Panels:
             if node.id not in self._dropped and node.id not in self.single:
                 self.by_box[node.box].keys.append(Key("node", node.id))
         self._cut(flows)
+        self.all_from_above = False
+        """Whether no data comes in by the side."""
         self.not_late: set[tuple[int, int]] = set()
         """Boxes with sources that cannot come in by the side, because something stands in the way."""
 
@@ -107,9 +109,15 @@ class Panels:
         """Where it comes in the forward."""
         return self.first.get(key.id, 0) if key.kind == "box" else key.id
 
+    @property
+    def has_late(self) -> bool:
+        """Whether any data comes in by the side."""
+        ports = ((panel.box, key) for panel in self.by_box.values() for key in panel.keys if key.kind == "in")
+        return any(box is not None and self.is_late(box, key.id) for box, key in ports)
+
     def is_late(self, box: int, source: int) -> bool:
         """Whether data comes to a box beside its stream: all that reads it in the box also reads of what is inside."""
-        if (box, source) in self.not_late:
+        if self.all_from_above or (box, source) in self.not_late:
             return False
         segments = self.by_box[box].segments
         heads = [it.head for it in segments if it.source == source and it.tail.kind == "in"]

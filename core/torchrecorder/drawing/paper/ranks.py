@@ -28,14 +28,14 @@ class Ranking:
     def __init__(self, panels: Panels) -> None:
         self._panels = panels
         self.rows: dict[int | None, Rows] = {}
+        self.is_stacked = False
+        """Whether towers stand one below the other."""
         self._asked: list[tuple[int | None, list[Key], list[Segment], dict[Key, int]]] = []
         self.dots: list[str] = []
         """What the engine is asked."""
         groups = same_rank(panels.view)
-        for box, panel in panels.by_box.items():
-            segments = [it for it in panel.segments if not self._is_free(box, it)]
-            used = {key for it in segments for key in (it.tail, it.head)}
-            keys = [key for key in panel.keys if not key.is_port or key in used]
+        for box in panels.by_box:
+            keys, segments = self._used(box)
             ranks = _ranks(keys, segments)
             if len({rank for key, rank in ranks.items() if not key.is_port}) == sum(not key.is_port for key in keys):
                 self.rows[box] = self._in_rows(keys, ranks)
@@ -47,7 +47,7 @@ class Ranking:
         """Whether it says nothing about what is above what: it comes in by the side."""
         if segment.tail.kind == "in":
             return box is not None and self._panels.is_late(box, segment.source)
-        is_between = segment.tail.kind == segment.head.kind == "box"
+        is_between = segment.head.kind == "box" and not self.is_stacked
         return is_between and self._panels.is_late(segment.head.id, segment.source)
 
     def read(self, answers: Sequence[str | EngineError]) -> None:
@@ -57,6 +57,23 @@ class Ranking:
                 rows = self._in_rows(keys, ranks)
             plain = [sorted(row, key=self._panels.order) for row in rows]
             self.rows[box] = plain if _crossings(plain, segments) <= _crossings(rows, segments) else rows
+
+    def stack(self) -> None:
+        """Towers one below the other, which is less wide."""
+        self.is_stacked = True
+        for box in self._panels.by_box:
+            self.again(box)
+
+    def again(self, box: int | None) -> None:
+        """The rows of a panel by the longest ways, after what can come in by the side has changed."""
+        keys, segments = self._used(box)
+        self.rows[box] = self._in_rows(keys, _ranks(keys, segments))
+
+    def _used(self, box: int | None) -> tuple[list[Key], list[Segment]]:
+        panel = self._panels.by_box[box]
+        segments = [it for it in panel.segments if not self._is_free(box, it)]
+        used = {key for it in segments for key in (it.tail, it.head)}
+        return [key for key in panel.keys if not key.is_port or key in used], segments
 
     def _in_rows(self, keys: Sequence[Key], ranks: dict[Key, int]) -> Rows:
         rows: dict[int, list[Key]] = defaultdict(list)

@@ -28,6 +28,8 @@ class Sheet:
         self._view, self._show, self._styles = view, show, styles
         self._letter = letter
         """Of an inset; empty for the picture that it belongs to."""
+        self._is_plain = False
+        """Whether nothing is laid out as a U."""
         self._panels = Panels(view)
         self._ranking = Ranking(self._panels)
 
@@ -35,20 +37,38 @@ class Sheet:
     def dots(self) -> list[str]:
         return self._ranking.dots
 
-    def place(self, answers: Sequence[str | EngineError], width: float, height: float) -> Layout | None:
-        """The layout in about so much room; None if data cannot come where it is read."""
+    def read(self, answers: Sequence[str | EngineError]) -> None:
+        """Takes what the engine answered."""
         self._ranking.read(answers)
+
+    def simplify(self) -> bool:
+        """Gives up what makes pictures wide or hard to read, a step at a time; whether there was anything left."""
+        if not self._is_plain:
+            self._is_plain = True
+            return True
+        if not self._panels.has_late:
+            return False
+        if self._ranking.is_stacked:
+            self._panels.all_from_above = True
+        self._ranking.stack()
+        return True
+
+    def place(self, width: float, height: float) -> Layout | None:
+        """The layout in about so much room; None if data cannot come where it is read."""
         labels = Labels(self._view, show=self._show)
         cards = Cards(self._panels, labels, self._styles, are_ends_bare=bool(self._letter))
         by_node = {node.id: cards.of(node) for node in self._view.nodes}
-        cuts = Columns(self._panels, self._ranking.rows, by_node).plan(height, width)
-        composer = Composer(self._panels, self._ranking.rows, by_node, self._titles(labels), cuts)
+        columns = Columns(self._panels, self._ranking.rows, by_node)
+        columns.plan(height, width, with_u=not self._is_plain)
+        composer = Composer(self._panels, self._ranking.rows, by_node, self._titles(labels), columns)
         for _ in range(_TRIES):
             try:
-                piece = composer.compose()
+                piece = composer.compose(is_inset=bool(self._letter))
                 break
             except Blocked as blocked:
                 self._panels.not_late.add((blocked.box, blocked.source))
+                for box in self._panels.around(blocked.box)[-2:]:
+                    self._ranking.again(box)
         else:
             return None
         shapes = edge_shapes(self._view, self._show) if "shapes" in self._show else {}
@@ -61,7 +81,7 @@ class Sheet:
             text = PARTS.join(filter(None, style.label)) if style and style.label else labels.box(box)
             if self._letter and box.parent is None:
                 name, *rest = text.split(PARTS)
-                kind, rest = (rest[0], [name, *rest[1:]]) if rest else (name, [])
-                text = PARTS.join([f"{self._letter}{_EN_SPACE}{kind}", *rest])
+                kind, *facts = rest or [name]  # not the path: it stands for others, too
+                text = PARTS.join([f"{self._letter}{_EN_SPACE}{kind}", *facts])
             found.append(text)
         return found

@@ -41,6 +41,7 @@ _Keeper = Callable[[Any], Iterable[object]]
 _ATOMS = {*SHARED, CodeType, ModuleType, RemovableHandle, weakref.ref, torch.UntypedStorage}
 """Types whose objects hold nothing that is to be kept."""
 _EMPTIED = {dict, collections.OrderedDict, set}
+_COLLECTIONS = (list, dict, set, collections.deque, bytearray)
 _REPLACED = (Tensor, torch.jit.ScriptModule)
 _UNSET = object()
 
@@ -54,6 +55,8 @@ class Journal:
         Args:
             computes: Whether the forward runs on numbers. If not, tensors without memory of their own are fake ones.
         """
+        self.is_collected = False
+        """Whether a function closes over a list or the like, where it may collect what it sees."""
         self._tensors = KeptTensors(computes=computes)
         self._seen: dict[int, object] = {}
         """By id, which is not used again as long as the object is in here."""
@@ -73,9 +76,9 @@ class Journal:
             yield
         finally:
             try:
-                self._put_back()
+                self.put_back()
             except BaseException:  # an interrupt: half of it must not stay
-                self._put_back()
+                self.put_back()
                 raise
 
     def keep(self, obj: _T) -> _T:
@@ -121,7 +124,8 @@ class Journal:
         with outside_of_modes():
             self._tensors.keep(tensor)
 
-    def _put_back(self) -> None:
+    def put_back(self) -> None:
+        """Put everything back now. What is kept stays kept."""
         for held, saved in self._dicts:
             if not is_same(held, saved):
                 held.clear()
@@ -282,6 +286,8 @@ class Journal:
             if isinstance(content := _content(cell), LEADS_TO_MODEL):
                 self._later(_refill_cell, cell, content)
                 held.append(content)
+            elif isinstance(content, _COLLECTIONS):
+                self.is_collected = True
         found = [value for value in held if isinstance(value, LEADS_TO_MODEL)]
         return self._contents(enumerate((*found, function.__dict__)), None)
 

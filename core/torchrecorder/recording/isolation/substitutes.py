@@ -75,7 +75,7 @@ class FakeTensors:
             with self._mode:
                 return tensor.detach().to(device)
         # Not by a call in the mode, and `nn.Parameter` of it: each takes as long as an operation of the forward.
-        new: Tensor = torch_private.FAKE_TENSOR.get()(self._mode, _on_meta(tensor, dtype), device)
+        new: Tensor = torch_private.FAKE_TENSOR.get()(self._mode, on_meta(tensor, dtype), device)
         if isinstance(tensor, nn.Parameter):
             new._is_param = True
         return new.requires_grad_(tensor.requires_grad)
@@ -129,7 +129,7 @@ class MetaTensors:
         address = storage_address(tensor)
         if address is None or not is_plain(tensor):
             is_odd = tensor.layout is not torch.strided or tensor.is_nested
-            return tensor.detach().to("meta") if is_odd else like(tensor, _on_meta(tensor))
+            return tensor.detach().to("meta") if is_odd else like(tensor, on_meta(tensor))
         if address not in self._memories:
             nbytes = tensor.untyped_storage().nbytes()
             self._memories[address] = torch.UntypedStorage(nbytes, device="meta")  # type: ignore[no-untyped-call]
@@ -152,7 +152,7 @@ def has_numbers(tensor: Tensor) -> bool:
     return not (tensor.is_meta or (fake is not None and isinstance(tensor, fake)))
 
 
-def _on_meta(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+def on_meta(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     sizes, strides = (tuple(map(_size, numbers)) for numbers in (tensor.size(), tensor.stride()))
     return torch.empty_strided(sizes, strides, dtype=dtype or tensor.dtype, device="meta")
 

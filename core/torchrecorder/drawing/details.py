@@ -1,0 +1,147 @@
+"""What a page can tell of each node and box of a picture, besides the words on it: what its panel of details shows.
+
+A drawing carries them as one text of JSON, an object of rows by the keys that the SVG gives its nodes (`data-n`). A row
+is a list without empty values at its end: path, class, settings, parameters, floating-point operations, shapes out,
+shapes in if they differ, source line, how often it repeats, and the parts that it is drawn for. Numbers are those
+of one of several. Paths are the same in all pictures of a model and after each build: addresses end with them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, shape
+from torchrecorder.graph import Graph, Module, Op, symbolic
+from torchrecorder.view import Box, Node, View
+
+_MAX_PATH, _MAX_SETTINGS = 200, 160
+_MAX_SHAPES = 3
+_PACKAGES = ("site-packages", "dist-packages")
+_N_FACTS = 9
+"""Values of a row before its parts."""
+_USUAL = re.compile(
+    r", (?:bias=True|eps=1e-05|momentum=0\.1|affine=True|elementwise_affine=True|track_running_stats=True|dilation=1"
+    r"|ceil_mode=False)(?=,|$)"
+)
+"""Settings of torch's layers that have their usual values."""
+_Row = list[Any]
+
+
+def details(view: View) -> str:
+    """The rows of a picture, as JSON."""
+    rows = {key: _trimmed(row) for key, row in _DetailsWriter(view).rows()}
+    for inset in view.insets:
+        rows |= {f"{inset.letter}{key}": _trimmed(row) for key, row in _DetailsWriter(inset.view).rows()}
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+
+
+class _DetailsWriter:
+    def __init__(self, view: View) -> None:
+        self.view, self.graph = view, view.graph
+        self.flops = flops_by_call(view.graph)
+
+    def rows(self) -> Iterator[tuple[str, _Row]]:
+        for box in self.view.boxes:
+            yield f"b{box.id}", self.call(box)
+        for node in self.view.nodes:
+            if found := self.node(node):
+                yield str(node.id), found
+
+    def node(self, node: Node) -> _Row:
+        rows = [self.node(part) for part in node.parts]
+        parts = "; ".join(" ".join(filter(None, map(str, row[:3]))) for row in rows if row)
+        row: _Row = []
+        if node.kind == "call":
+            row = self.call(node)
+        elif node.kind == "function" or (node.kind == "op" and node.op is not None):
+            row = self.ops(node.ops or (node.op or 0,))
+        elif node.kind in ("input", "output", "param", "buffer", "const"):
+            name = clean(node.name or node.kind, _MAX_PATH)
+            is_data = node.kind in ("param", "buffer")
+            row = [name if is_data else f"/{name}", "", "", "", "", _shapes(self.graph, node.values)]
+        return [*row, *([""] * (_N_FACTS - len(row))), parts] if parts else row
+
+    def call(self, shown: Box | Node) -> _Row:
+        call = self.graph.calls[shown.calls[0]]
+        module = self.graph.modules.get(call.module) if call.kind == "module" else None
+        frame = None if call.frame is None else self.graph.frames[call.frame]
+        path = call.module if module else f"/{call.module}"
+        shape_in, out = _shapes(self.graph, call.inputs.values()), _shapes(self.graph, call.outputs.values())
+        return [
+            clean(path, _MAX_PATH) + (f"~{call.index}" if call.index > 1 else ""),
+            clean(_class(module), _MAX_PATH) if module else "function",
+            clean(_USUAL.sub("", module.extra_repr), _MAX_SETTINGS) if module else "",
+            count(module.params.total) if module and module.params.total else "",
+            count(self.flops.get(call.id, 0)) if call.id in self.flops else "",
+            out,
+            "" if shape_in == out else shape_in,
+            _source(frame.source if frame else None),
+            shown.repeat if shown.repeat > 1 else "",
+        ]
+
+    def ops(self, ids: tuple[int, ...]) -> _Row:
+        """One op, or those that ran in a function."""
+        ops = [self.graph.ops[op] for op in ids]
+        first, made = ops[0], {value for op in ops for value in op.outputs}
+        frame = None if first.frame is None else self.graph.frames[first.frame]
+        name, what, settings, source = first.name, first.target, _arguments(first), first.source
+        if len(ops) > 1:
+            name, what = (frame.name, "function") if frame else (name, f"{len(ops)} operations")
+            settings, source = ", ".join(op.name for op in ops), frame.source if frame else source
+        read = dict.fromkeys(value for op in ops for value in op.inputs if value not in made)
+        data = [value for value in read if self.graph.values[value].kind not in ("param", "buffer")]
+        number, work = self.numbers[first.id], sum(op.flops or 0 for op in ops)
+        shape_in, out = _shapes(self.graph, data), _shapes(self.graph, ops[-1].outputs)
+        return [
+            clean(f"{self.graph.calls[first.call].module}/{name}", _MAX_PATH) + (f"~{number}" if number > 1 else ""),
+            clean(what, _MAX_PATH),
+            clean(settings, _MAX_SETTINGS),
+            "",
+            count(work) if work else "",
+            out,
+            "" if shape_in == out else shape_in,
+            _source(source),
+        ]
+
+    @cached_property
+    def numbers(self) -> dict[int, int]:
+        """The number of each op among those of its name in its call."""
+        found: dict[int, int] = {}
+        last: dict[tuple[int, str], int] = {}
+        for op in self.graph.ops:
+            found[op.id] = last[op.call, op.name] = last.get((op.call, op.name), 0) + 1
+        return found
+
+
+def _class(module: Module) -> str:
+    """As torch offers its own layers; others by the module that defines them."""
+    return f"torch.nn.{class_name(module)}" if module.cls.startswith("torch.nn.modules.") else module.cls
+
+
+def _trimmed(row: _Row) -> _Row:
+    while row and not row[-1]:
+        row = row[:-1]
+    return row
+
+
+def _shapes(graph: Graph, values: Iterable[int]) -> str:
+    metas = [meta for value in values if (meta := symbolic(graph, value))]
+    return ", ".join(shape(meta.shape) for meta in metas[:_MAX_SHAPES]) + (", …" if len(metas) > _MAX_SHAPES else "")
+
+
+def _arguments(op: Op) -> str:
+    return ", ".join(value if name.isdigit() else f"{name}={value}" for name, value in op.attrs.items())
+
+
+def _source(source: str | None) -> str:
+    """`pkg/net.py:12`: a page does not tell where a package lies on the machine that built it."""
+    if source is None:
+        return ""
+    parts = (PureWindowsPath(source) if "\\" in source else PurePosixPath(source)).parts
+    start = max((i + 1 for i, part in enumerate(parts) if part in _PACKAGES), default=len(parts) - 2)
+    return clean("/".join(parts[max(start, 0) :]), _MAX_PATH)

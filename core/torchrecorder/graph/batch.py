@@ -1,0 +1,67 @@
+"""Sizes that follow the batch: `B` in place of the number that a forward happened to run with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from torchrecorder.graph.model import Graph, TensorMeta
+
+_LARGEST_FACTOR = 9
+"""Before a `B` a larger one would be read as billions."""
+
+
+def batch_size(graph: Graph) -> int | None:
+    """The size of the batch that the forward ran with; None if it is not known which axes are the batch."""
+    for value in graph.inputs.values():
+        meta = graph.values[value].meta
+        if 0 in graph.batch.get(value, ()) and meta is not None and meta.shape and isinstance(meta.shape[0], int):
+            return meta.shape[0]
+    return None
+
+
+def symbolic(graph: Graph, value: int) -> TensorMeta | None:
+    """What is known of a value, with symbols for the sizes that follow the batch: `("B", 64, 56, 56)`."""
+    meta, axes = graph.values[value].meta, graph.batch.get(value)
+    if meta is None or axes is None or (batch := batch_size(graph)) is None:
+        return meta
+    sizes = enumerate(meta.shape)
+    return replace(
+        meta, shape=tuple(_symbol(n, batch) if axis in axes and isinstance(n, int) else n for axis, n in sizes)
+    )
+
+
+def _symbol(size: int, batch: int) -> str:
+    """A multiple of the batch as `B`, `2B`, `B·12`; half of it as `B/2`."""
+    if size % batch:
+        return f"B/{batch // size}"
+    factor = size // batch
+    return "B" if factor == 1 else f"{factor}B" if factor <= _LARGEST_FACTOR else f"B·{factor}"
+
+
+def is_of_batch(size: object, batch: int) -> bool:
+    """Whether a size can be written as a multiple of the batch, or as a part of it."""
+    return type(size) is int and size > 0 and (size % batch == 0 or batch % size == 0)
+
+
+def batch_problems(graph: Graph) -> Iterator[str]:
+    """Axes of the batch that are not there, and sizes that are not a multiple of it."""
+    if not graph.batch:
+        return
+    if any(not 0 <= value < len(graph.values) for value in graph.batch):
+        yield "the batch names an unknown value"
+        return
+    if [*graph.batch] != sorted(graph.batch):
+        yield "the values of the batch are not in order"
+    batch = batch_size(graph)
+    if not batch:
+        yield "sizes follow the batch, but no first axis of an input does"
+        return
+    for value, axes in graph.batch.items():
+        meta = graph.values[value].meta
+        sizes = () if meta is None else meta.shape
+        is_ordered = bool(axes) and all(type(axis) is int for axis in axes) and [*axes] == sorted({*axes})
+        if not is_ordered or not 0 <= axes[0] <= axes[-1] < len(sizes):
+            yield f"the axes {[*axes]} of value {value} that follow the batch are not among its own"
+        elif not all(is_of_batch(sizes[axis], batch) for axis in axes):
+            yield f"value {value} has a size that follows the batch and is not a multiple of {batch}"

@@ -1,0 +1,34 @@
+"""A picture, its text and its table say the batch as `B`."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from torchrecorder import capture
+from torchrecorder.drawing.dot import edge_shapes, to_dot
+from torchrecorder.drawing.text import caption_facts, describe, layer_table, tree
+from torchrecorder.view import make_view
+
+NET = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
+GRAPH = capture(NET, (torch.ones(2, 3, 8, 8),))
+
+
+def test_inputs_outputs_and_edges() -> None:
+    view = make_view(GRAPH)
+    text = to_dot(view).source
+    assert "B×3×8×8" in text
+    assert "B×2" in text
+    assert "2×3×8×8" not in text
+
+
+def test_edges_say_resolution_and_channels_only() -> None:
+    assert list(edge_shapes(make_view(GRAPH)).values()) == ["B×4×6×6", "B×4×1×1"]
+
+
+def test_words_say_which_batch_it_was() -> None:
+    assert describe(GRAPH)[1].endswith("input B×3×8×8, output B×2; B = 2")
+    facts = caption_facts(GRAPH)
+    assert (facts["input"].split()[-1], facts["output"], facts["batch"]) == ("B×3×8×8", "B×2", "2")
+    assert "B×4×6×6" in tree(GRAPH)
+    assert [row.output for row in layer_table(GRAPH)][:2] == ["B×2", "B×4×6×6"]

@@ -1,0 +1,217 @@
+"""The template view: each kind of layer opened once, the others closed under its letter."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.graph.building import Net, chain, mlp, nested, transformer
+from tests.core.view.seeing import boxes, edges, reaches, shown
+from torchrecorder.graph import Graph
+from torchrecorder.view import AUTO_NODES, View, ViewOptions, make_view
+
+C8 = (1, 8, 16, 16)
+
+
+def stages(n: int = 3, per_stage: int = 3) -> Graph:
+    """Stages of blocks, the first block of each with a projection, as in a ResNet."""
+    net = Net("Staged", params=n * per_stage * 1000)
+    x = net.layer("conv1", "Conv2d", net.input("x", 1, 3, 16, 16), C8, "3, 8, kernel_size=(3, 3)", 216)
+    for i in range(n):
+        at, shape = f"layer{i + 1}", (1, 8, 16 >> i, 16 >> i)
+        with net.call(at, "Sequential", params=per_stage * 1000):
+            for j in range(per_stage):
+                x = block(net, f"{at}.{j}", x, shape, is_first=j == 0)
+    x = net.layer("fc", "Linear", x, (1, 10), params=80)
+    return net.graph(x)
+
+
+def block(net: Net, at: str, x: int, shape: tuple[int | str, ...], *, is_first: bool) -> int:
+    with net.call(at, "Bottleneck", params=1000):
+        y = net.layer(f"{at}.conv1", "Conv2d", x, shape, "8, 8, kernel_size=(3, 3)", 500)
+        y = net.op("tanh", y)
+        y = net.layer(f"{at}.conv2", "Conv2d", y, shape, "8, 8, kernel_size=(3, 3)", 400)
+        side = x
+        if is_first:
+            with net.call(f"{at}.downsample", "Sequential", params=100):
+                side = net.layer(f"{at}.downsample.0", "Conv2d", x, shape, "8, 8, kernel_size=(1, 1)", 100)
+        return net.op("add", y, side)
+
+
+def encoder_decoder(n: int = 3) -> Graph:
+    """Two stacks of one class, the second with a layer of cross-attention in each block."""
+    net = Net("Seq2Seq", params=10_000)
+    src, tgt = net.input("src", 1, 5, 8), net.input("tgt", 1, 4, 8)
+    memory = stack(net, "encoder", src, None, n)
+    return net.graph(stack(net, "decoder", tgt, memory, n))
+
+
+def stack(net: Net, at: str, x: int, memory: int | None, n: int) -> int:
+    with net.call(at, "Stack", params=5000):
+        for i in range(n):
+            home = f"{at}.block.{i}"
+            with net.call(home, "Block", params=1500):
+                x = net.op("add", x, attention(net, f"{home}.self_attn", x, x))
+                if memory is not None:
+                    x = net.op("add", x, attention(net, f"{home}.cross_attn", x, memory))
+                y = net.layer(f"{home}.norm1", "LayerNorm", x, params=16)
+                y = net.layer(f"{home}.norm2", "LayerNorm", y, params=16)
+                x = net.op("add", x, net.layer(f"{home}.fc", "Linear", y, params=64))
+    return x
+
+
+def attention(net: Net, at: str, x: int, memory: int) -> int:
+    with net.call(at, "Attention", params=400):
+        q = net.layer(f"{at}.q", "Linear", x, params=100)
+        k, v = (net.layer(f"{at}.{name}", "Linear", memory, params=100) for name in "kv")
+        y = net.op("matmul", net.op("softmax", net.op("matmul", q, k)), v)
+        return net.layer(f"{at}.o", "Linear", y, params=100)
+
+
+def views(view: View) -> list[View]:
+    return [view, *(inset.view for inset in view.insets)]
+
+
+def letters(view: View) -> list[str]:
+    return [node.inset for one in views(view) for node in one.nodes if node.inset]
+
+
+def params(view: View, node_calls: tuple[int, ...]) -> int:
+    modules = {view.graph.calls[call].module for call in node_calls}
+    return sum(view.graph.modules[path].params.total for path in modules)
+
+
+def test_a_kind_is_opened_once_beside_the_picture() -> None:
+    view = make_view(stages())
+    assert shown(view) == ["input:x", "conv1", "layer1.0 x3", "layer2.0 x3", "layer3.0 x3", "fc", "output:"]
+    assert [node.inset for node in view.nodes] == ["", "", "A", "A", "A", "", ""]
+    (inset,) = view.insets
+    assert (inset.letter, len(inset.calls)) == ("A", 9)
+    assert "layer1.0.downsample.0" in shown(inset.view)
+    assert boxes(inset.view) == ["layer1.0"]
+
+
+def test_what_differs_is_said() -> None:
+    view = make_view(stages())
+    assert [node.differs for node in view.nodes if node.inset] == [("2 without downsample",)] * 3
+
+
+def test_a_kind_at_one_place_is_opened_there() -> None:
+    view = make_view(transformer(12))
+    assert boxes(view)[:2] == ["", "blocks.0 x12"]
+    assert not view.insets
+    assert "blocks.0.ln1" in shown(view)
+
+
+def test_an_encoder_and_a_decoder_of_one_class_are_two_kinds() -> None:
+    view = make_view(encoder_decoder())
+    names = [name for one in views(view) for name in boxes(one)]
+    assert [name for name in names if name.endswith("x3")] == ["encoder.block.0 x3", "decoder.block.0 x3"]
+    assert reaches(view)
+
+
+def test_norms_and_attentions_of_a_block_are_never_folded() -> None:
+    view = make_view(encoder_decoder())
+    paths = [{view.graph.calls[call].module.split(".")[-1] for call in n.calls} for v in views(view) for n in v.nodes]
+    assert not [names for names in paths if len(names & {"norm1", "norm2", "self_attn", "cross_attn"}) > 1]
+    assert {"norm1"} in paths
+    assert {"norm2"} in paths
+
+
+@pytest.mark.parametrize("graph", [stages(), encoder_decoder(), transformer(), mlp()], ids=["a", "b", "c", "d"])
+def test_letters_lead_to_insets_that_are_used(graph: Graph) -> None:
+    view = make_view(graph)
+    assert set(letters(view)) == {inset.letter for inset in view.insets}
+    for inset in view.insets:
+        assert all(edge.tail < len(inset.view.nodes) > edge.head for edge in inset.view.edges)
+        for one in views(view):
+            assert all(set(node.calls) <= set(inset.calls) for node in one.nodes if node.inset == inset.letter)
+
+
+@pytest.mark.parametrize("graph", [stages(), encoder_decoder(), transformer()], ids=["a", "b", "c"])
+def test_parameters_add_up(graph: Graph) -> None:
+    """Each call of a layer with parameters of its own is in one node of the picture."""
+    view = make_view(graph)
+    drawn = [call for node in view.nodes for call in node.calls]
+    assert len(drawn) == len(set(drawn))
+    for node in view.nodes:
+        modules = [graph.calls[call].module for call in node.calls]
+        assert params(view, node.calls) == sum(graph.modules[path].params.total for path in modules)
+
+
+@pytest.mark.parametrize("graph", [stages(8), encoder_decoder(6), transformer(24), chain(500), mlp(30), nested(60)])
+def test_a_picture_stays_small_and_whole(graph: Graph) -> None:
+    view = make_view(graph)
+    inner = sum(node.kind not in ("input", "output") for inset in view.insets for node in inset.view.nodes)
+    assert len(view.nodes) + inner <= AUTO_NODES
+    assert reaches(view)
+
+
+@pytest.mark.parametrize("graph", [stages(), encoder_decoder(), transformer(), nested(6)], ids=["a", "b", "c", "d"])
+def test_no_box_is_around_one_closed_node(graph: Graph) -> None:
+    for view in views(make_view(graph)):
+        for box in view.boxes[1:]:
+            inside = [node for node in view.nodes if node.box == box.id]
+            assert len(inside) + sum(other.parent == box.id for other in view.boxes) > 1
+
+
+def test_a_list_of_pairs_is_one_template() -> None:
+    net = Net("Pairs", params=4000)
+    x = net.input("x", 1, 4, 8)
+    for i in range(4):
+        x = net.op("add", x, attention(net, f"layers.{i}.0", x, x))
+        with net.call(f"layers.{i}.1", "FeedForward", params=200):
+            y = net.layer(f"layers.{i}.1.up", "Linear", x, params=100)
+            y = net.layer(f"layers.{i}.1.down", "Linear", net.op("gelu", y), params=100)
+        x = net.op("add", x, y)
+    view = make_view(net.graph(net.op("cumsum", x)))
+    (box,) = [box for box in view.boxes if box.period == 2]
+    assert box.repeat == 4
+    assert shown(view)[-2:] == ["cumsum", "output:"]
+    assert "add > cumsum" in edges(view)
+
+
+def test_40_parallel_branches() -> None:
+    net = Net("Wide", params=4000)
+    x = net.input("x", 1, 4)
+    outs = []
+    for i in range(40):
+        with net.call(f"branches.{i}", "Branch", params=100):
+            outs.append(net.op("tanh", net.layer(f"branches.{i}.fc", "Linear", x, params=100)))
+    view = make_view(net.graph(net.op("cat", *outs, shape=(1, 160))))
+    assert len(view.nodes) <= AUTO_NODES
+    assert reaches(view)
+
+
+def test_skips_of_a_unet_keep_its_blocks_apart() -> None:
+    net = Net("UNet", params=4000)
+    x = net.input("x", *C8)
+    skips = []
+    for i in range(3):
+        x = block(net, f"down.{i}", x, C8, is_first=False)
+        skips.append(x)
+    for i in range(3):
+        x = block(net, f"up.{i}", net.op("cat", x, skips[-1 - i]), C8, is_first=False)
+    assert [len(node.calls) for node in make_view(net.graph(x)).nodes if node.inset] == [1] * 6
+
+
+class TestOptions:
+    def test_focus_shows_one_layer_in_the_same_way(self) -> None:
+        view = make_view(stages(), ViewOptions(focus="layer2"))
+        assert shown(view)[0].startswith("input:")
+        assert any("layer2.0.conv1" in name for one in views(view) for name in shown(one))
+
+    def test_expand_opens_in_place(self) -> None:
+        view = make_view(stages(), ViewOptions(expand=["layer2.1"]))
+        assert "layer2.1" in boxes(view)
+        assert "layer2.1.conv1" in shown(view)
+        assert "layer1.0 x3" in shown(view)
+
+    def test_collapse_closes(self) -> None:
+        view = make_view(stages(), ViewOptions(collapse=["layer2"]))
+        assert "layer2" in shown(view)
+        assert "layer1.0 x3" in shown(view)
+
+    def test_a_number_means_what_it_meant(self) -> None:
+        view = make_view(stages(), ViewOptions(depth=2))
+        assert shown(view)[2:4] == ["layer1.0", "layer1.1 x2"]
+        assert not view.insets
