@@ -19,6 +19,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -105,9 +107,10 @@ def jobs(folder: Path) -> Iterator[tuple[str, str]]:
         root = folder / str(count)
         root.mkdir()
         (root / "zoo_small.py").write_text(slow)
-        found = Collected(Settings.for_project(root, path=["."], committed="diagrams"), REQUESTS)
-        with ThreadPoolExecutor(count) as executor:
-            times[count], done = _timed(lambda f=found, e=executor, c=count: update(f, e, jobs=c))
+        settings = replace(Settings.for_project(root, path=["."], committed="diagrams"), jobs=count)
+        found = Collected(settings, REQUESTS)
+        with ThreadPoolExecutor(1) as executor:
+            times[count], done = _timed(partial(update, found, executor, jobs=1))
         assert not done.errors  # type: ignore[attr-defined]
         recordings = Pipeline(found.settings).recordings()
         assert all(recordings.look(r.recording)[1].verdict is Verdict.FRESH for r in REQUESTS)

@@ -22,7 +22,7 @@ _LOG_TAIL = 8000
 
 
 class LineProcess:
-    """A running process. Not thread-safe: one question at a time."""
+    """A running process. Not thread-safe."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         with log.open("wb") as stderr:
@@ -35,17 +35,26 @@ class LineProcess:
                 start_new_session=True,  # Ctrl-C is for the builder, which then ends this process
             )
         self._lines: queue.Queue[bytes] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader: threading.Thread | None = None
+        """Begins with the first wait: between the start and that, other code may fork this process."""
 
     def ask(self, job: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         """Send a line and wait for its answer; raises what `next` raises."""
+        self.send(job)
+        return self.next(timeout_s)
+
+    def send(self, job: Mapping[str, Any]) -> None:
+        """Send a line.
+
+        Raises:
+            EOFError: The process ended.
+        """
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
             self._process.stdin.flush()
         except OSError as error:
             raise EOFError from error
-        return self.next(timeout_s)
 
     def next(self, timeout_s: float) -> dict[str, Any]:
         """The next line, asked for or not.
@@ -55,6 +64,9 @@ class LineProcess:
             EOFError: The process ended.
             FormatError: It is not a JSON object.
         """
+        if self._reader is None:
+            self._reader = threading.Thread(target=self._read, daemon=True)
+            self._reader.start()
         try:
             line = self._lines.get(timeout=timeout_s)
         except queue.Empty:
@@ -85,6 +97,8 @@ class LineProcess:
                 os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
                 _kill_session(self._process.pid)
         code = self._process.wait()
+        if self._reader is None and self._process.stdout is not None:
+            self._process.stdout.close()
         return f"signal {-code}" if code < 0 else f"exit status {code}"
 
     def _has_ended(self) -> bool:

@@ -23,7 +23,7 @@ from typing import Any
 
 
 def _worker() -> None:
-    for name in ("torch", "torch._dynamo", "torchrecorder.worker.job"):
+    for name in ("torch", "torchrecorder.worker.serving"):
         importlib.import_module(name)
     from torchrecorder.trace.trace import distribution_names
 

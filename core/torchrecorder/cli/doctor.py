@@ -51,7 +51,7 @@ def _findings(settings: Settings) -> Iterator[tuple[bool, str]]:
         yield True, f"layout engine: {find_engine('auto').identity}"
     except EngineNotFound as error:
         yield False, str(error)
-    with Worker(settings.path, python=settings.python, memory_bytes=settings.memory_bytes) as worker:
+    with Worker.of(settings) as worker:
         answer = worker.record(RecordingRequest("torch.nn.Linear(3, 4)", "1,3"), timeout_s=60)
     if answer.error is not None:
         yield False, f"worker: {answer.error}\n{answer.error.details()}".rstrip()

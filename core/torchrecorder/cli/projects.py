@@ -23,10 +23,11 @@ from torchrecorder.pipeline import Collected, Pipeline, collect
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
 from torchrecorder.trace.freshness import Verdict
-from torchrecorder.worker.client import Worker, worker_of_thread
+from torchrecorder.worker.client import Worker, processors, worker_of_thread
 
 _PART = 8
-"""The most recordings that are handed out together, so that a bar can move and no last long part is waited for."""
+"""The most recordings for one process that are handed out together, so that a bar can move and no last long part is
+waited for."""
 
 _WHERE = 'write torchrecorder_cache = "diagrams" in conf.py, or `cache: diagrams` under the plugin in mkdocs.yml'
 
@@ -38,13 +39,14 @@ def add_update(commands: Commands) -> None:
         run_update,
         help="record what is missing or out of date in a project",
         description="Record what is missing or out of date in a project, into its committed cache.",
-        check=lambda arguments: ["--jobs: write 1 or more"] if arguments.jobs < 1 else [],
+        check=lambda it: ["--jobs: write 1 or more"] if it.jobs is not None and it.jobs < 1 else [],
     )
     _add_docs(parser)
     add_setting(parser, "remote", "URL")
     parser.add_argument("--retry", action="store_true", help="try again what failed, even if it has not changed")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--jobs", type=int, default=1, metavar="N", help="how many processes record at once")
+    help_jobs = "how many processes record at once (default: as many as there are processors)"
+    where.add_argument("--jobs", type=int, metavar="N", help=help_jobs)
     where.add_argument("--dask", metavar="ADDRESS", help="record on the cluster of this dask scheduler")
 
 
@@ -65,12 +67,15 @@ def run_update(arguments: argparse.Namespace) -> int:
     if arguments.remote:
         remote = place(project.settings.root, arguments.remote)
         project = replace(project, settings=replace(project.settings, remote=remote))
+    # Each thread of an executor has a worker of its own, which forks for each job.
+    at_once = 1 if arguments.dask else arguments.jobs or processors()
+    project = replace(project, settings=replace(project.settings, jobs=at_once))
     if arguments.dask:
         with _cluster(arguments.dask) as (executor, threads):
             done = update(project, executor, jobs=threads)
     else:
-        with ThreadPoolExecutor(arguments.jobs) as executor:  # each thread has a worker process of its own
-            done = update(project, executor, jobs=arguments.jobs)
+        with ThreadPoolExecutor(1) as executor:
+            done = update(project, executor, jobs=1)
     for remark in sorted(done.remarks):
         print(f"torchrecorder: {remark}", file=sys.stderr)
     for target, error in sorted(done.errors.items()):
@@ -122,7 +127,8 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     again = f", {failed} failed before and are as they were (--retry tries them again)" if failed else ""
     print(f"{len(project.requests)} diagrams, {len(stale)} to be recorded{again}", file=sys.stderr)
     # The fresh ones are looked at too, but do not count for the bar: they do not tell how long the others take.
-    parts = [part for part in (fresh, *_parts(stale, jobs)) if part]
+    most = _PART * max(1, project.settings.jobs)
+    parts = [part for part in (fresh, *_parts(stale, jobs, most)) if part]
     futures = {executor.submit(draw_part, replace(project, requests=tuple(part))): part for part in parts}
     all_done, bar = Done(), _Bar(len(stale))
     for future in as_completed(futures):
@@ -223,13 +229,13 @@ def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
             yield executor, threads
 
 
-def _parts(requests: Sequence[DiagramRequest], jobs: int) -> list[list[DiagramRequest]]:
+def _parts(requests: Sequence[DiagramRequest], jobs: int, most: int) -> list[list[DiagramRequest]]:
     """The requests dealt out, those of one recording together, neighbours by name because they share imports."""
     together: dict[RecordingRequest, list[DiagramRequest]] = {}
     for request in sorted(requests, key=lambda request: request.recording.target):
         together.setdefault(request.recording, []).append(request)
     groups = list(together.values())
-    size = max(1, min(_PART, -(-len(groups) // jobs)))
+    size = max(1, min(most, -(-len(groups) // jobs)))
     starts = range(0, len(groups), size)
     return [[request for group in groups[start : start + size] for request in group] for start in starts]
 

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, shape
-from torchrecorder.graph import Graph, Module, Op
+from torchrecorder.graph import Graph, Module, Op, symbolic
 from torchrecorder.view import Box, Node, View
 
 _MAX_PATH, _MAX_SETTINGS = 200, 160
@@ -130,7 +130,7 @@ def _trimmed(row: _Row) -> _Row:
 
 
 def _shapes(graph: Graph, values: Iterable[int]) -> str:
-    metas = [meta for value in values if (meta := graph.values[value].meta)]
+    metas = [meta for value in values if (meta := symbolic(graph, value))]
     return ", ".join(shape(meta.shape) for meta in metas[:_MAX_SHAPES]) + (", …" if len(metas) > _MAX_SHAPES else "")
 
 

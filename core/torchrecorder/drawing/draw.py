@@ -224,7 +224,8 @@ def _drawing(
     layout, job = layouts[0], views[0].job
     if isinstance(layout, EngineError):
         return layout
-    graph, options, view = job.graph, job.options, views[0].view
+    graph, options = job.graph, job.options
+    view = views[0].view if isinstance(layout, Layout) else views[0].flat or views[0].view
     title, description = describe(graph)
     facts = caption_facts(graph, options.show)
     memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []

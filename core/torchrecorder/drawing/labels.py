@@ -19,11 +19,12 @@ from torchrecorder.drawing.names import (
     tensor,
     times,
 )
-from torchrecorder.drawing.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.drawing.summaries import summary
 from torchrecorder.graph import Graph, Module, Op, symbolic
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
+from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
+from torchrecorder.view.op_families import DROPOUTS
 
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""
@@ -31,6 +32,9 @@ MAX_CLASS = 200
 _NAMED = 3
 """More far ends than this are counted instead of named."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+_NUMBERS = re.compile(r"[\d.–]+")
+_LISTED = 3
+_LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
 
 
 class Label(NamedTuple):
@@ -54,6 +58,7 @@ class Labels:
         """Title of a box: `name · Class ×N · params each`."""
         module = self._module(box.calls[0])
         name = self._run_name(box.calls, box.parent)
+        name = "" if _NUMBERS.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
             called = self._module(call)
@@ -69,6 +74,10 @@ class Labels:
     def node(self, node: Node) -> Label:
         if node.kind == "call":
             return self._call(node)
+        if node.kind in ("op", "function") and node.parts:
+            return Label(clean(self._parts_of_op(node), MAX_NAME))
+        if node.kind == "function":
+            return Label(clean(f"{node.name}()", MAX_NAME))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op)
@@ -104,16 +113,84 @@ class Labels:
         module = self._module(call.id)
         if module is None:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
-        name, cls = self._run_name(node.calls, node.box), class_name(module)
-        if module.native and self.kind(node) != "block":  # whose summary shows the number of parameters
+        name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box)
+        cls, kind = class_name(module), self.kind(node)
+        if module.native and kind != "block":  # whose summary shows the number of parameters
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" else ""
-            parts = [*_repeated(heads or summary(cls, module.extra_repr), node), self._again(module, node)]
+            what = heads or self._summaries(node, cls)
+            parts = [*_repeated(" · ".join((what, *self._lights(node))), node), self._again(module, node)]
         else:
-            parts = [*_repeated(node.inset or cls, node), self._params(module, node)]
+            what = " · ".join(filter(None, (node.inset or cls, self._experts(call.id), *self._lights(node))))
+            parts = [*_repeated(what, node), self._params(module, node)]
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
-        if not name or line.lower() == name.lower().rstrip("0123456789_"):
-            return Label(clean(line, MAX_NAME))
+        is_known = _letters(line) == _letters(name)
+        if not name or _NUMBERS.fullmatch(name) or is_known:
+            first, *rest = line.split(" · ") if len(line) > MAX_NAME or kind == "block" else (line,)
+            return Label(clean(first, MAX_NAME), clean(" · ".join(rest), MAX_LINE))
+        if kind in _LIGHT and len(line) < MAX_NAME and _letters(line).startswith(_letters(name)):
+            return Label(line)  # `maxpool · MaxPool2d 3×3 /2`
         return Label(clean(name, MAX_NAME), clean(line, MAX_LINE))
+
+    def _experts(self, call: int) -> str:
+        """`8 experts` for weights of three axes beside a choice of the best, `top 2` for the choice."""
+        if call in self._top:
+            return f"top {self._top[call]}" if self._top[call] else ""
+        row = self.graph.calls[call]
+        if row.parent not in self._top:
+            return ""
+        sizes = {shape[0] for shape in self._stacked.get(row.module, ())}
+        return f"{sizes.pop()} experts" if len(sizes) == 1 else ""
+
+    @cached_property
+    def _top(self) -> dict[int, str]:
+        """By call how many of a number of things an op in it chooses."""
+        found: dict[int, str] = {}
+        for op in self.graph.ops:
+            at: int | None = op.call if op.name == "topk" else None
+            number = op.attrs.get("1") or op.attrs.get("k", "")
+            while at is not None and at not in found:
+                found[at] = number if number.isdigit() else ""
+                at = self.graph.calls[at].parent
+        return found
+
+    @cached_property
+    def _stacked(self) -> dict[str, list[tuple[int | str, ...]]]:
+        """By module the shapes of its own parameters of three axes."""
+        found: dict[str, list[tuple[int | str, ...]]] = {}
+        for value in self.graph.values:
+            if value.kind == "param" and value.meta is not None and len(value.meta.shape) == 3 and value.name:
+                found.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
+        return found
+
+    def _summaries(self, node: Node, cls: str) -> str:
+        """`Linear 64→1`; `Linear 64→1 / 64→2` if layers in parallel differ."""
+        modules = (self._module(call) for call in node.calls)
+        found = [*dict.fromkeys(summary(cls, module.extra_repr) for module in modules if module is not None)]
+        others = [text.removeprefix(cls).strip() for text in found[1:_LISTED]]
+        return " / ".join((found[0], *others)) + ("…" if len(found) > _LISTED else "")
+
+    def _lights(self, node: Node) -> list[str]:
+        """The classes of the parts beside the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""
+        found = []
+        for part in node.parts:
+            if part.calls and part.calls == node.calls:
+                continue
+            module = self._module(part.calls[0]) if part.calls else None
+            if module is not None and class_name(module) in DROPOUTS:
+                continue
+            text = class_name(module) if module is not None else self.node(part).name
+            found.append(text.removesuffix("1d").removesuffix("2d").removesuffix("3d") if module else text)
+        return [text for text in found if text != "dropout"]
+
+    def _parts_of_op(self, node: Node) -> str:
+        """`+ pos_embedding`, `+ · relu`."""
+        first, *others = node.parts
+        words = self.node(first).name
+        for part in others:
+            is_step = part.kind == "op" or (part.kind == "call" and self.kind(part) in ("act", "norm"))
+            name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
+            words += f" · {name}" if is_step else f" {name}"
+        return words
 
     @cached_property
     def _heads(self) -> dict[int, str]:
@@ -227,6 +304,10 @@ def _repeated(text: str, thing: Box | Node) -> list[str]:
     words = times(thing.repeat, thing.repetition)
     head = [f"{text} {words}"] if words.startswith("×") else [text, words]
     return [*filter(None, (*head, *thing.differs))]
+
+
+def _letters(text: str) -> str:
+    return text.lower().replace("_", "").rstrip("0123456789")
 
 
 def op_label(graph: Graph, op: Op) -> Label:

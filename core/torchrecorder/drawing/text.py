@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, run_name, shape, size, times
-from torchrecorder.drawing.node_kinds import torch_kind
 from torchrecorder.drawing.summaries import summary
 from torchrecorder.graph import Graph, Module, batch_size, symbolic
 from torchrecorder.graph.memory import activation_memory
+from torchrecorder.view.node_kinds import torch_kind
 from torchrecorder.view.repeats import CallRun, call_runs
 
 MAX_LINES = 400

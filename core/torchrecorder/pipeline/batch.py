@@ -67,7 +67,7 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         if self.open_worker is None:
-            self.open_worker = partial(Worker, python=self.settings.python, memory_bytes=self.settings.memory_bytes)
+            self.open_worker = partial(Worker.of, self.settings)
         self.store = Store(self.settings.cache)
         self.cache = self._layered()
 

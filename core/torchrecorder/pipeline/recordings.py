@@ -8,6 +8,7 @@ import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -136,20 +137,21 @@ class Recordings:
 
         Args:
             requests: The requests, each with its time-out in seconds.
-            on_each: Called before each with its target, how many are done, and how many there are.
+            on_each: Called as each begins with its target, how many began before it, and how many there are.
         """
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
             return made
         with self._open_worker(self._settings.path) as worker:
             worker.expect(requests)
-            for request, timeout_s in requests.items():
-                on_each(request.target, len(made), len(requests))
-                answer = worker.record(request, timeout_s=timeout_s)
+            begun = count()
+            for request, answer in worker.record_all(
+                requests, lambda request: on_each(request.target, next(begun), len(requests))
+            ):
                 made[request] = self._keep(request, answer)
                 if isinstance(answer.error, TorchMissing):
                     made[request] = self._old(request) or made[request]
-        return made
+        return {request: made[request] for request in requests}
 
     def load(self, recording: Recording) -> bool:
         """Load the text of a Graph; False if the cache has lost it."""

@@ -34,21 +34,22 @@ class Room:
             made: The bytes that it has made, whether it kept them or not.
         """
         try:
-            left, resident = _left(), _resident()
+            now_left, resident = left(), _resident()
         except OSError:  # a jail without /proc
             self.until = sys.maxsize
             return ""
-        self._left = self._left or left
+        self._left = self._left or now_left
         self._resident = self._resident or resident
-        self.until = made + max(left // 2, _MIB)
+        self.until = made + max(now_left // 2, _MIB)
         grown = resident - self._resident
         # Another process may have taken it: then this forward is not to blame.
-        if left > self._left // 8 or grown < self._left // 2:
+        if now_left > self._left // 8 or grown < self._left // 2:
             return ""
         return f"it keeps {_amount(grown)} of the {_amount(self._left)} of memory that were left"
 
 
-def _left() -> int:
+def left() -> int:
+    """The memory that is left for this process, where that can be said."""
     return min(_of_addresses(), _of_machine(_ROOT), *_of_groups(_ROOT))
 
 

@@ -111,6 +111,8 @@ class Settings:
     """The cache that is part of the project; it is read where `cache` has nothing, and never written by a build."""
     on_stale: OnStale = "warn"
     remote: str = ""
+    jobs: int = 0
+    """How many models are recorded at once; 0: as many as there are processors."""
     project: Path | None = None
     """The folder that files are named from in the cache; where the cache lies, if it is not given."""
 

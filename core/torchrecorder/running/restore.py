@@ -15,6 +15,7 @@ from torch.nn.parameter import is_lazy
 
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules
+from torchrecorder.running.on_import import OnImport
 
 
 @contextmanager
@@ -131,14 +132,22 @@ def preserved_process_state(seed: int | None) -> Iterator[None]:
         if seed is not None:
             start_random_numbers(seed)
         stack.enter_context(_preserved_modes())
-        # Only if the compiler is loaded: loading it takes seconds, and without it nothing can have been compiled.
-        if "torch._dynamo" in sys.modules and (set_stance := torch_private.STANCE.get()) is not None:
-            stack.enter_context(set_stance("force_eager"))
+        # Only once the compiler is loaded: loading it takes seconds, and without it nothing can have been compiled.
+        if "torch._dynamo" in sys.modules:
+            _run_as_written(stack)
+        else:
+            stack.enter_context(OnImport("torch._dynamo", lambda: _run_as_written(stack)))
         # After some runs the executor of script modules fuses what it has seen and prepares for autograd, so that a
         # recording would depend on what the process did before, and could fail in inference mode.
         if (optimized := torch_private.UNFUSED.get()) is not None:
             stack.enter_context(optimized(False))
         yield
+
+
+def _run_as_written(stack: ExitStack) -> None:
+    """Switch compiled functions off until the end of a block."""
+    if (set_stance := torch_private.STANCE.get()) is not None:
+        stack.enter_context(set_stance("force_eager"))
 
 
 def start_random_numbers(seed: int) -> None:
@@ -157,8 +166,7 @@ def _preserved_modes() -> Iterator[None]:
     grad, dtype, device = torch.is_grad_enabled(), torch.get_default_dtype(), _default_device()
     cast, cast_dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
     precision = torch.get_float32_matmul_precision()
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    determinism = _determinism()
     threads, anomaly = torch.get_num_threads(), torch.is_anomaly_enabled()
     found = filter(None, [part.get() for part in (torch_private.FUNCTION_MODES, torch_private.DISPATCH_MODES)])
     stacks = [(modes, modes(), leave, enter) for modes, leave, enter in found]
@@ -173,7 +181,8 @@ def _preserved_modes() -> Iterator[None]:
         torch.set_default_dtype(dtype)
         torch.set_autocast_enabled("cpu", cast)
         torch.set_autocast_dtype("cpu", cast_dtype)
-        torch.use_deterministic_algorithms(deterministic, warn_only=warns)
+        if _determinism() != determinism:  # setting it loads the compiler, which takes as long as torch itself
+            torch.use_deterministic_algorithms(determinism[0], warn_only=determinism[1])
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
         if torch.is_anomaly_enabled() != anomaly:
@@ -190,6 +199,10 @@ def _preserved_modes() -> Iterator[None]:
                     leave()
                 for mode in before:
                     enter(mode)
+
+
+def _determinism() -> tuple[bool, bool]:
+    return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
 
 
 def _default_device() -> torch.device | None:

@@ -17,6 +17,7 @@ from torchrecorder.view.kinds import Kinds
 from torchrecorder.view.model import Node, View
 from torchrecorder.view.plan import Plan, State, Visibility
 from torchrecorder.view.series import in_series, series_with_outputs
+from torchrecorder.view.simplified import simplified
 from torchrecorder.view.turns import in_turns
 
 _ENDS = frozenset(("input", "output", "from", "to"))
@@ -69,7 +70,9 @@ class Interiors:
             states[box] = "box"
         view = self._planned(call, states, boxes)
         if giving := series_with_outputs(view, self.kinds):
-            view = self._planned(call, states, {**boxes, **giving})
+            boxes = {**boxes, **giving}
+            view = self._planned(call, states, boxes)
+        view = simplified(view, self.visible.options, self.visible.asked | {self.visible.root, *boxes})
         return in_turns(in_series(view, self.kinds), self.kinds)
 
     def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> View:

@@ -1,7 +1,8 @@
 """The only way from a build to torch: a process of its own that records, because a documentation build must not.
 
 A forward of torch before a fork hangs the child, and Sphinx forks its readers and writers. So the builder starts
-`torchrecorder.worker.server` on the first miss, sends it one job at a time, and closes it at the end of the batch.
+`torchrecorder.worker.server` on the first miss, sends it as many jobs as there are processors, and closes it at the end
+of the batch.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -40,11 +42,17 @@ _GRACE_S = 30.0
 _FORKS = sys.platform == "linux"
 
 
-class Worker:
-    """Records requests in another process; a context manager that ends the process.
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A job that is in the process."""
 
-    Not thread-safe: one job runs at a time.
-    """
+    request: RecordingRequest
+    timeout_s: float
+    log: Path
+
+
+class Worker:
+    """Records requests in another process; a context manager that ends the process. Not thread-safe."""
 
     def __init__(
         self,
@@ -53,17 +61,36 @@ class Worker:
         python: str = "",
         memory_bytes: int | None = MEMORY_BYTES,
         forks: bool = _FORKS,
+        jobs: int = 0,
     ) -> None:
+        """`jobs` is how many run at once: 0 as many as there are processors, always 1 where nothing can be forked."""
         self._path = list(path)
         self._python = python
         self._memory_bytes = memory_bytes
         self._forks = forks  # whether one process serves all jobs
+        self._at_once = (jobs or processors()) if forks else 1
+        self._number = 0
+        self._sent: dict[int, _Sent] = {}
+        """The jobs that are in the process, by number."""
+        self._needs_compiler = False
+        """Whether a job has loaded torch's compiler, as the next ones then may, too."""
         self._shared: frozenset[str] = frozenset()
         self._build = 0
         self._process: LineProcess | None = None
+        self._is_greeted = False
         self._absent: WorkerError | None = None
         """Why no process can record here."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
+
+    @staticmethod
+    def of(settings: Settings, path: Sequence[str] | None = None) -> Worker:
+        """A worker as the settings say; it imports from other folders than theirs, if some are given."""
+        return Worker(
+            settings.path if path is None else path,
+            python=settings.python,
+            memory_bytes=settings.memory_bytes,
+            jobs=settings.jobs,
+        )
 
     def __enter__(self) -> Worker:
         return self
@@ -78,6 +105,7 @@ class Worker:
 
     def close(self) -> None:
         self._end_process()
+        self._sent.clear()
         if self._scratch is not None:
             self._scratch.cleanup()
             self._scratch = None
@@ -85,6 +113,19 @@ class Worker:
     @property
     def is_running(self) -> bool:
         return self._process is not None and self._process.is_running
+
+    def start(self) -> None:
+        """Start the process without waiting for it, so that it imports torch while other things are done.
+
+        Raises:
+            OSError: It cannot be started.
+        """
+        if self._process is None:
+            once = [] if self._forks else ["--once"]
+            command = [self._python or sys.executable, "-P", "-m", "torchrecorder.worker.server", *once]
+            folder = self._folder()
+            self._process = LineProcess(command, environment(self._python, folder), folder / "worker.log")
+            self._is_greeted = False
 
     def expect(self, requests: Iterable[RecordingRequest]) -> None:
         """Begin a build, given what it will ask, so that a package that several requests share is imported once."""
@@ -94,11 +135,41 @@ class Worker:
 
     def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
         """Record one request; whatever happens to the process becomes the answer's error."""
+        ((_, answer),) = self.record_all({request: timeout_s})
+        return answer
+
+    def record_all(
+        self,
+        requests: Mapping[RecordingRequest, float],
+        on_start: Callable[[RecordingRequest], None] = lambda request: None,
+    ) -> Iterator[tuple[RecordingRequest, Answer]]:
+        """Record requests, several at once, each with its time-out in seconds; the answers come as they are ready.
+
+        Those that lie in one package go one after the other, since a process that has imported it serves them.
+        """
+        packages = {package: place for place, package in enumerate(dict.fromkeys(r.root_module() for r in requests))}
+        waiting = deque(sorted(requests, key=lambda request: packages[request.root_module()]))
+        alone: deque[RecordingRequest] = deque()  # the process died while they and others were in it
+        while waiting or alone or self._sent:
+            while len(self._sent) < (1 if alone else self._at_once) and (alone or waiting):
+                is_again = bool(alone)
+                request = (alone or waiting).popleft()
+                if not is_again:
+                    on_start(request)
+                if (failed := self._send(request, requests[request])) is not None:
+                    yield request, failed
+            if not self._sent:
+                continue
+            answered, lost = self._receive()
+            yield from answered
+            alone.extend(lost)
+
+    def _send(self, request: RecordingRequest, timeout_s: float) -> Answer | None:
+        """Send a job; the answer, if it cannot be."""
+        self._number += 1
+        package = request.root_module()
         try:
-            log = self._folder() / "job.log"
-            log.unlink(missing_ok=True)
-            process = self._started(request)
-            package = request.root_module()
+            log = self._folder() / f"{self._number}.job.log"
             job = Job(
                 request,
                 tuple(self._path if not self._python else foreign_path(self._path)),
@@ -108,23 +179,48 @@ class Worker:
                 self._memory_bytes,
                 timeout_s,
                 str(log),
+                self._number,
+                self._needs_compiler or request.run == "fake",
             )
-            answer = Answer.from_json(process.ask(job.to_json(), timeout_s + _GRACE_S if self._forks else timeout_s))
+            self._started(request).send(job.to_json())
         except WorkerError as error:
             self._absent = error
             return Answer(error=error)
-        except TimeoutError:
-            self._end_process()
-            return Answer(error=WorkerTimeout(request.target, timeout_s, tail(self._folder() / "job.log")))
         except EOFError:
-            how = self._end_process()
-            return Answer(error=WorkerCrashed(request.target, how, tail(self._folder() / "job.log")))
+            return Answer(error=WorkerCrashed(request.target, self._end_process()))
         except OSError as error:  # of this machine: a full disk, no more processes
             self._end_process()
             return Answer(error=WorkerCrashed(request.target, f"it could not be started: {error}"))
-        if not self._forks:
+        self._sent[self._number] = _Sent(request, timeout_s, log)
+        return None
+
+    def _receive(self) -> tuple[list[tuple[RecordingRequest, Answer]], list[RecordingRequest]]:
+        """The next answer, or those of all jobs if the process ended; and the jobs to be tried again, one by one."""
+        assert self._process is not None
+        # Jobs wait for one another where memory is short, so all their times together are the limit.
+        limit = sum(sent.timeout_s for sent in self._sent.values()) + (_GRACE_S if self._forks else 0.0)
+        error: Callable[[_Sent], WorkerError]
+        try:
+            answer = Answer.from_json(self._process.next(limit))
+        except TimeoutError:
             self._end_process()
-        return answer
+            error = lambda sent: WorkerTimeout(sent.request.target, sent.timeout_s, tail(sent.log))  # noqa: E731
+        except (EOFError, OSError):
+            how = self._end_process()
+            error = lambda sent: WorkerCrashed(sent.request.target, how, tail(sent.log))  # noqa: E731
+        else:
+            sent = self._sent.pop(answer.job)
+            if isinstance(answer.error, WorkerCrashed | WorkerTimeout) and not answer.error.log:
+                answer.error.log = tail(sent.log)  # read here, where no trace takes it for the model's doing
+            sent.log.unlink(missing_ok=True)
+            self._needs_compiler = self._needs_compiler or answer.needed_compiler
+            if not self._forks:
+                self._end_process()
+            return [(sent.request, answer)], []
+        jobs, self._sent = [*self._sent.values()], {}
+        if len(jobs) > 1:
+            return [], [sent.request for sent in jobs]
+        return [(sent.request, Answer(error=error(sent))) for sent in jobs], []
 
     def _folder(self) -> Path:
         if self._scratch is None:
@@ -139,26 +235,25 @@ class Worker:
         """
         if self._absent is not None:  # starting a Python for each of a hundred diagrams takes a minute
             raise TorchRecorderError.from_json({**self._absent.to_json(), "target": request.target})
-        if self._process is None:
-            if self._python and shutil.which(self._python) is None:
-                raise TorchMissing(request.target, self._python, "there is no such program")
+        if self._process is None and self._python and shutil.which(self._python) is None:
+            raise TorchMissing(request.target, self._python, "there is no such program")
+        self.start()
+        assert self._process is not None
+        if self._is_greeted:
+            return self._process
+        python = self._python or sys.executable
+        try:
+            problem = Greeting.from_json(self._process.next(START_TIMEOUT_S)).problem
+        except TimeoutError:
+            self._end_process()
+            raise TorchMissing(request.target, python, f"importing it took longer than {START_TIMEOUT_S:g} s") from None
+        except EOFError:
             log = self._folder() / "worker.log"
-            once = [] if self._forks else ["--once"]
-            python = self._python or sys.executable
-            command = [python, "-P", "-m", "torchrecorder.worker.server", *once]
-            self._process = LineProcess(command, environment(self._python, self._folder()), log)
-            try:
-                problem = Greeting.from_json(self._process.next(START_TIMEOUT_S)).problem
-            except TimeoutError:
-                self._end_process()
-                raise TorchMissing(
-                    request.target, python, f"importing it took longer than {START_TIMEOUT_S:g} s"
-                ) from None
-            except EOFError:
-                raise WorkerNotStarted(request.target, python, self._end_process(), tail(log)) from None
-            if problem is not None:
-                self._end_process()
-                raise TorchRecorderError.from_json({**problem.to_json(), "target": request.target})
+            raise WorkerNotStarted(request.target, python, self._end_process(), tail(log)) from None
+        if problem is not None:
+            self._end_process()
+            raise TorchRecorderError.from_json({**problem.to_json(), "target": request.target})
+        self._is_greeted = True
         return self._process
 
     def _end_process(self) -> str:
@@ -166,6 +261,11 @@ class Worker:
             return "it did not start"
         process, self._process = self._process, None
         return process.end()
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 class PersistentWorker:
@@ -183,10 +283,16 @@ class PersistentWorker:
 
     @contextmanager
     def open(self, settings: Settings) -> Iterator[Worker]:
-        now = (settings.path, settings.python, settings.memory_bytes, _stamps([*settings.path, *sys.path]))
+        now = (
+            settings.path,
+            settings.python,
+            settings.memory_bytes,
+            settings.jobs,
+            _stamps([*settings.path, *sys.path]),
+        )
         if self._worker is None or not self._worker.is_running or now != self._made_for:
             self.close()
-            self._worker = Worker(settings.path, python=settings.python, memory_bytes=settings.memory_bytes)
+            self._worker = Worker.of(settings)
             self._made_for = now
         yield self._worker
 
@@ -211,9 +317,9 @@ def worker_of_thread(settings: Settings) -> Callable[[Sequence[str]], AbstractCo
     """
 
     def open_worker(path: Sequence[str]) -> AbstractContextManager[Worker]:
-        key = (*path, settings.python, settings.memory_bytes)
+        key = (*path, settings.python, settings.memory_bytes, settings.jobs)
         if getattr(_here, "lane", None) is None or _here.lane.key != key:
-            _here.lane = _Lane(key, Worker(path, python=settings.python, memory_bytes=settings.memory_bytes))
+            _here.lane = _Lane(key, Worker.of(settings, path))
         return nullcontext(_here.lane.worker)
 
     return open_worker

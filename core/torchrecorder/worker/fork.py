@@ -1,4 +1,4 @@
-"""Children forked from a process that imports but never computes, each with a pipe that brings one line at a time."""
+"""Children forked from a process that imports but never computes, each with a pipe to bring lines."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import contextlib
 import ctypes
 import faulthandler
 import os
-import select
 import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal
 
-Ending = Literal["line", "end", "timeout", "builder gone"]
-
-_CHUNK = 1 << 16
 _PR_SET_PDEATHSIG = 1
 MUTE = 117
 """The exit status of a child that could not answer."""
@@ -43,26 +38,6 @@ def fork(run: Callable[[int], None], *, not_theirs: Sequence[int]) -> tuple[int,
     with contextlib.suppress(OSError):
         os.setpgid(pid, pid)  # both sides do it, because either may come first
     return pid, reader
-
-
-def read_line(reader: int, timeout_s: float, lifeline: int) -> tuple[bytes, Ending]:
-    """A line of a child, and why no more is waited for; `lifeline` becomes readable only when the builder is gone.
-
-    An answer ends with its line, not with the pipe, which a process that the job started may hold open forever.
-    """
-    deadline = time.monotonic() + timeout_s
-    data = bytearray()
-    while not data.endswith(b"\n"):
-        ready, _, _ = select.select([reader, lifeline], [], [], max(0.0, deadline - time.monotonic()))
-        if lifeline in ready:
-            return b"", "builder gone"
-        if not ready:
-            return b"", "timeout"
-        chunk = os.read(reader, _CHUNK)
-        if not chunk:
-            return b"", "end"
-        data += chunk
-    return bytes(data), "line"
 
 
 def end(pid: int, *, by_itself: bool = False) -> str:

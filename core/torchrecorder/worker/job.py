@@ -6,10 +6,8 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import torch
 from torch import nn
@@ -20,18 +18,15 @@ from torchrecorder.errors import (
     TargetError,
     TorchRecorderError,
     WorkerCrashed,
-    WorkerTimeout,
 )
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
-from torchrecorder.line_process import tail
 from torchrecorder.recording.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
 from torchrecorder.recording.run import Run, capture, wants_memory
 from torchrecorder.recording.target import load_arguments, load_model
 from torchrecorder.request import RecordingRequest, parse_shapes
 from torchrecorder.trace.trace import Trace
-from torchrecorder.worker import fork
 from torchrecorder.worker.messages import Answer, Job, line_of
 
 
@@ -53,7 +48,7 @@ def answer(job: Job, trace: Trace | None = None) -> Answer:
     finally:
         trace.stop()
     sys.path[:] = path  # the model's code may have changed it, and versions are looked up on it
-    return replace(answered, trace=trace.result())
+    return replace(answered, trace=trace.result(), job=job.number, needed_compiler="torch._dynamo" in sys.modules)
 
 
 def answer_line(job: Job, trace: Trace | None = None) -> bytes:
@@ -61,35 +56,14 @@ def answer_line(job: Job, trace: Trace | None = None) -> bytes:
         return line_of(answer(job, trace))
     except BaseException as error:  # what is left is our own fault, or a KeyboardInterrupt
         if isinstance(error, Exception) and is_own(error):
-            return line_of(Answer(error=failed_inside(job.request.target, error)))
+            return line_of(Answer(error=failed_inside(job.request.target, error), job=job.number))
         how = f"{type(error).__name__}: {error}"
         trace_text = "".join(traceback.format_exception(error))
-        return line_of(Answer(error=WorkerCrashed(job.request.target, how, trace_text)))
+        return line_of(Answer(error=WorkerCrashed(job.request.target, how, trace_text), job=job.number))
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
-
-
-def answer_in_child(job: Job, lifeline: int, *, not_theirs: Sequence[int], trace: Trace | None = None) -> bytes:
-    def run(writer: int) -> None:
-        fork.prepare(job.log, job.memory_bytes)
-        line = answer_line(job, trace)
-        try:
-            with os.fdopen(writer, "wb") as pipe:
-                pipe.write(line)
-        except OSError:
-            os._exit(fork.MUTE)
-
-    pid, reader = fork.fork(run, not_theirs=not_theirs)
-    line, ending = fork.read_line(reader, job.timeout_s, lifeline)
-    os.close(reader)
-    how = fork.end(pid, by_itself=ending == "end")
-    if ending == "builder gone":
-        os._exit(1)
-    if ending == "timeout":
-        return line_of(Answer(error=WorkerTimeout(job.request.target, job.timeout_s, tail(Path(job.log)))))
-    return line or line_of(Answer(error=WorkerCrashed(job.request.target, how, tail(Path(job.log)))))
 
 
 def record(request: RecordingRequest) -> Graph:

@@ -42,6 +42,10 @@ class Job:
     timeout_s: float
     log: str
     """The file that takes what the job prints."""
+    number: int = 0
+    """Names it among those that run at once."""
+    needs_compiler: bool = False
+    """Whether torch's compiler will be loaded, as fake tensors do."""
 
     def to_json(self) -> dict[str, Any]:
         return {**{name: getattr(self, name) for name in self.__slots__}, "request": self.request.to_json()}
@@ -59,9 +63,15 @@ class Answer:
     error: TorchRecorderError | None = None
     trace: TraceResult | None = None
     """What the recording was seen to depend on; None if it ended too badly to say."""
+    job: int = 0
+    """The number of the job."""
+    needed_compiler: bool = False
+    """Whether torch's compiler was loaded in the end."""
 
     def to_json(self) -> dict[str, Any]:
         return {
+            "job": self.job,  # the first, where it is read without the rest
+            "needed_compiler": self.needed_compiler,
             "graph": self.graph,
             "error": None if self.error is None else self.error.to_json(),
             "trace": None if self.trace is None else self.trace.to_json(),
@@ -74,6 +84,8 @@ class Answer:
             data["graph"],
             None if error is None else TorchRecorderError.from_json(error),
             None if trace is None else TraceResult.from_json(trace),
+            data["job"],
+            data["needed_compiler"],
         )
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tests.core.answering import NoTorch, OneByOne
 from tests.models.one_layer import net
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cli.projects import update
@@ -37,7 +38,7 @@ KEPT = read_request("soak_kept.Net", {"shape": "1,3"})
 EDITED = read_request("soak_edited.Net", {"shape": "1,3"})
 
 
-class Replaying(Worker):
+class Replaying(OneByOne):
     """Answers as a real worker did for the code as it is now."""
 
     def __init__(self, root: Path) -> None:
@@ -51,11 +52,6 @@ class Replaying(Worker):
         trace = answer["trace"]
         trace["sources"] = {file: stamp_of(file) for file in trace["sources"]}
         return Answer.from_json(answer)
-
-
-class NoTorch(Worker):
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        return Answer(error=TorchMissing(request.target, "python"))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.core.answering import NoTorch
 from tests.folders import contents
 from tests.models.one_layer import net
 from torchrecorder.cache.store import entry_text
@@ -19,17 +20,10 @@ from torchrecorder.drawing.svg import is_safe
 from torchrecorder.errors import OutOfDate, TorchMissing
 from torchrecorder.page import Outcome
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import RecordingRequest, Settings, read_request
-from torchrecorder.worker.client import Worker
-from torchrecorder.worker.messages import Answer
+from torchrecorder.request import Settings, read_request
 
 NET = net(imports="from lay_pkg import spare")
 REQUEST = read_request("lay_pkg.net.Net", {"shape": "1,3"})
-
-
-class NoTorch(Worker):
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        return Answer(error=TorchMissing(request.target, "python"))
 
 
 @pytest.fixture(scope="module")

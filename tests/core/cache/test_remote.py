@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.core.answering import NoTorch
 from tests.models.one_layer import net
 from torchrecorder.cache.remote import Remote
 from torchrecorder.cache.store import Store, entry_text
@@ -24,19 +25,13 @@ from torchrecorder.drawing.model import Drawing
 from torchrecorder.errors import TorchMissing
 from torchrecorder.page import Outcome
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import RecordingRequest, Settings, read_request
+from torchrecorder.request import Settings, read_request
 from torchrecorder.worker.client import Worker
-from torchrecorder.worker.messages import Answer
 
 pytestmark = pytest.mark.skipif(find_spec("aiohttp") is None, reason="needs the extra remote")
 
 REQUEST = read_request("rem_net.Net", {"shape": "1,3"})
 KEY = "ab" + "0" * 62
-
-
-class NoTorch(Worker):
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        return Answer(error=TorchMissing(request.target, "python"))
 
 
 def project(root: Path) -> Path:

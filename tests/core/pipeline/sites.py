@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -40,14 +40,19 @@ class Counted(Worker):
         if self._running:
             before = self._running.pop()
             self._process, before._process = before._process, None
+            self._is_greeted = before._is_greeted
             Worker.__exit__(before, None, None, None)
 
     def __exit__(self, *exception: object) -> None:
         self._running.append(self)
 
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        Counted.jobs += 1
-        return super().record(request, timeout_s=timeout_s)
+    def record_all(
+        self,
+        requests: Mapping[RecordingRequest, float],
+        on_start: Callable[[RecordingRequest], None] = lambda request: None,
+    ) -> Iterator[tuple[RecordingRequest, Answer]]:
+        Counted.jobs += len(requests)
+        return super().record_all(requests, on_start)
 
     @classmethod
     def end(cls) -> None:

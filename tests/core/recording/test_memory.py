@@ -84,12 +84,12 @@ def test_this_process() -> None:
     before = memory._resident()
     kept = torch.ones(64 << 18)
     assert memory._resident() - before > kept.nbytes * 0.9
-    assert 0 < memory._left() < 1 << 50
+    assert 0 < memory.left() < 1 << 50
 
 
 def test_the_forward_of_another_process_is_not_blamed(monkeypatch: pytest.MonkeyPatch) -> None:
     room, amounts = memory.Room(), iter([8 * GIB, GIB // 2])
-    monkeypatch.setattr(memory, "_left", lambda: next(amounts))
+    monkeypatch.setattr(memory, "left", lambda: next(amounts))
     assert room.taken(room.until) == ""
     assert room.until > 4 * GIB
     assert room.taken(room.until) == ""
@@ -104,7 +104,7 @@ def test_a_jail_that_says_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 def test_much_that_is_let_go_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     room = memory.Room()
-    monkeypatch.setattr(memory, "_left", lambda: 8 * GIB)
+    monkeypatch.setattr(memory, "left", lambda: 8 * GIB)
     assert [room.taken(made * GIB) for made in range(100)] == [""] * 100
 
 
@@ -117,7 +117,7 @@ def test_what_is_kept_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         now[0] = next(facts)
         return now[0][0]
 
-    monkeypatch.setattr(memory, "_left", left)
+    monkeypatch.setattr(memory, "left", left)
     monkeypatch.setattr(memory, "_resident", lambda: now[0][1])
     assert room.taken(0) == ""
     assert room.taken(9 * GIB) == "it keeps 7.0 GiB of the 8.0 GiB of memory that were left"

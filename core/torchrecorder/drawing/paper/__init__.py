@@ -11,7 +11,7 @@ from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from torchrecorder.drawing.paper.check import faults
-from torchrecorder.drawing.paper.page import on_page
+from torchrecorder.drawing.paper.page import on_page, page_height
 from torchrecorder.drawing.paper.ranks import CyclicPanel
 from torchrecorder.drawing.paper.sheet import Sheet
 from torchrecorder.drawing.styles import Styles
@@ -24,8 +24,8 @@ __all__ = ["PAGE", "PaperLayout"]
 
 PAGE = 540.0, 675.0
 """Width and height of a page, in points: 720 by 900 CSS pixels."""
-_BESIDE_INSETS = 450.0
-"""Height of a picture that has insets below it."""
+_ABOVE_INSETS, _BESIDE_INSETS = 450.0, 1350.0
+"""Height of a picture that has insets, in points."""
 _MAX_NODES = 300
 _SMALL = 1.42
 """How much wider than its room a picture may be: the words of 14 px are nearly 10 px high then."""
@@ -86,12 +86,13 @@ class PaperLayout:
         return any(simpler)
 
     def _placed(self) -> _Placed:
-        layouts: list[Layout] = []
-        for i, sheet in enumerate(self._sheets):
-            height = _BESIDE_INSETS if len(self._sheets) > 1 and not i else PAGE[1]
-            layout = sheet.place(self._width, height)
-            if layout is None:
-                return _Placed(Layout(0.0, 0.0), ("data cannot come in by the side",), 0.0)
-            layouts.append(layout)
-        layout = on_page(layouts[0], layouts[1:], self._width)
+        """With insets the picture may be in columns above them, or one high column beside them."""
+        heights = (_ABOVE_INSETS, _BESIDE_INSETS) if len(self._sheets) > 1 else (PAGE[1],)
+        pictures = [self._sheets[0].place(self._width, height) for height in heights]
+        insets = [sheet.place(self._width, PAGE[1]) for sheet in self._sheets[1:]]
+        right = [inset for inset in insets if inset]
+        pages = [on_page(picture, right, self._width) for picture in pictures if picture]
+        if len(right) < len(insets) or not pages:
+            return _Placed(Layout(0.0, 0.0), ("data cannot come in by the side",), 0.0)
+        layout = min(pages, key=lambda page: page_height(page.width, page.height, self._width))
         return _Placed(layout, tuple(faults(layout)), max(layout.width / (_SMALL * self._width) - 1.0, 0.0))

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from torchrecorder.drawing.dot import flags
 from torchrecorder.drawing.labels import Label, Labels
-from torchrecorder.drawing.node_kinds import Kind
 from torchrecorder.drawing.paper.panels import Panels
 from torchrecorder.drawing.styles import NodeStyle, Styles
 from torchrecorder.drawing.svg.arrange import PARTS
@@ -14,6 +13,7 @@ from torchrecorder.drawing.svg.geometry import Rect
 from torchrecorder.drawing.svg.layout import Figure, Word
 from torchrecorder.drawing.svg.themes import width
 from torchrecorder.view import Node
+from torchrecorder.view.node_kinds import Kind
 
 SIZE, SMALL = 10.5, 9.0
 SIGN = 18.7
@@ -26,7 +26,7 @@ _MARGIN, _LEAST, _LEAST_SMALL, _LEAST_HIGH = 9.0, 57.6, 21.6, 21.6
 _LINE_HEIGHT, _BASE = 1.2, 0.34
 _LIGHT = ("norm", "act", "pool", "op")
 """Kinds that say all in one line."""
-_ONE_LINE = 165.0
+_ONE_LINE, _LONG_LINE = 165.0, 175.0
 _TAG = 62.0
 """A wider name on a tag is made of initials."""
 
@@ -43,6 +43,8 @@ class Card:
     """Which node it is; -1 for the name of one that is drawn elsewhere."""
     shows: int = -1
     """Which node it names."""
+    is_to_left: bool = False
+    """Whether what is beside it is at its left."""
     is_bare: bool = False
     """Whether only a line is seen that begins or ends there."""
 
@@ -145,10 +147,10 @@ def _written(label: Label, kind: Kind) -> tuple[float, float, tuple[Word, ...]]:
     size = SMALL if is_small else SIZE
     bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)
     is_one = kind in _LIGHT and bool(label.line) and bold + dot + line < _ONE_LINE
-    lines = [text for text in (label.name, label.line) if text]
+    lines = [text for text in (label.name, *_broken(label.line, size)) if text]
     high = size * _LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
     high = high + 4.5 if is_small else max(_LEAST_HIGH, high + 8.6)
-    inner = bold + dot + line if is_one else max(bold, line)
+    inner = bold + dot + line if is_one else max(bold, *(width(text, size) for text in lines[1:]), 0.0)
     wide = max(_LEAST_SMALL if is_small else _LEAST, inner + 2 * (7.0 if is_small else _MARGIN))
     if is_one:
         left, base = -inner / 2, size * _BASE
@@ -158,3 +160,12 @@ def _written(label: Label, kind: Kind) -> tuple[float, float, tuple[Word, ...]]:
     step = size * _LINE_HEIGHT
     top = size * _BASE - (len(lines) - 1) / 2 * step
     return wide, high, tuple([Word(0.0, top + i * step, size, text) for i, text in enumerate(lines)])
+
+
+def _broken(line: str, size: float) -> list[str]:
+    """The line, or two of about the same length if it is long and has parts."""
+    parts = line.split(PARTS)
+    if len(parts) < 2 or width(line, size) <= _LONG_LINE:
+        return [line]
+    halves = ((PARTS.join(parts[:k]), PARTS.join(parts[k:])) for k in range(1, len(parts)))
+    return [*min(halves, key=lambda pair: max(width(text, size) for text in pair))]

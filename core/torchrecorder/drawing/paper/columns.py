@@ -6,26 +6,19 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from torchrecorder.drawing.paper.cards import Card
 from torchrecorder.drawing.paper.panels import Key, Panels
 from torchrecorder.drawing.paper.ranks import Rows
+from torchrecorder.drawing.paper.ushape import UShape, find_u
 
 _GAP, _SIDE, _BOX_HIGH, _BOX_WIDE = 18.0, 18.0, 62.0, 40.0
 _LEAST = 330.0
 """A chain lower than this is never cut."""
-_TOO_HIGH, _WIDER, _KEPT = 1.15, 1.25, 0.8
-"""How much higher than a page a chain may be, how much wider columns may be together than the page, and how much of
-the height the highest column may keep."""
+_TOO_HIGH, _WIDER, _KEPT, _GUTTER = 1.15, 1.05, 0.8, 14.0
+"""How much higher than a page a chain may be, how much wider columns may be together than the page, how much of the
+height the highest column may keep, and the room between columns beyond that between nodes."""
 _BESIDE = 40.0
-
-
-class _Crossing(NamedTuple):
-    first: int
-    last: int
-    tail: Key
-    source: int
 
 
 class Columns:
@@ -35,20 +28,33 @@ class Columns:
         self._panels, self._rows, self._cards = panels, rows, cards
         self._sizes: dict[Key, tuple[float, float]] = {}
         self.cuts: dict[int | None, list[int]] = {}
-
-    def plan(self, high: float, wide: float) -> dict[int | None, list[int]]:
         """For each panel the rows that are the last of a column."""
+        self.shapes: dict[int | None, UShape] = {}
+        """Those of them that are a U."""
+
+    def plan(self, high: float, wide: float, *, with_u: bool = True) -> None:
+        """Finds where to cut."""
         pending: list[tuple[int | None, float, float]] = [(None, high, wide)]
         for box, available, room in pending:
             rows = self._rows[box]
             highs = [max((self._size(key)[0] for key in row), default=0.0) for row in rows]
+            if with_u and (shape := self._u_shape(box, sum(highs), room)):
+                self.shapes[box], self.cuts[box] = shape, [shape.cut]
+                continue
             cuts = self.cuts[box] = self._cut(box, highs, max(available, _LEAST), room)
             column = [sum(cut < r for cut in cuts) for r in range(len(rows))]
             for r, row in enumerate(rows):
                 beside = sum(h for q, h in enumerate(highs) if column[q] == column[r]) - highs[r]
                 inside = available - beside - _BESIDE, (room - 30.0) / (len(cuts) + 1)
                 pending += [(key.id, *inside) for key in row if key.kind == "box"]
-        return self.cuts
+
+    def _u_shape(self, box: int | None, high: float, room: float) -> UShape | None:
+        if high < _LEAST or self._has_late(box) or (found := find_u(self._panels, self._rows, box)) is None:
+            return None
+        rows = self._rows[box]
+        parts = rows[: found.cut + 1], rows[found.cut + 1 :]
+        wide = sum(max(sum(self._size(key)[1] + _SIDE for key in row) for row in part) for part in parts)
+        return found if wide <= _WIDER * room else None
 
     def _size(self, key: Key) -> tuple[float, float]:
         """About how high and wide it is."""
@@ -70,9 +76,8 @@ class Columns:
         if total <= _TOO_HIGH * available or self._has_late(box):
             return []
         able = self._places(box)
-        widest = max(sum(self._size(key)[1] + _SIDE for key in row) for row in rows)
-        n = min(math.ceil(total / available), max(int(_WIDER * room // widest), 1))
-        for columns in range(n, 1, -1):
+        wides = [sum(self._size(key)[1] + _SIDE for key in row) for row in rows]
+        for columns in range(math.ceil(total / available), 1, -1):
             cuts: list[int] = []
             reached = 0.0
             for r, high in enumerate(highs):
@@ -81,7 +86,9 @@ class Columns:
                 if r in able and reached >= goal and len(cuts) < columns - 1:
                     cuts.append(r)
             ends = [0, *[cut + 1 for cut in cuts], len(rows)]
-            if cuts and max(sum(highs[a:b]) for a, b in pairwise(ends)) <= _KEPT * total:
+            parts = [range(a, b) for a, b in pairwise(ends)]
+            wide = sum(max(wides[r] for r in part) + _GUTTER for part in parts)
+            if cuts and wide <= _WIDER * room and max(sum(highs[r] for r in part) for part in parts) <= _KEPT * total:
                 return cuts
         return []
 

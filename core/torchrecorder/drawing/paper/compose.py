@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
 from torchrecorder.drawing.paper.cards import SIZE, Card
+from torchrecorder.drawing.paper.columns import Columns
 from torchrecorder.drawing.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
 from torchrecorder.drawing.paper.panels import Key, Panels
 from torchrecorder.drawing.paper.ranks import Rows
 from torchrecorder.drawing.paper.strips import MARGIN, Strip
+from torchrecorder.drawing.paper.ushape import arriving, join, leaving, turned_piece
 from torchrecorder.drawing.svg.arrange import PARTS
 from torchrecorder.drawing.svg.layout import Word
 from torchrecorder.drawing.svg.themes import width
@@ -36,9 +38,19 @@ class Composer:
         rows: dict[int | None, Rows],
         cards: dict[int, Card],
         titles: Sequence[str],
-        cuts: dict[int | None, list[int]],
+        columns: Columns,
     ) -> None:
-        self._panels, self._rows, self._cards, self._titles, self._cuts = panels, rows, cards, titles, cuts
+        self._panels, self._rows, self._cards, self._titles = panels, rows, cards, titles
+        self._cuts, self._shapes = columns.cuts, columns.shapes
+        self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
+        self._early: dict[int | None, set[int]] = defaultdict(set)
+        self._to_left: set[int] = set()
+        """Nodes with what belongs to them at their left, since a line leaves at the right."""
+        for shape in columns.shapes.values():
+            for tail, _, source in shape.bridges:
+                self._to_left.add(source if tail.kind == "box" else tail.id)
+            for box, source in shape.early:
+                self._early[box].add(source)
 
     def compose(self, *, is_inset: bool) -> Piece:
         """The whole picture, or an inset."""
@@ -92,10 +104,15 @@ class Composer:
                 wire = Wire(items[it.tail], items[it.head], it.source, it.edges, it.is_skip, is_late=True)
                 late[it.source].append(wire)
                 continue
+            if it.head.kind == "out" and it.source in self._early[box] and self._leaves_by_side_only(box, it.source):
+                continue
             head = items[it.head]
             is_late = head.piece is not None and it.source in head.piece.late
             wires.append(Wire(items[it.tail], head, it.source, it.edges, it.is_skip, is_late))
         late_ports = {Key("in", source) for source in late}
+        early = [it for it in self._panels.by_box[box].segments if it.head == Key("out", it.source)]
+        early = [it for it in early if it.source in self._early[box]]
+        late_ports |= {it.head for it in early if self._leaves_by_side_only(box, it.source)}
         rows = [[items[key] for key in row if key not in late_ports] for row in self._rows[box]]
         known = {item for row in rows for item in row}
         missing = [item for key, item in items.items() if item not in known and key not in late_ports]
@@ -104,17 +121,47 @@ class Composer:
                 rows.insert(0, [])
             rows[0] = [*missing, *rows[0]]
         rows = [row for row in rows if row] or [[RowItem(Key("node", -1), 20.0, 20.0, 1.0)]]
-        strips = self._strips(rows, wires, late, box)
-        for strip in strips:
+        bridges = [wire for wire in wires if self._is_bridge(box, wire)]
+        strips = self._strips(rows, [wire for wire in wires if wire not in bridges], late, box)
+        for i, strip in enumerate(strips):
+            if i and bridges:  # level with what they read, if nothing else does
+                into = Counter(wire.head for wire in bridges)
+                ends = [wire for wire in bridges if into[wire.head] == 1]
+                strip.wanted = {
+                    it.head: strips[0].height - leaving(it)[1] - arriving(it.head, it.source) for it in ends
+                }
             strip.compose(box)
         left = [item for item in items.values() if item.key not in late_ports]
-        return self._framed(box, strips, left, is_frame=is_frame)
+        piece = self._framed(box, strips, left, bridges, is_frame=is_frame)
+        for it in early:
+            tail = items[it.tail]
+            x, y = tail.piece.early[it.source] if tail.piece else (tail.half, tail.middle)
+            piece.early[it.source] = tail.x + x, tail.y + y
+        return piece
+
+    def _leaves_by_side_only(self, box: int | None, source: int) -> bool:
+        """Whether all that reads the data outside of a box is across a U."""
+        if box is None:
+            return False
+        outer = self._panels.around(box)[-2]
+        wires = [it for it in self._panels.by_box[outer].segments if (it.tail, it.source) == (Key("box", box), source)]
+        bridges = self._shapes[outer].bridges if outer in self._shapes else frozenset()
+        return all(
+            (it.tail, it.head, source) in bridges
+            or (it.head.kind == "out" and source in self._early[outer] and self._leaves_by_side_only(outer, source))
+            for it in wires
+        )
+
+    def _is_bridge(self, box: int | None, wire: Wire) -> bool:
+        return box in self._shapes and (wire.tail.key, wire.head.key, wire.source) in self._shapes[box].bridges
 
     def _item(self, key: Key, pieces: dict[int, Piece]) -> RowItem:
         order = self._panels.order(key)
         if key.kind == "node":
             card = self._cards[key.id]
-            return RowItem(key, card.half, card.right, card.above + card.below, order, 1.0, card)
+            card.is_to_left = key.id in self._to_left
+            sides = (card.right, card.half) if card.is_to_left else (card.half, card.right)
+            return RowItem(key, *sides, card.above + card.below, order, 1.0, card)
         if key.kind == "box":
             piece, size = pieces[key.id], self._panels.size[key.id]
             return RowItem(key, piece.left, piece.right, piece.height, order, 1.0 + size, piece=piece)
@@ -124,7 +171,7 @@ class Composer:
         self, rows: list[list[RowItem]], wires: list[Wire], late: dict[int, list[Wire]], box: int | None
     ) -> list[Strip]:
         """The rows of each column; what passes from one to the next does so through ports."""
-        lead = BAND if box is not None else 0.0
+        lead = BAND if box is not None and box not in self._turned else 0.0
         cuts = self._cuts.get(box, [])
         if not cuts or late:
             return [Strip(rows, wires, late, lead, box is not None)]
@@ -148,17 +195,28 @@ class Composer:
             strips.append(Strip(own, inner, {}, lead if c == 0 else 0.0, box is not None))
         return strips
 
-    def _framed(self, box: int | None, strips: list[Strip], items: list[RowItem], *, is_frame: bool) -> Piece:
+    def _framed(
+        self, box: int | None, strips: list[Strip], items: list[RowItem], bridges: list[Wire], *, is_frame: bool
+    ) -> Piece:
         first, last = strips[0], strips[-1]
         wires = [wire for strip in strips for wire in strip.wires]
         height = first.height
-        if len(strips) > 1:
+        if bridges:
+            height = join(strips, bridges, wires, BAND if box is not None else 0.0)
+        elif len(strips) > 1:
             height = self._side_by_side(strips, wires, BAND if box is not None else 0.0)
         left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
         piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
         if box is not None:
             piece.left, piece.right = left + MARGIN, right + MARGIN
-            self._set_title(piece, self._titles[box], [] if is_frame else sorted(piece.entries.values()))
+            ports = piece.exits if box in self._turned else piece.entries
+            if box in self._turned:
+                for wire in wires:
+                    if wire.head.key.kind == "out":
+                        wire.points.append((wire.points[-1][0], height + BAND))
+                piece.height += BAND
+                turned_piece(piece)
+            self._set_title(piece, self._titles[box], [] if is_frame else sorted(ports.values()))
         return piece
 
     @staticmethod

@@ -94,11 +94,12 @@ class Figures:
         self._nodes.append((order, figure._replace(rect=_moved(figure.rect, x, y), words=words, key=key)))
         for i, (beside, (dx, dy)) in enumerate(zip(card.beside, card.places, strict=True)):
             own = float(beside.node) if beside.node >= 0 else order - 0.5 + i / 1000
-            self._put_card(beside, x + dx, y + dy, own)
+            self._put_card(beside, x - dx if card.is_to_left else x + dx, y + dy, own)
             # several beside a low node come in one below the other
             reach = 0.0 if card.is_sign else card.body - 4.0
-            begin, end, at = x + dx - beside.half, x + card.half, max(min(dy, reach), -reach)
-            turn = [(end + 7.0, y + dy), (end + 7.0, y + at)] if dy != at else []
+            way, at = -1 if card.is_to_left else 1, max(min(dy, reach), -reach)
+            begin, end = x + way * (dx - beside.half), x + way * card.half
+            turn = [(end + way * 7.0, y + dy), (end + way * 7.0, y + at)] if dy != at else []
             points = [(begin, y + dy), *turn, (end, y + at)]
             self._paths.append(_Path(-1, points, (False, EdgeStyle()), True, False, (beside.shows, card.shows)))
 
@@ -127,7 +128,7 @@ class Figures:
         edges = [self._view.edges[position] for position in wire.edges]
         ends = (edges[0].tail, edges[0].head) if edges else (wire.source, -1)
         path = _Path(wire.source, points, (wire.is_skip, style), is_end, begins_at_port, ends, wire.word)
-        if wire.tail.key.kind != "in" and wire.head.key.kind != "out":
+        if wire.tail.key.kind != "in" and wire.head.key.kind != "out" and not wire.is_skip:
             words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges]
             word = next(filter(None, words), "")
             if word and (wire.source, word) not in self._said:

@@ -86,7 +86,7 @@ class Router:
         start, end = wire.tail.x + wire.tail.exit(wire.source), wire.head.x + wire.head.entry(wire.source)
         if wire.head.key.kind == "out" and len(self._into[wire.head]) == 1:
             wire.start = wire.end = start
-            wire.head.x = self._cheapest(wire, first, last, [(-_FAR, _FAR)])
+            wire.head.x = self._cheapest(wire, first, last, [(-_FAR, _FAR)], RIGHT)
         elif wire.tail.key.kind == "in" and self._from[wire.tail] == 1 and not wire.head.is_sign:
             wire.start = wire.end = end
             wire.tail.x = self._cheapest(wire, first, last, [(-_FAR, _FAR)])
@@ -196,8 +196,9 @@ class Router:
                 found += [(lane.x - LANE + 0.1, lane.x + LANE - 0.1)]
         return found
 
-    def _cheapest(self, wire: Wire, first: float, last: float, allowed: Sequence[Span]) -> float:
+    def _cheapest(self, wire: Wire, first: float, last: float, allowed: Sequence[Span], prefer: int = 0) -> float:
         """The place of a lane in one of some intervals."""
+        way = prefer or self._prefer
         for lanes in (True, False):
             blocked = sorted(self._blocked(wire, first, last, lanes=lanes))
             places = [wire.start, wire.end]
@@ -211,14 +212,14 @@ class Router:
                 and not any(low < x < high for low, high in blocked)
             ]
             if found:
-                return min(found, key=lambda x: (self._price(wire, x), x))
+                return min(found, key=lambda x: (self._price(wire, x, way), x))
         low, high = min(allowed, key=lambda span: abs(sum(span)) if abs(sum(span)) < _FAR / 2 else _FAR)
         return low if abs(low) < _FAR / 2 else high
 
-    def _price(self, wire: Wire, x: float) -> float:
+    def _price(self, wire: Wire, x: float, prefer: int) -> float:
         price = abs(x - wire.start) + abs(x - wire.end)
         if abs(x - wire.start) > 0.5 and (wire.side or abs(x - wire.end) > 0.5 or wire.head.is_sign):
-            price += _BEND + (_WRONG_SIDE if (x - wire.end) * self._prefer < 0 else 0.0)
+            price += _BEND + (_WRONG_SIDE if (x - wire.end) * prefer < 0 else 0.0)
         return price
 
     # tracks

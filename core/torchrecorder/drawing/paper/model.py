@@ -68,7 +68,9 @@ class RowItem:
     @property
     def sides(self) -> tuple[int, ...]:
         """From where a line can come to it."""
-        return (LEFT,) if self.card and self.card.beside else (LEFT, RIGHT)
+        if self.card and self.card.beside:
+            return (RIGHT,) if self.card.is_to_left else (LEFT,)
+        return LEFT, RIGHT
 
     def entry(self, source: int) -> float:
         return self.piece.entries.get(source, 0.0) if self.piece else 0.0
@@ -131,5 +133,8 @@ class Piece:
     entries: dict[int, float]
     exits: dict[int, float]
     late: dict[int, Side]
+    """In the direction of the flow."""
+    early: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Where data leaves by the side."""
     title: list[tuple[Word, float, bool]] = field(default_factory=list)
     """The words of its title, each with its width, and whether it goes on with the one before."""

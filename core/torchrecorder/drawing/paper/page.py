@@ -23,7 +23,7 @@ def on_page(picture: Layout, insets: Sequence[Layout], room: float) -> Layout:
     """All of them as one, in about so much width."""
     if not insets:
         return picture
-    return _merged(min(_arrangements(picture, insets, room), key=lambda places: _height(places, room)))
+    return _merged(min(_arrangements(picture, insets, room), key=lambda places: page_height(*_size(places), room)))
 
 
 def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Iterator[list[_Place]]:
@@ -63,9 +63,8 @@ def _size(places: Sequence[_Place]) -> tuple[float, float]:
     return max(it.x + it.layout.width for it in places), max(it.y + it.layout.height for it in places)
 
 
-def _height(places: Sequence[_Place], room: float) -> float:
+def page_height(wide: float, high: float, room: float) -> float:
     """In a column so wide; what is too wide is made smaller, and is harder to read."""
-    wide, high = _size(places)
     return high * min(1.0, room / wide) + 2 * max(wide - room, 0.0)
 
 

@@ -28,6 +28,8 @@ class Sheet:
         self._view, self._show, self._styles = view, show, styles
         self._letter = letter
         """Of an inset; empty for the picture that it belongs to."""
+        self._is_plain = False
+        """Whether nothing is laid out as a U."""
         self._panels = Panels(view)
         self._ranking = Ranking(self._panels)
 
@@ -41,6 +43,9 @@ class Sheet:
 
     def simplify(self) -> bool:
         """Gives up what makes pictures wide or hard to read, a step at a time; whether there was anything left."""
+        if not self._is_plain:
+            self._is_plain = True
+            return True
         if not self._panels.has_late:
             return False
         if self._ranking.is_stacked:
@@ -53,8 +58,9 @@ class Sheet:
         labels = Labels(self._view, show=self._show)
         cards = Cards(self._panels, labels, self._styles, are_ends_bare=bool(self._letter))
         by_node = {node.id: cards.of(node) for node in self._view.nodes}
-        cuts = Columns(self._panels, self._ranking.rows, by_node).plan(height, width)
-        composer = Composer(self._panels, self._ranking.rows, by_node, self._titles(labels), cuts)
+        columns = Columns(self._panels, self._ranking.rows, by_node)
+        columns.plan(height, width, with_u=not self._is_plain)
+        composer = Composer(self._panels, self._ranking.rows, by_node, self._titles(labels), columns)
         for _ in range(_TRIES):
             try:
                 piece = composer.compose(is_inset=bool(self._letter))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -34,6 +35,8 @@ class Strip:
     """Room for a title at the beginning."""
     is_boxed: bool
     prefer: int = LEFT
+    wanted: Mapping[RowItem, float] = field(default_factory=dict)
+    """How far below the beginning something is at least."""
     left: float = 0.0
     right: float = 0.0
     height: float = 0.0
@@ -47,6 +50,7 @@ class Strip:
         for r, row in enumerate(self.rows):
             for item in row:
                 item.row, item.last, item.x = r, r, 0.0
+        self._sort_ends()
         spine = find_spine(self.rows, self.wires)
         place(self.rows, self.wires, spine)
         spread(self.rows, self.wires, {item for item, _ in spine})
@@ -58,6 +62,21 @@ class Strip:
             wire.points = self._points(wire)
         self._measure()
         self._lead_in()
+
+    def _sort_ends(self) -> None:
+        """Puts what only one box feeds, or what feeds only one box, in the order of the ports of the box."""
+        into, out = Counter(wire.head for wire in self.wires), Counter(wire.tail for wire in self.wires)
+        by_box: dict[tuple[RowItem, int], list[tuple[float, RowItem]]] = defaultdict(list)
+        for wire in self.wires:
+            tail, head = wire.tail, wire.head
+            if tail.piece and not head.piece and into[head] == 1 and not out[head]:
+                by_box[tail, head.row].append((tail.exit(wire.source), head))
+            elif head.piece and not tail.piece and out[tail] == 1 and not into[tail] and not wire.is_late:
+                by_box[head, tail.row].append((head.entry(wire.source), tail))
+        for (_, r), ends in by_box.items():
+            places = sorted(self.rows[r].index(item) for _, item in ends)
+            for position, (_, item) in zip(places, sorted(ends, key=lambda end: end[0]), strict=True):
+                self.rows[r][position] = item
 
     # what comes in by the side
 
@@ -127,6 +146,7 @@ class Strip:
         high: list[RowItem] = []
         for r, row in enumerate(self.rows):
             own = [item for item in row if item.last == r]
+            y = max([y, *(self.wanted.get(item, 0.0) for item in row)])
             above = max(item.middle for item in own)
             boxed = any(item.piece for item in own)
             for item in row:

@@ -38,10 +38,10 @@ _PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
 _DIGIT_HEIGHT = 0.72
 """Height of a digit as a part of the size; shapes have no signs that are higher or reach lower."""
 _GAP = 3.5
+_SHEETS = 6.0
+"""How far the sheets of what repeats reach to the right and down."""
 _WORD_AIR = 1.2
 """What a word needs beside the line of a box."""
-_HIT = 2
-"""How bad a place is where a node, a word or a line of a box is; an edge that passes through counts one."""
 
 
 def reroute_skips(layout: Layout) -> None:
@@ -131,26 +131,57 @@ def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> 
     lines = [line for line in layout.lines if line.word]
     if not lines:
         return []
-    borders = []  # the four lines of each box, with the air that a word needs beside a line
-    for left, top, right, bottom in (box.rect for box in layout.boxes):
-        borders += [Rect(left, y - _WORD_AIR, right, y + _WORD_AIR) for y in (top, bottom)]
-        borders += [Rect(x - _WORD_AIR, top, x + _WORD_AIR, bottom) for x in (left, right)]
-    rects = Rects([*(node.rect for node in layout.nodes), *taken, *borders], is_wide=layout.is_wide)
-
+    in_the_way = Rects([*_figures(layout), *taken, *_borders(layout)], is_wide=layout.is_wide)
+    places = _places if layout.titles is None else _beside_ends
     found = []
     for line in lines:
-        best, least = None, _HIT  # no place where more than one edge is in the way
-        for rect in _places(line):
-            is_free = rect.left >= 0 and rect.right <= layout.width and not rects.meeting(rect)
-            badness = curves.through(rect) if is_free else _HIT
-            if badness < least:
-                best, least = rect, badness
-            if not badness:
+        for rect in places(line):
+            is_inside = rect.left >= 0 and rect.right <= layout.width
+            if is_inside and not in_the_way.meeting(rect) and not curves.through(rect):
+                in_the_way.add(rect)
+                middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * _WORD_SIZE
+                found.append(Word(middle, base, _WORD_SIZE, line.word))
                 break
-        if best is not None:
-            rects.add(best)
-            found.append(Word((best.left + best.right) / 2, best.bottom - 0.09 * _WORD_SIZE, _WORD_SIZE, line.word))
     return found
+
+
+def _figures(layout: Layout) -> Iterator[Rect]:
+    """The nodes, with the sheets behind them, and the bands of titles that have their places."""
+    for node in layout.nodes:
+        left, top, right, bottom = node.rect
+        sheets = _SHEETS if "repeat" in node.flags else 0.0
+        yield Rect(left, top, right + sheets, bottom + sheets)
+    around = {box.key: box.rect for box in layout.boxes}
+    for title in layout.titles or ():
+        if title.key in around:
+            left, top, right, _ = around[title.key]
+            yield Rect(left, top, right, title.rect.bottom)
+
+
+def _borders(layout: Layout) -> Iterator[Rect]:
+    """The four lines of each box, with the air that a word needs beside a line."""
+    for left, top, right, bottom in (box.rect for box in layout.boxes):
+        yield from (Rect(left, y - _WORD_AIR, right, y + _WORD_AIR) for y in (top, bottom))
+        yield from (Rect(x - _WORD_AIR, top, x + _WORD_AIR, bottom) for x in (left, right))
+
+
+def _beside_ends(line: Line) -> Iterator[Rect]:
+    """Beside the first part of a line of right angles, or the last: elsewhere it is far from what gives the data."""
+    wide, high = width(line.word, _WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * _WORD_SIZE
+    for points in (line.curve, line.curve[::-1]):
+        x, y = points[0]
+        end = y
+        for px, py in points:
+            if abs(px - x) > 0.5:
+                break
+            end = py
+        if abs(end - y) < high:
+            continue
+        middles = [(y + end) / 2] if abs(end - y) < 4 * high else [y + (1 if end > y else -1) * high, (y + end) / 2]
+        for middle in middles:
+            top, bottom = middle - high / 2, middle + high / 2
+            yield Rect(x + _GAP, top, x + _GAP + wide, bottom)
+            yield Rect(x - _GAP - wide, top, x - _GAP, bottom)
 
 
 def _places(line: Line) -> Iterator[Rect]:

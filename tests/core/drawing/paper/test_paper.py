@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -11,18 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.drawing.engines import laid_out
-from tests.core.drawing.looking import Box, Seen, faults, seen
+from tests.core.drawing.looking import Box, Seen, faults, seen, words_on_edges
 from tests.core.graph.building import Net, chain, mlp, residual_block
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.svg import finish
 from torchrecorder.graph import Graph
+from torchrecorder.request.requests import Depth
 from torchrecorder.view import Inset, ViewOptions, make_view
 
 COLUMN = 540.0
 """Width of a page's column, in points."""
 
 
-def paper(graph: Graph, *, width: float = COLUMN, answer: Callable[[str], str] = laid_out, depth: int = 9) -> Seen:
+def paper(graph: Graph, *, width: float = COLUMN, answer: Callable[[str], str] = laid_out, depth: Depth = 9) -> Seen:
     layout = PaperLayout(make_view(graph, ViewOptions(depth=depth)), width=width)
     placed = layout.place([answer(dot) for dot in layout.dots])
     assert placed is not None, layout.reason
@@ -93,10 +95,30 @@ def test_no_line_enters_the_band_of_a_title() -> None:
         assert not any(left < x < right and top < y < bottom for line in picture.lines for x, y in line)
 
 
+def sizes() -> Graph:
+    """Blocks whose sizes change, the last of them beside a skip that leads past all."""
+    net = Net("Sizes")
+    x = first = net.layer("stem", "Linear", net.input("x", 1, 8), (1, 1000))
+    for i in range(3):
+        with net.call(f"block{i}", "Block", params=10):
+            x = net.op("relu", net.layer(f"block{i}.fc", "Linear", x, (1, 2000 + i)))
+    return net.graph(net.op("cat", x, first))
+
+
+def test_words_of_edges_stand_beside_them_and_not_in_titles() -> None:
+    picture = paper(sizes())
+    assert len(picture.words) > 1
+    assert words_on_edges(picture) == []
+    for _, (left, top, right, bottom) in picture.words:
+        ends = [end for line in picture.lines for end in (line[0], line[-1])]
+        assert any(left - 6 < x < right + 6 and top - 12 < y < bottom + 12 for x, y in ends)
+        assert not any(title[1] < bottom and top < title[3] for _, title in picture.titles)
+
+
 def test_a_weight_stands_beside_its_only_reader() -> None:
     net = Net("Scaled")
     x = net.op("scale", net.layer("fc", "Linear", net.input("x", 1, 8)), net.weight("gain", 1, 8))
-    picture = paper(net.graph(x))
+    picture = paper(net.graph(x), depth="all")
     weight, reader = named(picture, "gain"), named(picture, "scale")
     assert weight[0] > reader[2]
     assert weight[1] < (reader[1] + reader[3]) / 2 < weight[3]
@@ -144,7 +166,7 @@ def loop() -> Graph:
 
 
 def test_boxes_that_feed_each_other_fall_back() -> None:
-    view = make_view(loop(), ViewOptions(depth=9))
+    view = make_view(loop(), ViewOptions(depth="all"))
     (a,) = [box.id for box in view.boxes if view.graph.calls[box.calls[0]].module == "a"]
     moved = [
         replace(node, box=a) if node.kind == "call" and node.id == len(view.nodes) - 2 else node for node in view.nodes
@@ -248,3 +270,34 @@ def test_insets_have_letters_and_lie_apart(n: int, width: float) -> None:
     for i, one in enumerate(frames):
         for other in [*frames[:i], titled(picture, "Tower")]:
             assert one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
+
+
+def unet(levels: int, *, in_boxes: bool) -> Graph:
+    """Down and up again, with a skip on each level."""
+    net = Net("UNet")
+    x = net.layer("stem", "Conv2d", net.input("x", 1, 4))
+    kept = []
+    for i in range(levels):
+        with net.call(f"down{i}", "Down", params=10) if in_boxes else nullcontext():
+            x = net.layer(f"down{i}.conv", "Conv2d", x, (1, 5 + i))
+            x = net.layer(f"down{i}.act", "ReLU", x, (1, 5 + i))
+        kept.append(x)
+        x = net.layer(f"pool{i}", "MaxPool2d", x, (1, 5 + i))
+    for i in range(levels):
+        with net.call(f"up{i}", "Up", params=10) if in_boxes else nullcontext():
+            x = net.layer(f"up{i}.conv", "Conv2d", x, (1, 40 + i))
+            x = net.op("cat", x, kept.pop())
+    return net.graph(x)
+
+
+@pytest.mark.parametrize("in_boxes", [False, True])
+def test_skips_that_nest_make_a_u(in_boxes: bool) -> None:
+    picture = paper(unet(3, in_boxes=in_boxes))
+    assert faults(picture) == []
+    inputs, stem = named(picture, "x"), named(picture, "stem")
+    first, last = named(picture, "pool0"), named(picture, "pool2")
+    up = [box for words, box in picture.labels if words == "cat"]
+    assert inputs[1] < stem[1] < first[1] < last[1]
+    assert all(at[0] > first[2] for at in up)  # beside the way down
+    assert [at[1] for at in up] == sorted((at[1] for at in up), reverse=True)  # and upwards
+    assert faults(paper(unet(3, in_boxes=in_boxes), width=200.0)) == []

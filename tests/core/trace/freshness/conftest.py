@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -22,9 +22,13 @@ class SharedWorker(Worker):
 
     jobs = 0
 
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
-        self.jobs += 1
-        return super().record(request, timeout_s=timeout_s)
+    def record_all(
+        self,
+        requests: Mapping[RecordingRequest, float],
+        on_start: Callable[[RecordingRequest], None] = lambda request: None,
+    ) -> Iterator[tuple[RecordingRequest, Answer]]:
+        self.jobs += len(requests)
+        return super().record_all(requests, on_start)
 
     def open(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
         self._path = list(path)

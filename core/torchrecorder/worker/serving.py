@@ -1,0 +1,304 @@
+"""The loop that runs jobs at once: each in a child that is forked from this process, all of them waited for together.
+
+It serves in the process that imported torch, and again in each process that has imported a package of the user's too,
+which is forked from the first and hands its jobs' answers on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import math
+import os
+import re
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from torchrecorder.cache.index import Stamp, stamp_of
+from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
+from torchrecorder.recording.memory import left
+from torchrecorder.trace.trace import Trace
+from torchrecorder.worker import fork
+from torchrecorder.worker.job import answer_line, begin
+from torchrecorder.worker.messages import Answer, Job, line_of
+
+_GRACE_S = 10.0
+_CHUNK = 1 << 16
+_ENOUGH_BYTES = 2 << 30
+"""Memory that must be left for another job to begin while one is running."""
+_NUMBER = re.compile(rb'\{"job": (\d+)')
+
+
+class _Part(Protocol):
+    """What the loop waits for."""
+
+    reader: int
+
+    @property
+    def is_busy(self) -> bool: ...
+    def deadline(self) -> float: ...
+    def read(self) -> None: ...
+    def expire(self) -> None: ...
+    def end(self) -> None: ...
+
+
+class Serving:
+    """Serves jobs from one pipe and sends their answers to another, until the first ends. Not thread-safe."""
+
+    def __init__(self, jobs: int, answers: int, trace: Trace | None = None) -> None:
+        """`trace` is that of a process that has imported a package; it goes on in its children."""
+        self.trace = trace
+        self._jobs = jobs
+        self._answers = answers
+        self._parts: dict[int, _Part] = {}
+        self._queue: deque[Job] = deque()
+        self._preloaded: _Preloaded | None = None
+
+    def serve(self) -> None:
+        received = b""
+        while True:
+            for descriptor in self._ready():
+                if descriptor != self._jobs:
+                    if (part := self._parts.get(descriptor)) is not None:  # one before it may have ended it
+                        part.read()
+                    continue
+                chunk = os.read(self._jobs, _CHUNK)
+                if not chunk:
+                    for part in list(self._parts.values()):
+                        part.end()
+                    return
+                *lines, received = (received + chunk).split(b"\n")
+                self._queue.extend(Job.from_json(json.loads(line)) for line in lines)
+            for part in [part for part in self._parts.values() if part.deadline() <= time.monotonic()]:
+                part.expire()
+            self._start_jobs()
+
+    def send(self, line: bytes) -> None:
+        while line:
+            line = line[os.write(self._answers, line) :]
+
+    def run(self, job: Job) -> None:
+        """Run a job in a child of this very process."""
+        self._add(_RunningJob(self, job))
+
+    def forget(self, part: _Part) -> None:
+        del self._parts[part.reader]
+        os.close(part.reader)
+
+    def descriptors(self) -> Iterator[int]:
+        """What a child must not hold open."""
+        yield from (self._jobs, self._answers, *self._parts)
+        yield from (part.writer for part in self._parts.values() if isinstance(part, _Preloaded))
+
+    def _add(self, part: _Part) -> None:
+        self._parts[part.reader] = part
+
+    def _ready(self) -> list[int]:
+        until = min((part.deadline() for part in self._parts.values()), default=math.inf)
+        wait = None if until == math.inf else max(0.0, until - time.monotonic())
+        return select.select([self._jobs, *self._parts], [], [], wait)[0]
+
+    def _start_jobs(self) -> None:
+        while self._queue and self._has_room():
+            job = self._queue.popleft()
+            if job.needs_compiler:
+                _load_compiler()
+            if not job.package or self.trace is not None:
+                self.run(job)
+                continue
+            if self._preloaded is None or not self._preloaded.serves(job):
+                if self._preloaded is not None:
+                    self._preloaded.retire()
+                self._preloaded = _Preloaded(self, job)
+                self._add(self._preloaded)
+            self._preloaded.take(job)
+
+    def _has_room(self) -> bool:
+        """Whether another job may begin: one always may, more as long as there is memory."""
+        # Where a trace is on, it would see what is read here; that process is given a job only if there is memory.
+        if self.trace is not None or not any(part.is_busy for part in self._parts.values()):
+            return True
+        try:
+            return left() >= _ENOUGH_BYTES
+        except OSError:  # a jail without /proc
+            return True
+
+
+class _RunningJob:
+    """A child that records one request."""
+
+    is_busy = True
+
+    def __init__(self, server: Serving, job: Job) -> None:
+        self._server = server
+        self._job = job
+        self._data = bytearray()
+        self._until = time.monotonic() + job.timeout_s
+
+        def run(writer: int) -> None:
+            fork.prepare(job.log, job.memory_bytes)
+            line = answer_line(job, server.trace)
+            try:
+                with os.fdopen(writer, "wb") as pipe:
+                    pipe.write(line)
+            except OSError:
+                os._exit(fork.MUTE)
+
+        self._pid, self.reader = fork.fork(run, not_theirs=(*server.descriptors(),))
+
+    def deadline(self) -> float:
+        return self._until
+
+    def read(self) -> None:
+        # An answer ends with its line, not with the pipe, which a process that the job started may hold open for ever.
+        chunk = os.read(self.reader, _CHUNK)
+        self._data += chunk
+        if self._data.endswith(b"\n"):
+            fork.end(self._pid)
+            self._finish(bytes(self._data))
+        elif not chunk:
+            how = fork.end(self._pid, by_itself=True)
+            self._fail(WorkerCrashed(self._job.request.target, how))
+
+    def expire(self) -> None:
+        fork.end(self._pid)
+        self._fail(WorkerTimeout(self._job.request.target, self._job.timeout_s))
+
+    def end(self) -> None:
+        fork.end(self._pid)
+
+    def _fail(self, error: TorchRecorderError) -> None:
+        self._finish(line_of(Answer(error=error, job=self._job.number)))
+
+    def _finish(self, line: bytes) -> None:
+        self._server.forget(self)
+        self._server.send(line)
+
+
+class _Preloaded:
+    """A process that has imported the user's package once, for all diagrams of a build that need it.
+
+    Importing a large package takes seconds; a fork of a process that has it takes milliseconds. The process is left
+    aside where it could be wrong or in the way: if the import fails or starts threads, each job imports for itself, and
+    its own error is reported.
+    """
+
+    def __init__(self, server: Serving, job: Job) -> None:
+        self._server = server
+        self._key = _state_key(job)
+        theirs, self.writer = os.pipe()
+        others = (*server.descriptors(), self.writer)
+        self._pid, self.reader = fork.fork(lambda writer: _serve_preloaded(job, theirs, writer), not_theirs=others)
+        os.close(theirs)
+        self._data = b""
+        self._stamps: dict[str, Stamp | None] | None = None
+        """Of the files that it imported; None before it has."""
+        self._import_until = time.monotonic() + job.timeout_s
+        self._jobs: dict[int, tuple[Job, float]] = {}
+        """Those that it has taken, each with the time until which its answer is waited for."""
+        self._is_retired = self._has_failed = False
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._jobs)
+
+    def serves(self, job: Job) -> bool:
+        if self._key != _state_key(job):
+            return False
+        return self._has_failed or all(stamp_of(file) == then for file, then in (self._stamps or {}).items())
+
+    def take(self, job: Job) -> None:
+        if self._has_failed:
+            self._server.run(job)
+            return
+        self._jobs[job.number] = job, 0.0
+        if self._stamps is not None:
+            self._give(job)
+
+    def retire(self) -> None:
+        """End, once no job is left."""
+        self._is_retired = True
+        if not self._jobs and not self._has_failed:
+            self._end()
+
+    def deadline(self) -> float:
+        if self._stamps is None:
+            return self._import_until
+        return min((until for _, until in self._jobs.values()), default=math.inf)
+
+    def read(self) -> None:
+        chunk = os.read(self.reader, _CHUNK)
+        if not chunk:
+            self.expire()
+            return
+        *lines, self._data = (self._data + chunk).split(b"\n")
+        for line in lines:
+            if self._stamps is None:
+                self._stamps = json.loads(line)
+                for job, _ in list(self._jobs.values()):
+                    self._give(job)
+            elif (found := _NUMBER.match(line)) is not None:
+                self._jobs.pop(int(found[1]), None)
+                self._server.send(line + b"\n")
+        if self._is_retired and not self._jobs:
+            self._end()
+
+    def expire(self) -> None:
+        """Have each job that it has taken import for itself."""
+        self._has_failed = True
+        self._end()
+        left_over, self._jobs = self._jobs, {}
+        for job, _ in left_over.values():
+            self._server.run(job)
+
+    def end(self) -> None:
+        if self._jobs:
+            # If this process just ended, the kernel would kill the preloaded one and its jobs, but not what the jobs
+            # started. So the preloaded process ends by itself, with the jobs that it waits for and all of that.
+            os.close(self.writer)
+            fork.wait_a_moment(self._pid)
+        else:
+            fork.end(self._pid)
+
+    def _give(self, job: Job) -> None:
+        self._jobs[job.number] = job, time.monotonic() + job.timeout_s + _GRACE_S
+        with contextlib.suppress(OSError):  # then its own pipe ends too
+            line = line_of(job)
+            while line:
+                line = line[os.write(self.writer, line) :]
+
+    def _end(self) -> None:
+        self._server.forget(self)
+        os.close(self.writer)
+        fork.end(self._pid)
+
+
+def _state_key(job: Job) -> tuple[object, ...]:
+    """What the state after the import depends on, besides its own files; what else it read may differ by build."""
+    return job.build, job.package, job.request.seed, job.path, job.environment, job.memory_bytes
+
+
+def _serve_preloaded(job: Job, jobs: int, writer: int) -> None:
+    import torch
+
+    fork.prepare(os.devnull, job.memory_bytes)
+    trace = begin(job)
+    is_usable = False
+    with contextlib.suppress(BaseException), torch.random.fork_rng(devices=()):
+        torch.manual_seed(job.request.seed)
+        importlib.import_module(job.package)
+        is_usable = threading.active_count() == 1
+    if is_usable:
+        os.write(writer, json.dumps(trace.stamps()).encode() + b"\n")
+        Serving(jobs, writer, trace).serve()
+
+
+def _load_compiler() -> None:
+    """Load torch's compiler once for all jobs to come: fake tensors need it, and it takes as long as torch itself."""
+    with contextlib.suppress(Exception):
+        importlib.import_module("torch._dynamo")

@@ -1,0 +1,28 @@
+"""Workers that answer without a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from torchrecorder.errors import TorchMissing
+from torchrecorder.request import RecordingRequest
+from torchrecorder.worker.client import Worker
+from torchrecorder.worker.messages import Answer
+
+
+class OneByOne(Worker):
+    """Answers each request by its method `record`, which is to be written."""
+
+    def record_all(
+        self,
+        requests: Mapping[RecordingRequest, float],
+        on_start: Callable[[RecordingRequest], None] = lambda request: None,
+    ) -> Iterator[tuple[RecordingRequest, Answer]]:
+        for request, timeout_s in requests.items():
+            on_start(request)
+            yield request, self.record(request, timeout_s=timeout_s)
+
+
+class NoTorch(OneByOne):
+    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
+        return Answer(error=TorchMissing(request.target, "python"))

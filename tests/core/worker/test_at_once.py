@@ -1,0 +1,174 @@
+"""Several jobs at once: they overlap, none waits for or harms another, and what they cost is theirs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
+from torchrecorder.request import RecordingRequest
+from torchrecorder.worker import serving
+from torchrecorder.worker.client import Worker, processors
+from torchrecorder.worker.messages import Answer
+
+pytestmark = [
+    pytest.mark.usefixtures("real_processes"),
+    pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux only"),
+]
+
+NETS = '''
+import os, time
+from pathlib import Path
+from torch import nn
+
+class Net(nn.Linear):
+    def __init__(self, width=2):
+        super().__init__(3, width)
+
+class Meets(Net):
+    """Can be built only while another one is being built in another process."""
+
+    def __init__(self, me, other):
+        super().__init__()
+        place = Path(os.environ["ONCE_FOLDER"])
+        (place / me).touch()
+        until = time.monotonic() + 50
+        while not (place / other).exists():
+            assert time.monotonic() < until, "the other did not come"
+            time.sleep(0.01)
+
+class Sleeps(Net):
+    def __init__(self):
+        super().__init__()
+        time.sleep(600)
+
+class Dies(Net):
+    def __init__(self):
+        os._exit(3)
+
+class KillsWorker(Net):
+    def __init__(self):
+        super().__init__()
+        once = Path(os.environ["ONCE_FOLDER"]) / "killed"
+        if not once.exists():
+            once.touch()
+            os.kill(int(os.environ["ONCE_WORKER"]), 9)
+            time.sleep(600)
+
+class Prints(Net):
+    def __init__(self, what):
+        print(what * 3, flush=True)
+        os._exit(4)
+'''
+
+
+@pytest.fixture
+def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
+    (tmp_path / "once_nets.py").write_text(NETS)
+    (tmp_path / "once_other.py").write_text("from once_nets import *\n")
+    monkeypatch.setenv("ONCE_FOLDER", str(tmp_path))
+    with Worker([str(tmp_path)], jobs=2) as worker:
+        yield worker
+
+
+def ask(worker: Worker, *targets: str, timeout_s: float = 60, **options: str) -> dict[str, Answer]:
+    requests = [RecordingRequest(f"once_nets.{target}", "1,3", **options) for target in targets]  # type: ignore[arg-type]
+    return {r.target.partition(".")[2]: it for r, it in worker.record_all(dict.fromkeys(requests, timeout_s))}
+
+
+def errors(answers: dict[str, Answer]) -> dict[str, TorchRecorderError | None]:
+    return {name: answer.error for name, answer in answers.items()}
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "in a layer"])
+def test_two_run_at_once(worker: Worker, is_shared: bool) -> None:
+    pair = ("Meets('a', 'b')", "Meets('b', 'a')")
+    worker.expect([RecordingRequest(f"once_nets.{name}") for name in pair] if is_shared else [])
+    assert errors(ask(worker, *pair)) == dict.fromkeys(pair)
+
+
+def test_packages_of_their_own_run_at_once(worker: Worker) -> None:
+    requests = [
+        RecordingRequest(f"{package}.{net}", "1,3")
+        for package, nets in (("once_nets", ("Net", "Meets('a', 'b')")), ("once_other", ("Meets('b', 'a')", "Net")))
+        for net in nets
+    ]
+    worker.expect(requests)
+    answers = dict(worker.record_all(dict.fromkeys(requests, 60.0)))
+    assert [answers[request].error for request in requests] == [None] * 4
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "in a layer"])
+def test_each_has_an_end_of_its_own(worker: Worker, is_shared: bool) -> None:
+    targets = ("Sleeps", "Dies", "Net", "Prints('one')", "Prints('two')", "Net(5)")
+    worker.expect([RecordingRequest(f"once_nets.{name}") for name in targets] if is_shared else [])
+    found = errors(ask(worker, *targets, timeout_s=5))
+    assert isinstance(found["Sleeps"], WorkerTimeout)
+    assert isinstance(found["Dies"], WorkerCrashed)
+    for word in ("one", "two"):
+        error = found[f"Prints('{word}')"]
+        assert isinstance(error, WorkerCrashed)
+        assert error.details() == word * 3
+    assert (found["Net"], found["Net(5)"]) == (None, None)
+
+
+def test_the_death_of_the_worker_is_of_none_that_was_in_it_with_others(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ask(worker, "Net")["Net"].error is None
+    assert worker._process is not None
+    monkeypatch.setenv("ONCE_WORKER", str(worker._process._process.pid))
+    assert errors(ask(worker, "KillsWorker", "Net(4)", "Net(5)")) == dict.fromkeys(("KillsWorker", "Net(4)", "Net(5)"))
+
+
+def test_one_that_kills_the_worker_by_itself(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ask(worker, "Net")["Net"].error is None
+    assert worker._process is not None
+    monkeypatch.setenv("ONCE_WORKER", str(worker._process._process.pid))
+    error = ask(worker, "KillsWorker")["KillsWorker"].error
+    assert isinstance(error, WorkerCrashed)
+    assert f"signal {signal.SIGKILL.value}" in str(error)
+    assert ask(worker, "Net")["Net"].error is None
+
+
+def test_starts_are_in_order_and_those_of_a_package_together(worker: Worker) -> None:
+    targets = ["once_nets.Net(2)", "once_other.Net(2)", "once_nets.Net(3)", "once_other.Net(3)"]
+    begun: list[str] = []
+    for _ in worker.record_all(
+        {RecordingRequest(target, "1,3"): 60.0 for target in targets}, lambda request: begun.append(request.target)
+    ):
+        pass
+    assert begun == [targets[0], targets[2], targets[1], targets[3]]
+
+
+def test_where_memory_is_short_they_wait_for_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "left", lambda: 1 << 20)
+    loop = serving.Serving(0, 1)
+    assert loop._has_room()
+    loop._parts[7] = type("Busy", (), {"is_busy": True})()
+    assert not loop._has_room()
+    monkeypatch.setattr(serving, "left", lambda: 1 << 40)
+    assert loop._has_room()
+
+
+def test_as_many_as_processors() -> None:
+    assert Worker([])._at_once == processors() == len(os.sched_getaffinity(0))
+    assert Worker([], forks=False, jobs=8)._at_once == 1
+
+
+def test_an_ordinary_recording_loads_no_compiler(worker: Worker) -> None:
+    """It takes as long as torch itself."""
+    assert not ask(worker, "Net")["Net"].needed_compiler
+    assert not ask(worker, "Net(3)", mode="train", recorder="classic")["Net(3)"].needed_compiler
+    assert not worker._needs_compiler
+
+
+def test_a_compiler_that_was_needed_is_loaded_for_all_that_follow(worker: Worker) -> None:
+    assert ask(worker, "Net", run="fake")["Net"].needed_compiler
+    worker._needs_compiler = False
+    assert ask(worker, "Net(3)")["Net(3)"].needed_compiler, "the process that they are forked from has it"
