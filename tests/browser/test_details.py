@@ -174,7 +174,6 @@ def test_search_goes_from_one_match_to_the_next(open_page: Open, theme: str) -> 
     field.press("Enter")
     assert page.locator("#fig-closed output").text_content() == f"2 of {found}"
     assert page.evaluate("document.activeElement.type") == "search"
-    second = marked(page, "#fig-closed")
     page.locator("#fig-closed .torchrecorder-path a:visible").first.click()
     door = page.locator("#fig-closed a.door:visible", has_text="layer3")
     door.click()  # an open layer gives way to what is found
@@ -185,7 +184,7 @@ def test_search_goes_from_one_match_to_the_next(open_page: Open, theme: str) -> 
     page.wait_for_function("document.querySelector('#fig-closed .torchrecorder-here')")
     (inside,) = seen(page, "#fig-closed")
     assert inside.startswith("layer1")
-    assert marked(page, "#fig-closed") != second
+    assert facts(page, "#fig-closed")["name"] == "layer1.0.conv1"
     field.fill("nothing of that name")
     assert page.locator("#fig-closed output").text_content() == "0 found"
 
