@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import NamedTuple
 
 from torchrecorder.drawing.names import (
@@ -29,6 +30,8 @@ from torchrecorder.view.op_families import DROPOUTS
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""
 MAX_CLASS = 200
+_LONG_PATH, _LAST_PARTS = 32, 2
+"""Of a longer path the first parts are left out, but for so many."""
 _NAMED = 3
 """More far ends than this are counted instead of named."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
@@ -57,7 +60,7 @@ class Labels:
     def box(self, box: Box) -> str:
         """Title of a box: `name · Class ×N · params each`."""
         module = self._module(box.calls[0])
-        name = self._run_name(box.calls, box.parent)
+        name = self._run_name(box.calls, box.parent) if box.period == 1 else self._home(box)
         name = "" if _NUMBERS.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
@@ -114,14 +117,15 @@ class Labels:
         if module is None:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box)
-        cls, kind = class_name(module), self.kind(node)
+        name, cls, kind = _shortened(name), class_name(module), self.kind(node)
         if module.native and kind != "block":  # whose summary shows the number of parameters
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" else ""
             what = heads or self._summaries(node, cls)
             parts = [*_repeated(" · ".join((what, *self._lights(node))), node), self._again(module, node)]
         else:
+            is_short = node.inset and node.differs  # what differs, and its numbers, are too much for a node
             what = " · ".join(filter(None, (node.inset or cls, self._experts(call.id), *self._lights(node))))
-            parts = [*_repeated(what, node), self._params(module, node)]
+            parts = [*_repeated(what, node), "" if is_short else self._params(module, node)]
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if not name or _NUMBERS.fullmatch(name) or is_known:
@@ -227,7 +231,8 @@ class Labels:
 
     @property
     def _things(self) -> Sequence[Box | Node]:
-        return [*self.view.boxes, *self.view.nodes]
+        boxes = (box for box in self.view.boxes if box.period == 1 and box.calls not in self._closed)
+        return [*boxes, *self.view.nodes]
 
     @cached_property
     def _first_at(self) -> dict[str, Box | Node]:
@@ -282,6 +287,12 @@ class Labels:
         paths = [self.graph.calls[call].module for call in calls]
         return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
 
+    def _home(self, box: Box) -> str:
+        """The path of the list that holds layers which take turns."""
+        paths = [self.graph.calls[call].module.split(".") for call in box.calls]
+        common = takewhile(lambda parts: len({*parts}) == 1, zip(*paths, strict=False))
+        return relative(".".join(parts[0] for parts in common), self._path(box.parent))
+
     @cached_property
     def _closed(self) -> set[tuple[int, ...]]:
         """The calls of boxes in which the first of them is a node: layers and ops that take turns."""
@@ -297,6 +308,15 @@ class Labels:
     def _module(self, call: int) -> Module | None:
         row = self.graph.calls[call]
         return self.graph.modules.get(row.module) if row.kind == "module" else None
+
+
+def _shortened(path: str) -> str:
+    """The end of a long path: `…submodule.2.1`."""
+    parts = path.split(".")
+    while len(parts) > _LAST_PARTS and sum(map(len, parts)) + len(parts) > _LONG_PATH:
+        del parts[0]
+    short = ".".join(parts)
+    return short if short == path else f"…{short}"
 
 
 def _repeated(text: str, thing: Box | Node) -> list[str]:

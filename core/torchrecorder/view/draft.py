@@ -66,6 +66,8 @@ class Draft:
 
     def view(self) -> View:
         """What is left, with ids in the order of things; boxes without content are gone."""
+        if self._is_unchanged():
+            return self._view
         old = sorted(self.nodes)
         at = {node: position for position, node in enumerate(old)}
         pairs = {(at[tail], at[head]): value for head in old for tail, value in self.tails[head].items()}
@@ -76,13 +78,23 @@ class Draft:
         for i, position in enumerate(order):
             node = self.nodes[old[position]]
             box = None if node.box is None else box_ids[node.box]
-            parts = tuple(replace(part, id=i, box=box) for part in node.parts)
-            nodes.append(replace(node, id=i, box=box, parts=parts))
+            if node.id != i or node.box != box or any(part.id != i or part.box != box for part in node.parts):
+                parts = tuple(replace(part, id=i, box=box) for part in node.parts)
+                node = replace(node, id=i, box=box, parts=parts)
+            nodes.append(node)
         edges = sorted((new[tail], new[head], pairs[tail, head]) for tail, head in kept)
         boxes = [self._renumbered(self.boxes[id_], box_ids) for id_ in box_ids]
         notes = (*self._view.notes, *self.notes)
         as_edges = tuple(Edge(*edge) for edge in edges)
         return replace(self._view, nodes=tuple(nodes), boxes=tuple(boxes), edges=as_edges, notes=notes)
+
+    def _is_unchanged(self) -> bool:
+        view, n_edges = self._view, sum(map(len, self.tails.values()))
+        is_whole = len(self.nodes) == len(view.nodes) and len(self.boxes) == len(view.boxes)
+        if not is_whole or n_edges != len(view.edges) or self.notes:
+            return False
+        same_boxes = all(self.boxes[box.id] is box for box in view.boxes)
+        return same_boxes and all(self.nodes[node.id] is node for node in view.nodes)
 
     def _boxes_with_content(self) -> dict[int, int]:
         """By old id the new one, of the boxes that hold something."""

@@ -12,17 +12,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchrecorder.view.draft import Draft
+from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Node, View
-from torchrecorder.view.node_kinds import Kind, NodeKinds, plain
+from torchrecorder.view.node_kinds import Kind, plain
 from torchrecorder.view.op_families import DROPOUTS, JOINS, SUMS
 
 _HEAVY: tuple[Kind, ...] = ("conv", "linear")
 _LIGHT: tuple[Kind, ...] = ("norm", "act")
 
 
-def fused(view: View, *, fold: bool) -> View:
+def fused(view: View, facts: Facts, *, fold: bool) -> View:
     """The View with such layers as one node each, and equal ones in a row as one."""
-    fuser = _Fuser(view)
+    fuser = _Fuser(view, facts)
     for chain in fuser.chains():
         pieces = [*fuser.cut(chain)]
         for piece in pieces:
@@ -34,9 +35,9 @@ def fused(view: View, *, fold: bool) -> View:
 
 
 class _Fuser:
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, facts: Facts) -> None:
         self.draft, self.graph = Draft(view), view.graph
-        self.kinds = NodeKinds(view.graph)
+        self.kinds = facts.kinds
 
     def chains(self) -> Iterator[list[Node]]:
         """Nodes of which each is the only reader of the one before, and reads nothing else."""

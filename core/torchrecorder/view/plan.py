@@ -17,6 +17,7 @@ from typing import Literal
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Box, Node, ViewOptions
 from torchrecorder.view.op_families import DROPOUTS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.repeats import Repeats, Run, going_round
@@ -35,6 +36,7 @@ class Visibility:
     def __init__(self, graph: Graph, options: ViewOptions) -> None:
         self.graph, self.options = graph, options
         self.tree = tree = call_tree(graph)
+        self.facts = Facts(tree)
         self.root = _focused(graph, options.focus)
         """The call that is shown."""
         self.repeats = Repeats(tree) if options.fold else None
@@ -302,8 +304,9 @@ class Plan:
             yield from (Run((item.id,)) if item.is_call else (item.id,) for item in items)
             return
         given = {call: Run(tuple(run)) for call, run in (self._given or {}).items()}
-        shared = repeats.shared([item.id for item in items if item.is_call], self._layout) | given
+        shared = repeats.shared([item.id for item in items if item.is_call], self._layout)
         times = {len(run.calls) for run in shared.values()}
+        shared |= given
         round_ = going_round(self.tree.graph, [item.id for item in items if not item.is_call], times)
         for (is_call, run), stretch in groupby(items, key=lambda it: (it.is_call, it.is_call and shared.get(it.id))):
             ids = [item.id for item in stretch]

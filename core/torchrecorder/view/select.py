@@ -127,7 +127,8 @@ class Views:
         plan = Plan(self.visible, self.visible.states(depth), item_limit=item_limit)
         nodes, edges = Ends(plan).joined()
         view = View(self.graph, tuple(plan.boxes), nodes, edges, (), depth)
-        view = shortened(with_skips(simplified(view, self.options, self.visible.asked | {self.visible.root})))
+        asked = self.visible.asked | {self.visible.root}
+        view = shortened(with_skips(simplified(view, self.visible.facts, self.options, asked)))
         return replace(view, notes=(*self._notes(view), *view.notes))
 
     def _count(self, depth: int) -> int:

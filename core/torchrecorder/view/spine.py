@@ -13,18 +13,16 @@ from dataclasses import replace
 
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.draft import Draft
+from torchrecorder.view.facts import Facts, is_no_feature
 from torchrecorder.view.model import Node, View
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import INDEXING, RANDOM, SHAPED_LIKE
+from torchrecorder.view.op_families import INDEXING
 from torchrecorder.view.reads import lists
-from torchrecorder.view.tree import CallTree, call_tree
-
-_NO_FEATURES = ("int", "uint", "bool")
 
 
-def without_asides(view: View) -> View:
+def without_asides(view: View, facts: Facts) -> View:
     """The View without what only shapes, masks and positions need; itself if nothing would be left."""
-    draft, asides = Draft(view), _Asides(view)
+    draft, asides = Draft(view), _Asides(view, facts)
     dropped = asides.clear(draft)
     if not any(node.kind in ("call", "op", "gap", "function") for node in draft.nodes.values()):
         return view
@@ -36,10 +34,9 @@ def without_asides(view: View) -> View:
 
 
 class _Asides:
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, facts: Facts) -> None:
         self.view, self.graph = view, view.graph
-        self.tree: CallTree = call_tree(view.graph)
-        self.aside = _values(self.graph)
+        self.tree, self.aside = facts.tree, facts.aside
 
     def clear(self, draft: Draft) -> list[Node]:
         """Takes nodes out, from the end, and gives those."""
@@ -72,7 +69,7 @@ class _Asides:
     def _is_constant(self, draft: Draft, node: Node) -> bool:
         """Whether it is a constant that no op is named with."""
         is_named = bool(node.name) and any(draft.nodes[head].kind == "op" for head in draft.heads[node.id])
-        is_number = node.kind == "buffer" and all(_is_no_feature(self.graph, value) for value in node.values)
+        is_number = node.kind == "buffer" and all(is_no_feature(self.graph, value) for value in node.values)
         return (node.kind == "const" or is_number) and not is_named
 
     def _is_list(self, node: Node) -> bool:
@@ -119,22 +116,6 @@ class _Asides:
         if all(self.tree.is_solid(call) for call in node.calls):
             return [op for call in node.calls for op in self.tree.ops_of(call)]
         return [op.id for op in self.graph.ops if op.call in inside]
-
-
-def _values(graph: Graph) -> set[int]:
-    """The values that are aside."""
-    found = {value.id for value in graph.values if value.kind in ("const", "buffer")}
-    found |= {value.id for value in graph.values if value.kind == "input" and _is_no_feature(graph, value.id)}
-    for op in graph.ops:
-        is_known = op.name in SHAPED_LIKE or all(value in found for value in op.inputs)
-        if is_known and not op.name.startswith(RANDOM):
-            found.update(op.outputs)
-    return found
-
-
-def _is_no_feature(graph: Graph, value: int) -> bool:
-    meta = graph.values[value].meta
-    return meta is not None and meta.dtype.startswith(_NO_FEATURES)
 
 
 def named_in_readers(view: View) -> View:

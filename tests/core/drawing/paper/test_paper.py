@@ -106,7 +106,7 @@ def sizes() -> Graph:
 
 
 def test_words_of_edges_stand_beside_them_and_not_in_titles() -> None:
-    picture = paper(sizes())
+    picture = paper(sizes(), depth="all")
     assert len(picture.words) > 1
     assert words_on_edges(picture) == []
     for _, (left, top, right, bottom) in picture.words:
