@@ -272,7 +272,8 @@ class Labels:
         if node.kind in ("param", "buffer", "const") and node.box is not None:
             name = relative(name, self._path(node.box))
         if node.kind == "output" and (not name or name.isdigit()):
-            name = f"output {name}".strip()
+            is_only = sum(other.kind == "output" for other in self.view.nodes) == 1
+            name = "output" if is_only else f"output {name}".strip()
         count = len(node.values)
         if count > 1:
             return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")
