@@ -123,9 +123,8 @@ class Labels:
             what = heads or self._summaries(node, cls)
             parts = [*_repeated(" · ".join((what, *self._lights(node))), node), self._again(module, node)]
         else:
-            is_short = node.inset and node.differs  # what differs, and its numbers, are too much for a node
             what = " · ".join(filter(None, (node.inset or cls, self._experts(call.id), *self._lights(node))))
-            parts = [*_repeated(what, node), "" if is_short else self._params(module, node)]
+            parts = [*_repeated(what, node), self._params(module, node)]
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if not name or _NUMBERS.fullmatch(name) or is_known:
