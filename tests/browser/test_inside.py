@@ -94,7 +94,7 @@ def test_a_closed_layer_by_keyboard(open_page: Open, theme: str) -> None:
     assert "layer3" in page.evaluate("document.activeElement.textContent")
 
 
-@pytest.mark.parametrize("theme", ["furo", "material"])
+@pytest.mark.parametrize("theme", ["furo", "sphinx_rtd_theme"])
 def test_a_layer_opens_where_the_picture_stands(open_page: Open, theme: str) -> None:
     page = open_page(theme)
     page.wait_for_load_state("networkidle")

@@ -225,13 +225,18 @@ def test_full_screen_uses_the_screen(open_page: Open, figure: str) -> None:
     page.mouse.move(640, 450)
     page.mouse.wheel(0, 200)
     page.wait_for_timeout(100)
-    is_taller = top[3] < page.evaluate(
-        "(at) => document.querySelector(at + ' svg.torchrecorder').getBBox().height", figure
-    )
-    assert (view(page, figure)[1] > top[1]) == is_taller, "the wheel moves what does not fit"
+    high = page.evaluate("(at) => document.querySelector(at + ' svg.torchrecorder').getBBox().height", figure)
+    is_taller = top[3] < high
+    _, y, _, shown_height = view(page, figure)
+    if is_taller:
+        assert y > top[1], "the wheel moves what does not fit"
+    else:
+        assert y <= 1, "what fits is not moved out of the screen"
+        assert y + shown_height >= high
     page.keyboard.press("0")
     seen = view(page, figure)
-    assert seen[1] <= 0.1
+    assert seen[1] <= 1
+    assert seen[1] + seen[3] >= high - 1
     button(page, "Full screen", figure).focus()
     page.keyboard.press("f")
     page.wait_for_function("!document.fullscreenElement")

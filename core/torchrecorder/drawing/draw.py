@@ -237,8 +237,8 @@ def _drawing(
         svg=picture.svg,
         width=picture.width,
         height=picture.height,
-        text=tree(graph, depth=view.depth).rstrip("\n"),
-        alt=f"{title}. {description}" if description else title,
+        text=tree(graph, depth=view.depth, like=view if view.insets else None).rstrip("\n"),
+        alt=". ".join(filter(None, (title, description, _beside(view)))),
         facts=facts,
         notes=(*graph.info.notes, *view.notes, *memory),
         dot=dot,
@@ -246,6 +246,16 @@ def _drawing(
         table=layer_table(graph) if options.table else (),
         details="" if _is_as_before(job) else details(view),
     )
+
+
+def _beside(view: View) -> str:
+    """What is opened beside a picture: `Beside it is A, Bottleneck`."""
+    graph, names = view.graph, list[str]()
+    for inset in view.insets:
+        module = graph.modules.get(graph.calls[inset.calls[0]].module)
+        names.append(f"{inset.letter}, {class_name(module)}" if module is not None else inset.letter)
+    verb = "is" if len(names) == 1 else "are"
+    return clean(f"Beside it {verb} {'; '.join(names)}", _MAX_PATH) if names else ""
 
 
 def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | EngineError]]) -> Iterator[NestedDrawing]:

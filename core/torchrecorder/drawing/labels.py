@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import NamedTuple
 
 from torchrecorder.drawing.names import (
@@ -19,18 +20,24 @@ from torchrecorder.drawing.names import (
     tensor,
     times,
 )
-from torchrecorder.drawing.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.drawing.summaries import summary
 from torchrecorder.graph import Graph, Module, Op, symbolic
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
+from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
+from torchrecorder.view.op_families import DROPOUTS
 
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""
 MAX_CLASS = 200
+_LONG_PATH, _LAST_PARTS = 32, 2
+"""Of a longer path the first parts are left out, but for so many."""
 _NAMED = 3
 """More far ends than this are counted instead of named."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
+_NUMBERS = re.compile(r"[\d.–]+")
+_LISTED = 3
+_LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
 
 
 class Label(NamedTuple):
@@ -53,7 +60,8 @@ class Labels:
     def box(self, box: Box) -> str:
         """Title of a box: `name · Class ×N · params each`."""
         module = self._module(box.calls[0])
-        name = self._run_name(box.calls, box.parent)
+        name = self._run_name(box.calls, box.parent) if box.period == 1 else self._home(box)
+        name = "" if _NUMBERS.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
             called = self._module(call)
@@ -69,6 +77,10 @@ class Labels:
     def node(self, node: Node) -> Label:
         if node.kind == "call":
             return self._call(node)
+        if node.kind in ("op", "function") and node.parts:
+            return Label(clean(self._parts_of_op(node), MAX_NAME))
+        if node.kind == "function":
+            return Label(clean(f"{node.name}()", MAX_NAME))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op)
@@ -104,16 +116,85 @@ class Labels:
         module = self._module(call.id)
         if module is None:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
-        name, cls = self._run_name(node.calls, node.box), class_name(module)
-        if module.native and self.kind(node) != "block":  # whose summary shows the number of parameters
+        name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box)
+        name, cls, kind = _shortened(name), class_name(module), self.kind(node)
+        if module.native and kind != "block":  # whose summary shows the number of parameters
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" else ""
-            parts = [*_repeated(heads or summary(cls, module.extra_repr), node), self._again(module, node)]
+            what = heads or self._summaries(node, cls)
+            parts = [*_repeated(" · ".join((what, *self._lights(node))), node), self._again(module, node)]
         else:
-            parts = [*_repeated(node.inset or cls, node), self._params(module, node)]
+            is_short = node.inset and node.differs  # what differs, and its numbers, are too much for a node
+            what = " · ".join(filter(None, (node.inset or cls, self._experts(call.id), *self._lights(node))))
+            parts = [*_repeated(what, node), "" if is_short else self._params(module, node)]
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
-        if not name or line.lower() == name.lower().rstrip("0123456789_"):
-            return Label(clean(line, MAX_NAME))
+        is_known = _letters(line) == _letters(name)
+        if not name or _NUMBERS.fullmatch(name) or is_known:
+            first, *rest = line.split(" · ") if len(line) > MAX_NAME or kind == "block" else (line,)
+            return Label(clean(first, MAX_NAME), clean(" · ".join(rest), MAX_LINE))
+        if kind in _LIGHT and len(line) < MAX_NAME and _letters(line).startswith(_letters(name)):
+            return Label(line)  # `maxpool · MaxPool2d 3×3 /2`
         return Label(clean(name, MAX_NAME), clean(line, MAX_LINE))
+
+    def _experts(self, call: int) -> str:
+        """`8 experts` for weights of three axes beside a choice of the best, `top 2` for the choice."""
+        if call in self._top:
+            return f"top {self._top[call]}" if self._top[call] else ""
+        row = self.graph.calls[call]
+        if row.parent not in self._top:
+            return ""
+        sizes = {shape[0] for shape in self._stacked.get(row.module, ())}
+        return f"{sizes.pop()} experts" if len(sizes) == 1 else ""
+
+    @cached_property
+    def _top(self) -> dict[int, str]:
+        """By call how many of a number of things an op in it chooses."""
+        found: dict[int, str] = {}
+        for op in self.graph.ops:
+            at: int | None = op.call if op.name == "topk" else None
+            number = op.attrs.get("1") or op.attrs.get("k", "")
+            while at is not None and at not in found:
+                found[at] = number if number.isdigit() else ""
+                at = self.graph.calls[at].parent
+        return found
+
+    @cached_property
+    def _stacked(self) -> dict[str, list[tuple[int | str, ...]]]:
+        """By module the shapes of its own parameters of three axes."""
+        found: dict[str, list[tuple[int | str, ...]]] = {}
+        for value in self.graph.values:
+            if value.kind == "param" and value.meta is not None and len(value.meta.shape) == 3 and value.name:
+                found.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
+        return found
+
+    def _summaries(self, node: Node, cls: str) -> str:
+        """`Linear 64→1`; `Linear 64→1 / 64→2` if layers in parallel differ."""
+        modules = (self._module(call) for call in node.calls)
+        found = [*dict.fromkeys(summary(cls, module.extra_repr) for module in modules if module is not None)]
+        others = [text.removeprefix(cls).strip() for text in found[1:_LISTED]]
+        return " / ".join((found[0], *others)) + ("…" if len(found) > _LISTED else "")
+
+    def _lights(self, node: Node) -> list[str]:
+        """The classes of the parts beside the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""
+        found = []
+        for part in node.parts:
+            if part.calls and part.calls == node.calls:
+                continue
+            module = self._module(part.calls[0]) if part.calls else None
+            if module is not None and class_name(module) in DROPOUTS:
+                continue
+            text = class_name(module) if module is not None else self.node(part).name
+            found.append(text.removesuffix("1d").removesuffix("2d").removesuffix("3d") if module else text)
+        return [text for text in found if text != "dropout"]
+
+    def _parts_of_op(self, node: Node) -> str:
+        """`+ pos_embedding`, `+ · relu`."""
+        first, *others = node.parts
+        words = self.node(first).name
+        for part in others:
+            is_step = part.kind == "op" or (part.kind == "call" and self.kind(part) in ("act", "norm"))
+            name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
+            words += f" · {name}" if is_step else f" {name}"
+        return words
 
     @cached_property
     def _heads(self) -> dict[int, str]:
@@ -150,7 +231,8 @@ class Labels:
 
     @property
     def _things(self) -> Sequence[Box | Node]:
-        return [*self.view.boxes, *self.view.nodes]
+        boxes = (box for box in self.view.boxes if box.period == 1 and box.calls not in self._closed)
+        return [*boxes, *self.view.nodes]
 
     @cached_property
     def _first_at(self) -> dict[str, Box | Node]:
@@ -191,7 +273,8 @@ class Labels:
         if node.kind in ("param", "buffer", "const") and node.box is not None:
             name = relative(name, self._path(node.box))
         if node.kind == "output" and (not name or name.isdigit()):
-            name = f"output {name}".strip()
+            is_only = sum(other.kind == "output" for other in self.view.nodes) == 1
+            name = "output" if is_only else f"output {name}".strip()
         count = len(node.values)
         if count > 1:
             return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")
@@ -204,6 +287,12 @@ class Labels:
     def _run_name(self, calls: tuple[int, ...], box: int | None) -> str:
         paths = [self.graph.calls[call].module for call in calls]
         return run_name(self.graph, paths, self._path(box)) if paths[0] else self.name
+
+    def _home(self, box: Box) -> str:
+        """The path of the list that holds layers which take turns."""
+        paths = [self.graph.calls[call].module.split(".") for call in box.calls]
+        common = takewhile(lambda parts: len({*parts}) == 1, zip(*paths, strict=False))
+        return relative(".".join(parts[0] for parts in common), self._path(box.parent))
 
     @cached_property
     def _closed(self) -> set[tuple[int, ...]]:
@@ -222,11 +311,24 @@ class Labels:
         return self.graph.modules.get(row.module) if row.kind == "module" else None
 
 
+def _shortened(path: str) -> str:
+    """The end of a long path: `…submodule.2.1`."""
+    parts = path.split(".")
+    while len(parts) > _LAST_PARTS and sum(map(len, parts)) + len(parts) > _LONG_PATH:
+        del parts[0]
+    short = ".".join(parts)
+    return short if short == path else f"…{short}"
+
+
 def _repeated(text: str, thing: Box | Node) -> list[str]:
     """What a thing is, how often, and in what its repeats differ."""
     words = times(thing.repeat, thing.repetition)
     head = [f"{text} {words}"] if words.startswith("×") else [text, words]
     return [*filter(None, (*head, *thing.differs))]
+
+
+def _letters(text: str) -> str:
+    return text.lower().replace("_", "").rstrip("0123456789")
 
 
 def op_label(graph: Graph, op: Op) -> Label:

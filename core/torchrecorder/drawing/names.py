@@ -28,11 +28,15 @@ def run_name(graph: Graph, paths: Sequence[str], base: str) -> str:
     first, last = relative(paths[0], base), relative(paths[-1], base)
     if first == last:
         return first
-    parent, _, number = first.rpartition(".")
+    parent = first.rpartition(".")[0]
     around = paths[0].rpartition(".")[0]
     if parent and {path for path in graph.modules if path.rpartition(".")[0] == around} == set(paths):
         return parent
-    return f"{first}–{last.rpartition('.')[2] if number.isdigit() else last}"
+    pairs = [*zip(first.split("."), last.split("."), strict=False)]
+    changing = [i for i, (a, b) in enumerate(pairs) if a != b]
+    if len(changing) == 1 and first.count(".") == last.count(".") and "".join(pairs[changing[0]]).isdigit():
+        return ".".join(a if a == b else f"{a}–{b}" for a, b in pairs)
+    return f"{first}–{last}"
 
 
 def clean(text: str, limit: int) -> str:

@@ -69,7 +69,8 @@ class StylerInput:
                 continue
             op = view.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
             shape = _shape(view, node.values if op is None else op.outputs)
-            nodes.append(StyledNode(kind, text, op="" if op is None else op.target, shape=shape))
+            name = node.name if node.kind == "function" else "" if op is None else op.target
+            nodes.append(StyledNode(kind, text, op=name, shape=shape))
         boxes = tuple(_layer(view, "box", labels.box(box), box) for box in view.boxes)
         return StylerInput(tuple(nodes), boxes, tuple((edge.tail, edge.head) for edge in view.edges))
 

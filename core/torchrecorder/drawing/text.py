@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, run_name, shape, size, times
-from torchrecorder.drawing.node_kinds import torch_kind
 from torchrecorder.drawing.summaries import summary
 from torchrecorder.graph import Graph, Module, batch_size, symbolic
 from torchrecorder.graph.memory import activation_memory
+from torchrecorder.view import View
+from torchrecorder.view.node_kinds import torch_kind
 from torchrecorder.view.repeats import CallRun, call_runs
 
 MAX_LINES = 400
@@ -88,12 +89,19 @@ def _fact(graph: Graph, value: int) -> str:
     return f"{name} {shape(meta.shape)}" if name else shape(meta.shape)
 
 
-def tree(graph: Graph, *, depth: int | Literal["all"] = "all") -> str:
+def tree(graph: Graph, *, depth: int | Literal["all"] = "all", like: View | None = None) -> str:
     """The calls of the model, one a line, with the shape each gives and its parameters.
 
     Equal neighbours are one line with `×N`.
+
+    Args:
+        graph: The Graph.
+        depth: How many levels of calls have lines.
+        like: A picture in place of a depth: what is open in it has lines, and lines have its letters.
     """
-    cells = [_cells(graph, run, branches) for run, branches in _branched(call_runs(graph, depth))]
+    letters = {call: inset.letter for inset in like.insets for call in inset.calls} if like is not None else {}
+    runs = call_runs(graph, depth, None if like is None else _opened(like))
+    cells = [_cells(graph, run, branches, letters) for run, branches in _branched(runs)]
     shown = cells[:MAX_LINES]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = []
@@ -103,6 +111,20 @@ def tree(graph: Graph, *, depth: int | Literal["all"] = "all") -> str:
     if (more := len(cells) - MAX_LINES) > 0:
         lines.append(f"… {more} more")
     return "\n".join(lines) + "\n"
+
+
+def _opened(view: View) -> set[int]:
+    """The calls that something drawn in a picture, or in its insets, is in."""
+    graph, found = view.graph, set[int]()
+    for one in (view, *(inset.view for inset in view.insets)):
+        drawn = [graph.calls[call].parent for node in one.nodes for call in node.calls]
+        drawn += [graph.ops[node.op].call for node in one.nodes if node.op is not None]
+        for call in drawn:
+            at = call
+            while at is not None and at not in found:
+                found.add(at)
+                at = graph.calls[at].parent
+    return found
 
 
 def _branched(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
@@ -119,7 +141,7 @@ def _branched(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
             open_levels.append(not last)
 
 
-def _cells(graph: Graph, run: CallRun, branches: str) -> tuple[str, str, str, str]:
+def _cells(graph: Graph, run: CallRun, branches: str, letters: Mapping[int, str]) -> tuple[str, str, str, str]:
     name, module = _name_and_module(graph, run, _NAME_WIDTH)
     repeated = times(len(run.calls), run.repetition)
     again = "".join(f" {word}" if word.startswith("×") else f" · {word}" for word in (repeated, *run.differs) if word)
@@ -128,6 +150,7 @@ def _cells(graph: Graph, run: CallRun, branches: str) -> tuple[str, str, str, st
     if module is None:
         return branches + name, "function" + again, out, ""
     layer = summary(class_name(module), module.extra_repr) if module.native else class_name(module)
+    layer = f"{letters[run.calls[0]]}, {layer}" if run.calls[0] in letters else layer
     line, total = clean(layer + again, _NAME_WIDTH), module.params.total
     params = "" if not total else f"{total:,}" if total < 100_000 else count(total)
     return (branches + name, line, out, params) if run.level else (line, "", out, params)

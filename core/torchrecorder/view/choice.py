@@ -16,7 +16,10 @@ from torchrecorder.view.model import Box, Inset, Node, View
 ENOUGH, MOST = 22, 40
 """Nodes of a picture: what tells a little may fill it up to the first, what tells much up to the second."""
 _LEAST_SHARE = 0.04
-_MUCH = 0.2
+_MUCH = 0.15
+_LARGE = 0.1
+_DEEPER = 0.8
+"""What a layer counts that lies in another one which is opened."""
 _LEAST_INFORMATION, _FULL_INFORMATION = 2, 4
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -44,7 +47,7 @@ class Choice:
         while (best := self._best()) is not None:
             kind, score, interior = best
             n = self._count() + len(interior.nodes) - 1
-            if n > MOST or (n > ENOUGH and score < _MUCH):
+            if n > MOST or (n > ENOUGH and (score < _MUCH or interior.is_arithmetic)):
                 self.closed.append(kind)
             else:
                 self.opened[kind] = interior
@@ -62,7 +65,7 @@ class Choice:
         insets = []
         for kind, letter in letters.items():
             interior = self.opened[kind]
-            calls = tuple(call for node in self._nodes() for call in node.calls if self._is(node, kind))
+            calls = tuple(call for node, _ in self._nodes() for call in node.calls if self._is(node, kind))
             view = self._drawn(interior.call, in_place, letters, interior.view)
             insets.append(Inset(letter, tuple(sorted(set(calls))), view))
         whole = self.interiors.exactly(self.root).view
@@ -72,27 +75,33 @@ class Choice:
     def _best(self) -> tuple[int, float, Interior] | None:
         places: defaultdict[int, int] = defaultdict(int)
         calls: defaultdict[int, list[int]] = defaultdict(list)
-        for node in self._nodes():
+        level: dict[int, int] = {}
+        for node, depth in self._nodes():
             kind = self.kinds.of[node.calls[0]]
             if kind not in self.opened and kind not in self.closed:
                 places[kind] += 1
                 calls[kind] += node.calls
+                level[kind] = min(depth, level.get(kind, depth))
         found: tuple[int, float, Interior] | None = None
         for kind, of_kind in calls.items():
             interior = self.richest(of_kind)
             share = self.interiors.share(self.kinds.members[kind])
             if share < _LEAST_SHARE or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
                 continue
-            information = interior.information
-            if share > 0.1:
-                inside = [self.interiors.of(node.calls[0]) for node in interior.nodes if self.interiors.is_block(node)]
-                information = max([information, *(inner.information - 1 for inner in inside)])
-            if information < _LEAST_INFORMATION:
+            information = self._information(interior, share)
+            has_layers = any(node.kind == "call" for node in interior.nodes)
+            if information < _LEAST_INFORMATION or (level[kind] and not has_layers):
                 continue
             score = share * min(1.0, information / _FULL_INFORMATION) * (1.3 if places[kind] > 1 else 1)
+            score *= _DEEPER ** level[kind]
             if found is None or score > found[1]:
                 found = kind, score, interior
         return found
+
+    def _information(self, interior: Interior, share: float) -> int:
+        """How much what is in it says, or what is in that if it is a large part of the model."""
+        inside = (node.calls[0] for node in interior.nodes if share > _LARGE and self.interiors.is_block(node))
+        return max([interior.information, *(self.interiors.of(call).information - 1 for call in inside)])
 
     def richest(self, calls: list[int]) -> Interior:
         """The interior of the call that shows most."""
@@ -105,10 +114,15 @@ class Choice:
     def _shown(self) -> list[Interior]:
         return [self.interiors.exactly(self.root), *self.opened.values()]
 
-    def _nodes(self) -> Iterator[Node]:
-        """The nodes of all interiors that stand for layers which may be opened."""
+    def _nodes(self) -> Iterator[tuple[Node, int]]:
+        """The nodes of all interiors that stand for layers which may be opened, each with how deep it lies."""
+        level: dict[int, int] = {}
         for interior in self._shown():
-            yield from (node for node in interior.nodes if self.interiors.is_block(node))
+            depth = level.get(self.kinds.of[interior.call], 0)
+            for node in interior.nodes:
+                if self.interiors.is_block(node):
+                    level.setdefault(self.kinds.of[node.calls[0]], depth + 1)
+                    yield node, depth
 
     def _is(self, node: Node, kind: int) -> bool:
         return self.kinds.of[node.calls[0]] == kind
@@ -122,7 +136,7 @@ class Choice:
 
     def _uses(self) -> defaultdict[int, int]:
         uses: defaultdict[int, int] = defaultdict(int)
-        for node in self._nodes():
+        for node, _ in self._nodes():
             uses[self.kinds.of[node.calls[0]]] += 1
         return uses
 
@@ -169,7 +183,8 @@ class Choice:
         """In what calls differ from the one that is opened: `2 without downsample`."""
         by_text: dict[str, int] = {}
         for call in calls:
-            text = self.kinds.differs(call, model)
+            same = self.interiors.of(call).sign == self.interiors.of(model).sign
+            text = "" if same else self.kinds.differs(call, model)
             if text:
                 by_text[text] = by_text.get(text, 0) + 1
         return [text if n == len(calls) else f"{n} {text}" for text, n in by_text.items()]

@@ -9,7 +9,7 @@ from torchrecorder.view.model import Edge, Node, NodeKind
 from torchrecorder.view.order import Pair, forward
 from torchrecorder.view.outlets import Outlets
 from torchrecorder.view.plan import Plan
-from torchrecorder.view.reads import Read, Reads, Source, Sources, grouped
+from torchrecorder.view.reads import Read, Reads, Source, Sources, grouped, lists
 
 _GHOST_FANOUT = 3
 """A parameter or constant read by more nodes than this is drawn beside each of them: long edges hide the structure."""
@@ -80,8 +80,10 @@ class Ends:
         root = self.plan.root
         idle = self.plan.node_of_call.get(root) if not self.plan.tree.n_ops[root] else None
         paths = self.graph.outputs if root == 0 else {p: (v,) for p, v in self.graph.calls[root].outputs.items()}
-        for value in {value for values in paths.values() for value in values}:
-            self.outlets.note(value, None)
+        secondary = lists(paths)
+        for path, values in paths.items():
+            for value in values if path.partition(".")[0] not in secondary else ():
+                self.outlets.note(value, None)
         for name, (outputs, differs) in self._named_outputs(paths).items():
             node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=differs)
             for value in outputs:

@@ -17,6 +17,7 @@ from torchrecorder.view.kinds import Kinds
 from torchrecorder.view.model import Node, View
 from torchrecorder.view.plan import Plan, State, Visibility
 from torchrecorder.view.series import in_series, series_with_outputs
+from torchrecorder.view.simplified import simplified
 from torchrecorder.view.turns import in_turns
 
 _ENDS = frozenset(("input", "output", "from", "to"))
@@ -25,6 +26,9 @@ _SPINE = 0.85
 _LARGE = 0.3
 _BODY = 0.6
 """Of what is around it: a list that holds so much is the body of a block."""
+_SOME_LAYERS = 0.25
+_NESTED = 2
+"""What is opened in so many boxes in one another has no box of its own, unless it repeats."""
 _FEW = 3
 """A list of no more nodes is drawn without a box."""
 
@@ -37,6 +41,10 @@ class Interior:
     """Those in the call."""
     information: int
     """How much it tells: different things in it, and sums or other joins, which count twice."""
+    is_arithmetic: bool
+    """Whether hardly any of its nodes are layers."""
+    sign: object
+    """What calls have in common that are drawn alike, but for sizes."""
 
 
 class Interiors:
@@ -65,11 +73,16 @@ class Interiors:
     def view(self, call: int, boxes: Mapping[int, tuple[int, ...]]) -> View:
         """What is in a call, some of it in boxes: by the first call of a box those that it is drawn for."""
         states = [*self._states]
-        for box in (call, *boxes):
-            states[box] = "box"
+        states[call] = "box"
+        for box, run in boxes.items():
+            around = sum(other < box < self.tree.end[other] for other in boxes)
+            states[box] = "open" if around >= _NESTED and len(run) == 1 else "box"
         view = self._planned(call, states, boxes)
         if giving := series_with_outputs(view, self.kinds):
-            view = self._planned(call, states, {**boxes, **giving})
+            boxes = {**boxes, **giving}
+            view = self._planned(call, states, boxes)
+        asked = self.visible.asked | {self.visible.root, *boxes}
+        view = simplified(view, self.visible.facts, self.visible.options, asked)
         return in_turns(in_series(view, self.kinds), self.kinds)
 
     def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> View:
@@ -111,8 +124,17 @@ class Interiors:
         nodes = tuple(node for node in view.nodes if node.kind not in _ENDS)
         fed = Counter(edge.head for edge in view.edges)
         n_joins = sum(fed[node.id] > 1 for node in nodes)
-        different = {self._sort(node) for node in nodes}
-        return Interior(call, view, nodes, len(different) + 2 * n_joins - 1)
+        sorts = [self._sort(node) for node in nodes]
+        layers = sum(node.kind == "call" for node in nodes)
+        wires = tuple((edge.tail, edge.head) for edge in view.edges)
+        drawn = zip(nodes, sorts, strict=True)
+        sign = tuple((sort, node.repeat, node.repetition, self._within(node)) for node, sort in drawn), wires
+        is_arithmetic = len(nodes) > _FEW and layers < _SOME_LAYERS * len(nodes)
+        return Interior(call, view, nodes, len({*sorts}) + 2 * n_joins - 1, is_arithmetic, sign)
+
+    def _within(self, node: Node) -> object:
+        """The sign of what is in a closed layer, which was made before it."""
+        return hash(self.of(node.calls[0]).sign) if self.is_block(node) else None
 
     def _sort(self, node: Node) -> object:
         if node.parts:

@@ -71,7 +71,7 @@ class Kinds:
         more, less = here - there, there - here
         counts = [f"×{here[part]} for ×{there[part]}" for part in here | there if min(here[part], there[part])]
         if (more or less) and all(min(here[part], there[part]) for part in more | less):
-            return ", ".join(text for text in counts if len(set(text.split(" for "))) > 1)
+            return ", ".join(dict.fromkeys(text for text in counts if len(set(text.split(" for "))) > 1))
         if not more and not less:
             more, less = self._classes_in(call), self._classes_in(other)
             more, less = more - less, less - more
@@ -81,7 +81,7 @@ class Kinds:
             here, there = self._ops_in(call), self._ops_in(other)
             more, less = here - there, there - here
             if len(more) + len(less) > _NAMED:
-                return "other ops"
+                return "with other ops"
         words = [f"{word} {_listed(names)}" for word, names in (("with", more), ("without", less)) if names]
         return ", ".join(words) or "wired otherwise"
 

@@ -79,7 +79,7 @@ class Node:
     values: tuple[int, ...] = ()
     """For an input, output, parameter, buffer or constant: the ids of its values."""
     name: str = ""
-    """For those: its path or qualified name, as in the code."""
+    """For those: its path or qualified name, as in the code. For parts that are all there is in a layer: its path."""
     links: tuple[int, ...] = ()
     """For `from` and `to`: the ids of the nodes at the other ends."""
     size: int = 1
@@ -128,6 +128,8 @@ class View:
     """What a reader should know of the choice, such as a pattern that matches nothing."""
     depth: int
     """How many levels of calls are boxes; 0 if the whole is one node."""
+    aside: tuple[int, ...] = ()
+    """Values of inputs that are not drawn, because only masks, positions and shapes need them."""
     insets: tuple[Inset, ...] = ()
     """What is opened beside the picture, in the order of the letters."""
 

@@ -17,6 +17,9 @@ SHAPING = names(
 )
 """Ops that give the data of their first argument another shape, type or place."""
 
+PIECES = names("chunk split unbind tensor_split split_with_sizes hsplit vsplit dsplit detach")
+"""Ops that give a tensor in pieces, or as it is."""
+
 WEIGHTED = names(
     """
     linear bilinear embedding embedding_bag prelu batch_norm layer_norm group_norm instance_norm rms_norm
@@ -43,3 +46,16 @@ SUMS = frozenset(("add", "add_", "sub", "sub_"))
 
 JOINS = frozenset(("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack"))
 """Ops that put tensors beside one another."""
+
+INDEXING = names(
+    """
+    getitem index_select gather scatter scatter_add scatter_reduce index_add index_put take_along_dim embedding_bag
+    """
+)
+"""Ops for which whole numbers say what belongs together: the edges of a graph."""
+
+DROPOUTS = names("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout")
+"""Torch's layers that change nothing in evaluation."""
+
+SHAPED_LIKE = names("zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty new_tensor")
+"""Ops that take the shape of their argument and nothing else."""

@@ -17,14 +17,15 @@ from typing import Literal
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Box, Node, ViewOptions
-from torchrecorder.view.op_families import POINTWISE, SHAPING, names
+from torchrecorder.view.op_families import DROPOUTS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.repeats import Repeats, Run, going_round
 from torchrecorder.view.tree import Item, call_tree
 
 State = Literal["box", "node", "gone", "open"]
 """`open`: what is in it is drawn, without a box around it."""
-_DROPOUTS = names("Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout")
+_NUMBER = re.compile(r"-?\d+")
 _ALL_OF_IT = re.compile(r"\(?(\s*(None|\.\.\.|0?:)\s*,?)+\)?")
 """An index that takes everything, perhaps with new axes: `(..., None)`, `(:, 0:)`."""
 
@@ -35,10 +36,12 @@ class Visibility:
     def __init__(self, graph: Graph, options: ViewOptions) -> None:
         self.graph, self.options = graph, options
         self.tree = tree = call_tree(graph)
+        self.facts = Facts(tree)
         self.root = _focused(graph, options.focus)
         """The call that is shown."""
         self.repeats = Repeats(tree) if options.fold else None
-        self.handed = [_handed_on(graph, op) if options.contract else None for op in graph.ops]
+        is_all = options.depth == "all"
+        self.handed = [_handed_on(graph, op, is_all) if options.contract else None for op in graph.ops]
         """For each op the value whose data it only gives another shape, type or place; None if it is a node."""
         self.atomic = [self._is_atomic(call) for call in range(len(graph.calls))]
         """For each call whether it is one node at every depth."""
@@ -126,8 +129,12 @@ class Visibility:
         if self.options.contract and module is not None and module.native and not self.tree.children[call]:
             # it gives back its argument: an `Identity`, or a dropout of nothing
             cls, is_nothing = module.cls.rpartition(".")[2], module.extra_repr.startswith(("p=0.0,", "p=0,"))
-            if cls == "Identity" or (cls in _DROPOUTS and is_nothing):
+            if cls == "Identity" or (cls in DROPOUTS and is_nothing):
                 return True
+        first = self.graph.ops[self.tree.first_op[call]]
+        is_handed_on = self.options.contract and self.options.depth != "all" and first.kind == "pass"
+        if is_handed_on and self.tree.n_ops[call] == 1 and call != self.root:
+            return True
         return all(item.is_call and found[item.id] == "gone" for item in self.tree.items[call])
 
 
@@ -142,10 +149,12 @@ def _focused(graph: Graph, focus: str) -> int:
     return found
 
 
-def _handed_on(graph: Graph, op: Op) -> int | None:
-    """The value whose data the op only gives another shape, type or place; None if it does more."""
+def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
+    """The value whose data the op only gives another shape, type or place, or a part of; None if it does more."""
     if not op.inputs or op.mutates:
         return None
+    if not is_all and _is_part(op):
+        return op.inputs[0]
     if op.name in SHAPING or (op.name == "getitem" and _ALL_OF_IT.fullmatch(op.attrs.get("1", ""))):
         return op.inputs[0]
     if op.name not in ("cat", "concat") or len(op.outputs) != 1:
@@ -157,6 +166,15 @@ def _handed_on(graph: Graph, op: Op) -> int | None:
         return None
     # joining with nothing leaves the tensor as it was, unless the same tensor is joined with itself
     return full[0][0] if full[0][1].shape == joined.shape else None
+
+
+def _is_part(op: Op) -> bool:
+    """Whether it gives pieces of a tensor, one element of its first axis, or the tensor times one."""
+    other = op.attrs.get("1") or op.attrs.get("other", "")
+    if op.name == "getitem":
+        return len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other))
+    is_number_one = op.name in ("mul", "div", "mul_", "div_") and len(op.inputs) == 1 and other in ("1", "1.0")
+    return op.name in PIECES or is_number_one
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +304,9 @@ class Plan:
             yield from (Run((item.id,)) if item.is_call else (item.id,) for item in items)
             return
         given = {call: Run(tuple(run)) for call, run in (self._given or {}).items()}
-        shared = repeats.shared([item.id for item in items if item.is_call], self._layout) | given
+        shared = repeats.shared([item.id for item in items if item.is_call], self._layout)
         times = {len(run.calls) for run in shared.values()}
+        shared |= given
         round_ = going_round(self.tree.graph, [item.id for item in items if not item.is_call], times)
         for (is_call, run), stretch in groupby(items, key=lambda it: (it.is_call, it.is_call and shared.get(it.id))):
             ids = [item.id for item in stretch]

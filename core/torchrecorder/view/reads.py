@@ -7,7 +7,7 @@ positions, drawn as one small node instead of the five ops that built it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from torchrecorder.graph.model import Op, Value
@@ -236,3 +236,15 @@ def grouped(paths: list[str]) -> dict[str, str]:
         is_nested = len(listed) > 2 and any(path.count(".") > 1 for path in listed)
         found.update((path, key if is_nested or len(listed) > MAX_LISTED else path) for path in listed)
     return found
+
+
+def lists(paths: Iterable[str]) -> set[str]:
+    """The names of outputs that are nested lists beside another output: `past_key_values`, `hidden_states`."""
+    groups: dict[str, list[str]] = {}
+    for path in paths:
+        groups.setdefault(path.partition(".")[0], []).append(path)
+    return {
+        name
+        for name, members in [*groups.items()][1:]
+        if len(members) > 1 and not name.isdigit() and all("." in path for path in members)
+    }

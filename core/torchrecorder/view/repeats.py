@@ -9,7 +9,7 @@ them, as their parameters are; ops that a loop runs as often go round with it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -192,7 +192,7 @@ def going_round(graph: Graph, ops: Sequence[int], times: set[int]) -> dict[int, 
 
 
 def _place(graph: Graph, op: Op) -> tuple[object, ...]:
-    found: list[object] = [op.name, op.source, op.offset]
+    found: list[object] = [op.name, op.call, op.source, op.offset]
     frame = op.frame
     while frame is not None:
         found += [graph.frames[frame].source, graph.frames[frame].offset]
@@ -209,8 +209,11 @@ class CallRun:
     differs: tuple[str, ...] = ()
 
 
-def call_runs(graph: Graph, depth: int | Literal["all"] = "all") -> list[CallRun]:
-    """The calls down to a depth, those that are drawn once as one; a parent stands before its children."""
+def call_runs(graph: Graph, depth: int | Literal["all"] = "all", opened: Set[int] | None = None) -> list[CallRun]:
+    """The calls down to a depth, those that are drawn once as one; a parent stands before its children.
+
+    If some are `opened`, no others are, at any depth.
+    """
     tree = call_tree(graph)
     repeats = Repeats(tree)
     found: list[CallRun] = []
@@ -218,10 +221,14 @@ def call_runs(graph: Graph, depth: int | Literal["all"] = "all") -> list[CallRun
     while pending:
         run = pending.pop()
         found.append(run)
-        if depth == "all" or run.level < depth:
+        is_open = depth == "all" or run.level < depth
+        around = run.calls[0] if is_open else None
+        if opened is not None:
+            around = next((call for call in run.calls if call in opened), None)
+        if around is not None:
             inside = [
                 CallRun(row.calls, run.level + 1, row.repetition, row.differs)
-                for row in repeats.all_of(tree.children[run.calls[0]])
+                for row in repeats.all_of(tree.children[around])
             ]
             pending.extend(reversed(inside))
     return found

@@ -18,6 +18,7 @@ from torchrecorder.view.edges import Ends
 from torchrecorder.view.interiors import Interiors
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
 from torchrecorder.view.plan import Plan, Visibility
+from torchrecorder.view.simplified import simplified
 from torchrecorder.view.skips import with_skips
 
 AUTO_NODES = 40
@@ -85,7 +86,7 @@ class Views:
         level = self.visible.tree.level
         depth = 1 + max(level[box.calls[0]] for box in view.boxes) - level[call]
         view = replace(shortened(with_skips(view)), insets=insets, depth=depth)
-        return _judged(replace(view, notes=tuple(self._notes(view))))
+        return _judged(replace(view, notes=(*self._notes(view), *view.notes)))
 
     def _uniform(self) -> View:
         """The deepest view that shows few enough nodes; where none does, one with gaps."""
@@ -125,8 +126,10 @@ class Views:
     def _view(self, depth: int, item_limit: int = 0) -> View:
         plan = Plan(self.visible, self.visible.states(depth), item_limit=item_limit)
         nodes, edges = Ends(plan).joined()
-        view = shortened(with_skips(View(self.graph, tuple(plan.boxes), nodes, edges, (), depth)))
-        return replace(view, notes=tuple(self._notes(view)))
+        view = View(self.graph, tuple(plan.boxes), nodes, edges, (), depth)
+        asked = self.visible.asked | {self.visible.root}
+        view = shortened(with_skips(simplified(view, self.visible.facts, self.options, asked)))
+        return replace(view, notes=(*self._notes(view), *view.notes))
 
     def _count(self, depth: int) -> int:
         """How many calls and ops the view of that depth shows, for a fraction of its cost."""
@@ -150,6 +153,7 @@ class Views:
                     yield f"{option}: no layer has a path like {pattern!r}"
         if view.boxes and view.boxes[0].calls[0] == 0:
             shown = {value for node in view.nodes if node.kind == "input" for value in node.values}
+            shown.update(view.aside)
             hidden = {path: value for path, value in self.graph.inputs.items() if value not in shown}
             read = {value for op in self.graph.ops for value in op.inputs} if hidden else set()
             checked = [path for path, value in hidden.items() if value in read]

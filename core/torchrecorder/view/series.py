@@ -157,6 +157,14 @@ def resolution(graph: Graph, call: int) -> tuple[int | str, ...]:
     return shape[-2:] if len(shape) > 3 else ()
 
 
+def _channels(graph: Graph, calls: Sequence[int]) -> Iterator[str]:
+    """`64→2`: the first size that changes from one of the calls to the next."""
+    for text in sizes(graph, calls):
+        first, _, last = text.partition("→")
+        pairs = zip(first.split("×"), last.split("×"), strict=True)
+        yield next(f"{a}→{b}" for a, b in pairs if a != b) if first != last else text
+
+
 def _folded(stretch: Sequence[Node], wiring: Wiring, graph: Graph) -> Node:
     first, members = stretch[0], {node.id for node in stretch}
     calls = tuple(call for node in stretch for call in node.calls)
@@ -169,4 +177,4 @@ def _folded(stretch: Sequence[Node], wiring: Wiring, graph: Graph) -> Node:
         for i, part in enumerate(first.parts)
     )
     ops = tuple(op for node in stretch for op in node.ops)
-    return replace(first, calls=calls, parts=parts, ops=ops, differs=(*sizes(graph, calls), *differs))
+    return replace(first, calls=calls, parts=parts, ops=ops, differs=(*_channels(graph, calls), *differs))

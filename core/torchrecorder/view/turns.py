@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from torchrecorder.view.kinds import Kinds, without_numbers
 from torchrecorder.view.model import Box, Edge, Node, View
+from torchrecorder.view.op_families import JOINS
 from torchrecorder.view.series import Wiring, resolution
 
 _MAX_PERIOD = 16
@@ -42,11 +43,13 @@ def in_turns(view: View, kinds: Kinds) -> View:
 class _Turns:
     def __init__(self, view: View, kinds: Kinds) -> None:
         self.graph, self.kinds = view.graph, kinds
-        self.wiring = Wiring(view)
+        self.wiring, self.nodes = Wiring(view), view.nodes
 
     def at(self, nodes: Sequence[Node], at: int) -> tuple[int, int]:
         """How many nodes from a position on make a turn, and how many turns there are; `1, 1` if there are none."""
-        if nodes[at].kind != "call":
+        op = nodes[at].op
+        is_join = nodes[at].kind == "op" and op is not None and self.graph.ops[op].name in JOINS
+        if nodes[at].kind != "call" and not is_join:
             return 1, 1
         for period in range(2, min(_MAX_PERIOD, (len(nodes) - at) // 2) + 1):
             stop = at + period
@@ -94,13 +97,18 @@ class _Turns:
             reads = [(k, tail, place.get(tail)) for k, node in enumerate(turn) for tail in self.wiring.before[node.id]]
             inner.append({(at[1], k) for k, _, at in reads if at is not None and at[0] == i})
             across.append({(i - at[0], at[1], k) for k, _, at in reads if at is not None and at[0] != i})
-            around.append({(k, tail) for k, tail, at in reads if at is None})
+            around.append({(k, self._source(tail)) for k, tail, at in reads if at is None})
             leads_out = any(place.get(head, (-1, 0))[0] < 0 for node in turn for head in self.wiring.after[node.id])
             if leads_out and i < len(turns) - 1:
                 return False
         same_inside = all(edges == inner[0] for edges in inner)
         same_steps = all(steps == across[1] for steps in across[1:]) and {step for step, _, _ in across[1]} == {1}
         return same_inside and same_steps and all(reads == around[1] and reads <= around[0] for reads in around[1:])
+
+    def _source(self, tail: int) -> str | int:
+        """What a turn reads from outside; entries of one list that the layer gets are one thing."""
+        node = self.nodes[tail]
+        return without_numbers(node.name) if node.kind == "input" and node.name else tail
 
 
 def _boxed(view: View, stretch: Sequence[Node], period: int) -> View:

@@ -30,7 +30,7 @@ def test_edges_stand_at_the_root() -> None:
 
 
 def test_shapes_are_said_where_they_change() -> None:
-    source = to_dot(make_view(residual_block(), ViewOptions(depth=2))).source
+    source = to_dot(make_view(residual_block(), ViewOptions(depth="all"))).source
     assert source.count('comment="1×16×8×8"') == 2
     assert 'comment="1×' not in to_dot(make_view(residual_block()), show=()).source
 

@@ -32,14 +32,21 @@ def of_op(name: str, *inputs: int, attrs: dict[str, str] | None = None) -> Label
 
 def test_a_layer_has_its_name_and_its_numbers() -> None:
     found = labels(residual_block(), depth=2)
-    assert found["conv1"] == "Conv2d 3×3 /2 · 8→16"
-    assert found["0"] == "Conv2d 1×1 /2 · 8→16"
+    assert found["conv1"] == "Conv2d 3×3 /2 · 8→16 · BatchNorm · ReLU"
+    assert found["down"] == "Conv2d 1×1 /2 · 8→16 · BatchNorm"
+    assert found["+ · relu"] == ""
     assert found["x"] == "1×8×16×16"
     assert found["output"] == "1×16×8×8"
 
 
 def test_a_name_that_repeats_the_class_is_left_out() -> None:
-    assert labels(residual_block())["ReLU"] == ""
+    assert labels(residual_block(), depth="all")["ReLU"] == ""
+
+
+def test_a_number_alone_is_not_a_name() -> None:
+    found = labels(residual_block(), depth="all")
+    assert "0" not in found
+    assert found["Conv2d 1×1 /2 · 8→16"] == ""
 
 
 def test_titles() -> None:
@@ -101,11 +108,11 @@ def test_attention_says_its_heads() -> None:
 
 
 def kinds(graph: Graph) -> dict[str, str]:
-    view = make_view(graph)
+    view = make_view(graph, ViewOptions(fold=False, contract=False))
     writer = Labels(view)
 
     def key(node: Node) -> str:
-        return writer.node(node).name
+        return writer.node(node).name.partition(" · ")[0]
 
     return {key(node): writer.kind(node) for node in view.nodes}
 

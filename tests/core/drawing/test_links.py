@@ -15,7 +15,7 @@ CONV = "torch.nn.modules.conv.Conv2d"
 
 
 def test_layers_and_boxes_refer_to_their_classes() -> None:
-    assert classes(picture(residual_block(), depth=2).svg) == (
+    assert classes(picture(residual_block(), depth="all").svg) == (
         "pkg.BasicBlock",
         CONV,
         "torch.nn.modules.batchnorm.BatchNorm2d",
@@ -109,6 +109,6 @@ def test_a_call_is_referred_to_whatever_its_class_is_called(reference: str, left
 
 
 def test_titles_are_read_before_what_is_in_their_boxes() -> None:
-    words = re.findall(r"<(?:tspan|text)[^>]*>([^<]+)</", picture(residual_block(), depth=2).svg)
-    order = [words.index(word) for word in ("BasicBlock", "conv1", "bn2", "down", "0")]
+    words = re.findall(r"<(?:tspan|text)[^>]*>([^<]+)</", picture(transformer(2), depth="all").svg)
+    order = [words.index(word) for word in ("Encoder", "embed", "blocks", "attn", "proj", "mlp", "head")]
     assert order == sorted(order)

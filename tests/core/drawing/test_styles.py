@@ -20,13 +20,13 @@ from torchrecorder.drawing.styles import check_styles
 from torchrecorder.drawing.svg import finish, fixed
 from torchrecorder.drawing.svg.pdf import to_pdf
 from torchrecorder.graph import Graph
-from torchrecorder.view import make_view
+from torchrecorder.view import ViewOptions, make_view
 
 GRAPH = residual_block()
 
 
 def asked(graph: Graph = GRAPH) -> StylerInput:
-    view = make_view(graph)
+    view = make_view(graph, ViewOptions(depth="all"))
     return StylerInput.of(view, Labels(view))
 
 
@@ -34,7 +34,7 @@ def drawn(styler: Any, graph: Graph = GRAPH) -> str:
     picture = asked(graph)
     styles, problems = check_styles(run_styler(styler, picture), picture)
     assert problems == []
-    source = to_dot(make_view(graph), styles=styles).source
+    source = to_dot(make_view(graph, ViewOptions(depth="all")), styles=styles).source
     svg = finish(laid_out(source), uid="p1", title="t", desc="d").svg
     check(svg)
     assert to_pdf(fixed(svg)).startswith(b"%PDF")
@@ -62,7 +62,9 @@ def test_what_a_styler_is_told() -> None:
 
 
 def test_a_styler_that_changes_nothing_changes_nothing() -> None:
-    plain = finish(laid_out(to_dot(make_view(GRAPH)).source), uid="p1", title="t", desc="d").svg
+    plain = finish(
+        laid_out(to_dot(make_view(GRAPH, ViewOptions(depth="all"))).source), uid="p1", title="t", desc="d"
+    ).svg
     assert drawn(Styler) == plain
 
 

@@ -140,7 +140,7 @@ def test_insides_are_bounded_in_number_and_bytes() -> None:
     x = net.input("x", 1, 4)
     for i in range(40):
         with net.call(f"b{i}", f"Block{i}"):
-            x = net.layer(f"b{i}.b", "ReLU", net.layer(f"b{i}.a", "Linear", x))
+            x = net.layer(f"b{i}.b", "MaxPool2d", net.layer(f"b{i}.a", "Linear", x))
     many = drawn(net.graph(x), depth=1).drawing.nested
     assert len(many) == MAX_NESTED
     for graph in (net.graph(x), nested(60), transformer(3)):

@@ -103,7 +103,7 @@ def test_an_output_of_each_leads_out_once() -> None:
 
 
 def test_the_two_relus_of_a_block_are_two() -> None:
-    assert shown(make_view(residual_block())).count("relu") == 2
+    assert shown(make_view(residual_block(), ViewOptions(depth="all"))).count("relu") == 2
 
 
 def turns(pattern: str, *, shared: bool = False) -> Graph:

@@ -148,5 +148,5 @@ def shrinking(n: int) -> Graph:
 def test_equal_layers_whose_sizes_change_say_so() -> None:
     view = make_view(shrinking(5), ViewOptions(depth=1))
     assert words(view) == ["b | Sequential ×5 · 64→2 · 72 params each"]
-    assert boxes(make_view(shrinking(5), ViewOptions(depth=2)))[1:] == ["b.0 x5"]
+    assert boxes(make_view(shrinking(5), ViewOptions(depth="all")))[1:] == ["b.0 x5"]
     assert len(make_view(shrinking(2), ViewOptions(depth=1)).nodes) == 4

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from torchrecorder.drawing.dot import flags
 from torchrecorder.drawing.labels import Label, Labels
-from torchrecorder.drawing.node_kinds import Kind
 from torchrecorder.drawing.paper.panels import Panels
 from torchrecorder.drawing.styles import NodeStyle, Styles
 from torchrecorder.drawing.svg.arrange import PARTS
@@ -14,6 +13,7 @@ from torchrecorder.drawing.svg.geometry import Rect
 from torchrecorder.drawing.svg.layout import Figure, Word
 from torchrecorder.drawing.svg.themes import width
 from torchrecorder.view import Node
+from torchrecorder.view.node_kinds import Kind
 
 SIZE, SMALL = 10.5, 9.0
 SIGN = 18.7

@@ -60,7 +60,7 @@
       if (!scale) [least, restHeight] = [matrix.a, box.height];
       scale = Math.min((scale || least) * by, 20);
       if (scale <= least * 1.001) return whole();
-      show(); /* sizes the frame */
+      show();
       box = svg.getBoundingClientRect();
       x = point.x - (at.x - box.x - box.width / 2) / scale;
       y = point.y - (at.y - box.y - box.height / 2) / scale;
@@ -171,7 +171,7 @@
       const frame = views.getBoundingClientRect(), box = current.getBoundingClientRect();
       const w = panel.offsetWidth, h = panel.offsetHeight, gap = 10;
       let x = box.right + gap, y = box.top;
-      if (x + w > Math.min(frame.right, innerWidth)) x = box.left - gap - w;
+      if (x + w > innerWidth - 20) x = box.left - gap - w;
       if (x < Math.max(frame.left, 0)) [x, y] = [between(frame.left, box.left, frame.right - w), box.bottom + gap];
       y = between(8, y, Math.max(8, innerHeight - h - 8));
       Object.assign(panel.style, { left: `${x - frame.left}px`, top: `${y - frame.top}px` });
@@ -286,7 +286,6 @@
       if (hash?.endsWith("/")) kept = Math.max(views.getBoundingClientRect().top, 70);
     });
 
-    /* Search */
     let hits = [], hit = -1;
     const field = make("input", { type: "search", placeholder: "Find a layer", ariaLabel: "Find a layer" });
     const search = () => {
@@ -304,13 +303,13 @@
       if (event.key == "Escape") field.value = "", search(), clear();
       if (event.key != "Enter" || !hits.length) return;
       event.preventDefault();
-      location.hash = views.id + pathOf(hits[hit = (hit + 1) % hits.length]);
-      route();
+      const next = hits[hit = (hit + 1) % hits.length];
+      if (views.querySelector(":target")) location.hash = views.id + pathOf(next);
+      go(next);
       field.focus();
       say(`${hit + 1} of ${hits.length}`);
     });
 
-    /* Buttons and keys */
     const full = () => {
       if (document.fullscreenElement) return document.exitFullscreen();
       views.style.background = paper(views.parentElement);

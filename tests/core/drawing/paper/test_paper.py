@@ -17,13 +17,14 @@ from tests.core.graph.building import Net, chain, mlp, residual_block
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.svg import finish
 from torchrecorder.graph import Graph
+from torchrecorder.request.requests import Depth
 from torchrecorder.view import Inset, ViewOptions, make_view
 
 COLUMN = 540.0
 """Width of a page's column, in points."""
 
 
-def paper(graph: Graph, *, width: float = COLUMN, answer: Callable[[str], str] = laid_out, depth: int = 9) -> Seen:
+def paper(graph: Graph, *, width: float = COLUMN, answer: Callable[[str], str] = laid_out, depth: Depth = 9) -> Seen:
     layout = PaperLayout(make_view(graph, ViewOptions(depth=depth)), width=width)
     placed = layout.place([answer(dot) for dot in layout.dots])
     assert placed is not None, layout.reason
@@ -105,7 +106,7 @@ def sizes() -> Graph:
 
 
 def test_words_of_edges_stand_beside_them_and_not_in_titles() -> None:
-    picture = paper(sizes())
+    picture = paper(sizes(), depth="all")
     assert len(picture.words) > 1
     assert words_on_edges(picture) == []
     for _, (left, top, right, bottom) in picture.words:
@@ -117,7 +118,7 @@ def test_words_of_edges_stand_beside_them_and_not_in_titles() -> None:
 def test_a_weight_stands_beside_its_only_reader() -> None:
     net = Net("Scaled")
     x = net.op("scale", net.layer("fc", "Linear", net.input("x", 1, 8)), net.weight("gain", 1, 8))
-    picture = paper(net.graph(x))
+    picture = paper(net.graph(x), depth="all")
     weight, reader = named(picture, "gain"), named(picture, "scale")
     assert weight[0] > reader[2]
     assert weight[1] < (reader[1] + reader[3]) / 2 < weight[3]
@@ -165,7 +166,7 @@ def loop() -> Graph:
 
 
 def test_boxes_that_feed_each_other_fall_back() -> None:
-    view = make_view(loop(), ViewOptions(depth=9))
+    view = make_view(loop(), ViewOptions(depth="all"))
     (a,) = [box.id for box in view.boxes if view.graph.calls[box.calls[0]].module == "a"]
     moved = [
         replace(node, box=a) if node.kind == "call" and node.id == len(view.nodes) - 2 else node for node in view.nodes

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from torchrecorder.graph import Graph, Module
-from torchrecorder.view import Node, NodeKind
+from torchrecorder.view.model import Node, NodeKind
 from torchrecorder.view.op_families import POINTWISE, names
 
 Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op", "block", "data", "link"]
@@ -84,7 +84,18 @@ class NodeKinds:
             return self.of_call(node.calls[0])
         if node.kind == "op" and node.op is not None:
             return op_kind(self.graph.ops[node.op].name)
+        if node.kind == "function":
+            return self._of_function({plain(self.graph.ops[op].name) for op in node.ops})
         return _OTHER_NODES.get(node.kind, "data")
+
+    def _of_function(self, ran: set[str]) -> Kind:
+        """What a function does if its ops show it; `op` for all others."""
+        if "softmax" in ran and ran & {"matmul", "bmm", "einsum", "baddbmm"}:
+            return "attention"
+        if is_norm(ran):
+            return "norm"
+        kinds = {op_kind(name) for name in ran}
+        return next((kind for kind in ("attention", "conv", "linear", "pool") if kind in kinds), "op")
 
     def of_call(self, call: int) -> Kind:
         row = self.graph.calls[call]
@@ -96,8 +107,8 @@ class NodeKinds:
         ran = self.ran.get(call, set())
         kinds = {op_kind(name) for name in ran}
         if call in self.calling:
-            return "attention" if "attention" in kinds and not _is_norm(ran) else "block"
-        if _is_norm(ran):
+            return "attention" if "attention" in kinds and not is_norm(ran) else "block"
+        if is_norm(ran):
             return "norm"
         for kind in _TELLING:
             if kind in kinds:
@@ -127,6 +138,6 @@ def torch_kind(module: Module) -> Kind:
     return "op"
 
 
-def _is_norm(ran: set[str]) -> bool:
+def is_norm(ran: set[str]) -> bool:
     """Whether ops divide by a root of a mean, as a normalisation that is written out does."""
     return "rsqrt" in ran and bool(ran & {"mean", "var"})

@@ -1,0 +1,72 @@
+"""What the steps from what ran to what readers see ask of a whole Graph, worked out once for all its views."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from torchrecorder.graph.model import Graph
+from torchrecorder.view.node_kinds import NodeKinds
+from torchrecorder.view.op_families import RANDOM, SHAPED_LIKE
+from torchrecorder.view.tree import CallTree
+
+_NO_FEATURES = ("int", "uint", "bool")
+
+
+class Facts:
+    def __init__(self, tree: CallTree) -> None:
+        self.tree, self.graph = tree, tree.graph
+
+    @cached_property
+    def kinds(self) -> NodeKinds:
+        return NodeKinds(self.graph)
+
+    @cached_property
+    def aside(self) -> set[int]:
+        """The values that only shapes, masks and positions are made of."""
+        graph = self.graph
+        found = {value.id for value in graph.values if value.kind in ("const", "buffer")}
+        found |= {value.id for value in graph.values if value.kind == "input" and is_no_feature(graph, value.id)}
+        for op in graph.ops:
+            is_known = op.name in SHAPED_LIKE or all(value in found for value in op.inputs)
+            if is_known and not op.name.startswith(RANDOM):
+                found.update(op.outputs)
+        return found
+
+    @cached_property
+    def opaque(self) -> set[int]:
+        """The frames in which no layer with parameters is called."""
+        graph = self.graph
+        found = {frame.id for frame in graph.frames}
+        for call in graph.calls:
+            module = graph.modules.get(call.module)
+            if call.frame is not None and (module is None or module.params.total):
+                found.difference_update(frames_around(graph, call.frame))
+        return found
+
+    @cached_property
+    def ran_in(self) -> dict[int, list[int]]:
+        """By frame the ops that ran in it, and in functions and layers that it called."""
+        graph, found = self.graph, dict[int, list[int]]()
+        for op in graph.ops:
+            frames, at = frames_around(graph, op.frame), graph.calls[op.call]
+            while at.parent is not None:  # those around the layers that it ran in
+                frames += frames_around(graph, at.frame)
+                at = graph.calls[at.parent]
+            for frame in frames:
+                found.setdefault(frame, []).append(op.id)
+        return found
+
+
+def is_no_feature(graph: Graph, value: int) -> bool:
+    """Whether it holds integers or truth values."""
+    meta = graph.values[value].meta
+    return meta is not None and meta.dtype.startswith(_NO_FEATURES)
+
+
+def frames_around(graph: Graph, frame: int | None) -> list[int]:
+    """The frame and those around it in the same call."""
+    found = []
+    while frame is not None:
+        found.append(frame)
+        frame = graph.frames[frame].parent
+    return found
