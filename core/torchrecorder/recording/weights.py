@@ -160,9 +160,9 @@ def _loading(load_state_dict: Callable[..., Any]) -> Callable[..., Any]:
             and isinstance(state_dict, dict)
             and all(isinstance(value, NotFetched) for value in state_dict.values())
         )
-        if is_ours:
-            return nn.modules.module._IncompatibleKeys([], [])
-        return load_state_dict(self, state_dict, *args, **kwargs)
+        return (
+            load_state_dict(self, self.state_dict()) if is_ours else load_state_dict(self, state_dict, *args, **kwargs)
+        )
 
     return loading
 
