@@ -121,7 +121,7 @@ class Kinds:
         for inner in range(call + 1, self.tree.end[call]):
             called = self.tree.module(inner)
             if called is not None:
-                name = without_numbers(self.graph.calls[inner].module[base:])
+                name = _NUMBER.sub("#", self.graph.calls[inner].module[base:])
                 found.add((name, called.cls) if module is not None and module.native else name)
         return found
 
