@@ -225,9 +225,8 @@ def test_full_screen_uses_the_screen(open_page: Open, figure: str) -> None:
     page.mouse.move(640, 450)
     page.mouse.wheel(0, 200)
     page.wait_for_timeout(100)
-    is_taller = top[3] < page.evaluate(
-        "(at) => document.querySelector(at + ' svg.torchrecorder').getBBox().height", figure
-    )
+    high = page.evaluate("(at) => document.querySelector(at + ' svg.torchrecorder').getBBox().height", figure)
+    is_taller = top[3] < high
     _, y, _, shown_height = view(page, figure)
     if is_taller:
         assert y > top[1], "the wheel moves what does not fit"

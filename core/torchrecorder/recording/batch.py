@@ -100,8 +100,7 @@ def _is_watched(module: nn.Module) -> bool:
 
 @contextmanager
 def _unnoticed(journal: Journal) -> Iterator[None]:
-    """In this, modules are kept as they are met, and what code prints or warns of is not seen a second time."""
-    before = register_module_forward_pre_hook(lambda module, args: journal.meet(module))
+    """In this, what code prints or warns of is not seen a second time, and modules that no walk finds are kept."""
     handle, thread = logging.Logger.handle, get_ident()
 
     def handled(logger: logging.Logger, record: logging.LogRecord) -> None:
@@ -109,13 +108,15 @@ def _unnoticed(journal: Journal) -> Iterator[None]:
             handle(logger, record)
 
     logging.Logger.handle = handled  # type: ignore[method-assign, assignment]
+    before = register_module_forward_pre_hook(lambda module, args: journal.meet(module)) if journal.met_others else None
     try:
         with catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             simplefilter("ignore")
             yield
     finally:
         logging.Logger.handle = handle  # type: ignore[method-assign]
-        before.remove()
+        if before is not None:
+            before.remove()
 
 
 def _axes(graph: Graph, shapes: Mapping[int, Sequence[Shape]]) -> Axes:
@@ -134,12 +135,13 @@ def _axes(graph: Graph, shapes: Mapping[int, Sequence[Shape]]) -> Axes:
         for value, second in zip(op.outputs, shapes[op.id], strict=True):
             meta = graph.values[value].meta
             first = () if meta is None else meta.shape
+            if first == second:
+                continue
             axes = tuple(axis for axis, (a, b) in enumerate(zip(first, second, strict=True)) if a != b)
             if not all(second[axis] == 2 * first[axis] and is_of_batch(first[axis], batch) for axis in axes):
                 return {}
-            if axes:
-                found[value] = axes
-        if _is_sequence(graph, op, found):
+            found[value] = axes
+        if op.name in _RELATING and _is_sequence(graph, op, found):
             return {}
     return dict(sorted(found.items()))
 
@@ -166,3 +168,4 @@ def _is_sequence(graph: Graph, op: Op, found: Axes) -> bool:
 
 _RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 _PRODUCTS = {"matmul", "mm", "bmm"}
+_RELATING = {*_RECURRENT, *_PRODUCTS, "multi_head_attention_forward", "scaled_dot_product_attention"}

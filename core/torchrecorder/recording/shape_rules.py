@@ -156,10 +156,12 @@ def _reduction(graph: Graph, op: Op, args: Sequence[Any], kwargs: Mapping[str, A
     x, axes = (*args, None, None)[:2]
     axes = kwargs.get("dim", axes)
     axes = (axes,) if type(axis := axes) is int else axis
-    is_known = len(args) < 3 and not kwargs.keys() - {"dim", "keepdim"} and isinstance(axes, (tuple, list)) and axes
+    is_known = (
+        len(args) < 3 and not kwargs.keys() - {"dim", "keepdim"} and (axes is None or isinstance(axes, (tuple, list)))
+    )
     if not is_known or not isinstance(x, Tensor) or not x.is_meta or not x.ndim or len(op.outputs) != 1:
         return None
-    gone = {axis % x.ndim for axis in axes}
+    gone = {axis % x.ndim for axis in axes or range(x.ndim)}
     keeps = kwargs.get("keepdim", False)
     return _new(graph, op, [1 if i in gone else n for i, n in enumerate(x.shape) if keeps or i not in gone])
 
@@ -200,7 +202,7 @@ _NAMES: dict[Rule, str] = {
     _convolution: "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d",
     _rows: (
         "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
-        "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate"
+        "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate pad"
     ),
     _norm: "batch_norm layer_norm group_norm instance_norm rms_norm",
     _elements: (
@@ -211,7 +213,7 @@ _NAMES: dict[Rule, str] = {
     _broadcast: (
         "add add_ __add__ __radd__ __iadd__ sub __sub__ __rsub__ mul mul_ __mul__ __rmul__ __imul__ div __div__ "
         "__truediv__ pow __pow__ eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __and__ __or__ where "
-        "maximum minimum masked_fill"
+        "maximum minimum masked_fill clamp clamp_min clamp_max"
     ),
     _linear: "linear",
     _addmm: "addmm",
@@ -219,7 +221,7 @@ _NAMES: dict[Rule, str] = {
     _embedding: "embedding",
     _attention: "scaled_dot_product_attention",
     _concatenation: "cat concat",
-    _reduction: "mean sum amax amin",
+    _reduction: "mean sum amax amin all any",
     _multi_head: "multi_head_attention_forward",
     _recurrent: "lstm gru rnn_tanh rnn_relu",
 }

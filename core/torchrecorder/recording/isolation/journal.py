@@ -57,6 +57,8 @@ class Journal:
         """
         self.is_collected = False
         """Whether a function closes over a list or the like, where it may collect what it sees."""
+        self.met_others = False
+        """Whether modules ran that no walk had found."""
         self._tensors = KeptTensors(computes=computes)
         self._seen: dict[int, object] = {}
         """By id, which is not used again as long as the object is in here."""
@@ -105,6 +107,7 @@ class Journal:
     def meet(self, module: nn.Module) -> None:
         """Keep a module that is about to run in the recording."""
         if id(module) not in self._seen:
+            self.met_others = True
             with outside_of_modes():
                 self.keep(module)
 
