@@ -12,6 +12,7 @@ import json
 import os
 import random
 import re
+import select
 import socket
 import sys
 import time
@@ -91,7 +92,7 @@ def _in_child(entry: Entry) -> Result:
     pid, reader = fork.fork(run, not_theirs=())
     ending = "line"
     while ending == "line" and not result.get("done"):
-        lines, ending = fork.read_line(reader, SECONDS, 0)
+        lines, ending = _read_line(reader)
         for line in lines.splitlines():
             result |= json.loads(line)
     os.close(reader)
@@ -100,6 +101,19 @@ def _in_child(entry: Entry) -> Result:
         died = f"it took more than {SECONDS:.0f} s" if ending == "timeout" else how
         result["replay" if result["recorded"] else "reason"] = died
     return result
+
+
+def _read_line(reader: int) -> tuple[bytes, str]:
+    """What a child says next, and why no more is waited for: a line, its end, or the time that it took."""
+    deadline = time.monotonic() + SECONDS
+    data = bytearray()
+    while not data.endswith(b"\n"):
+        ready, _, _ = select.select([reader], [], [], max(0.0, deadline - time.monotonic()))
+        chunk = os.read(reader, 1 << 16) if ready else b""
+        if not chunk:
+            return b"", "end" if ready else "timeout"
+        data += chunk
+    return bytes(data), "line"
 
 
 def _phases(entry: Entry) -> Any:

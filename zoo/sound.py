@@ -62,14 +62,27 @@ _SPEECH: dict[str, Any] = {
 }  # fmt: skip
 
 
-_ABSTRACT = ("Autoencoder", "TransformerInterface")
+_ABSTRACT = ("Autoencoder", "Downsampler", "TransformerInterface")
 """Classes whose forward is written by those who derive from them."""
 _OF_CLASS: dict[str, dict[str, Any]] = {
     "SEBlock": {"out_channels": 16},
     "SEBasicBlock": {"out_channels": 16},
     "ResBlock": {"channels": 32, "emb_channels": 32},
+    "BasicBlock": {"out_channels": 16},
+    "PsiOptimized": {"adapter_reduce_dim": False},
+    "UnitHifiganGenerator": {"embedding_dim": 16},
 }
 """Sizes that have to go together."""
+
+
+def _of_class(cls: type[nn.Module]) -> dict[str, Any]:
+    if cls.__name__.startswith("ResourceEfficientSeparat"):  # its forward refuses the default, which is a string
+        block: Any = importlib.import_module(cls.__module__)
+        blocks = {name: block.SBTransformerBlock_wnormandskip(1, 16, 8) for name in ("seg_model", "mem_model")}
+        return {**blocks, "mem_type": "av"} | ({"unit": 16} if cls.__name__.endswith("or") else {})
+    return _OF_CLASS.get(cls.__name__, {})
+
+
 _NO_MODELS = ("huggingface", "integrations", "loss", "scheduler", "containers", "optim")
 """What the names of modules without models have in them."""
 
@@ -101,7 +114,7 @@ def _sized(cls: type[nn.Module]) -> nn.Module:
     taken = inspect.signature(cls).parameters
     sizes: tuple[dict[str, Any], ...] = ({"input_size": 16}, {"input_shape": (2, 20, 16)}, {"in_channels": 16})
     try:
-        return filled(cls, {**_SPEECH, **_OF_CLASS.get(cls.__name__, {})})
+        return filled(cls, _SPEECH, **_of_class(cls))
     except (ValueError, TypeError, AttributeError):
         for given in (*sizes, {"input_shape": (2, 20, 16, 16)}):
             if given.keys() <= taken.keys():

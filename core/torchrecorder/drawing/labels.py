@@ -127,9 +127,8 @@ class Labels:
             what = heads or self._summaries(node, cls)
             parts = [*_repeated(" · ".join((what, *self._lights(node))), node), self._again(module, node)]
         else:
-            is_short = node.inset and node.differs  # what differs, and its numbers, are too much for a node
             what = " · ".join(filter(None, (node.inset or cls, self._experts(call.id), *self._lights(node))))
-            parts = [*_repeated(what, node), "" if is_short else self._params(module, node)]
+            parts = [*_repeated(what, node), self._params(module, node)]
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if node.inset and (not name or _NUMBERS.fullmatch(name)):
@@ -279,7 +278,8 @@ class Labels:
         if node.kind in ("param", "buffer", "const") and node.box is not None:
             name = relative(name, self._path(node.box))
         if node.kind == "output" and (not name or name.isdigit()):
-            name = f"output {name}".strip()
+            is_only = sum(other.kind == "output" for other in self.view.nodes) == 1
+            name = "output" if is_only else f"output {name}".strip()
         count = len(node.values)
         if count > 1:
             return Label(clean(name or default + "s", MAX_NAME), f"{count} tensors")

@@ -43,6 +43,8 @@ _SLOW_S = 30.0
 """Seconds of computing a guess after which only its shapes are followed: others may want smaller inputs."""
 _SLOW = f"the inputs were guessed, and with them it takes more than {_SLOW_S:.0f} s"
 _NOT_COMPUTED = f"the forward ran on fake tensors: {_SLOW} on real ones"
+_MOST_EMPTY = 4
+"""Guesses with which the forward gives no tensor, after which the first of them is kept: it may never give any."""
 _LISTED = 12
 """Guesses that an error lists."""
 _REASON_CHARS = 160
@@ -100,6 +102,7 @@ def record_guessed(
     first: Run = "fake" if run == "auto" and not is_small(model) else run
     tried: list[str] = []
     accepted: Inputs | None = None
+    without_tensors: list[Graph] = []
     guesses = Guesses(model, batch=2 if mode == "train" else 1)
     start, ran_out_of_time = thread_time(), False
     for guess in guesses:
@@ -108,7 +111,13 @@ def record_guessed(
         inputs = Inputs()
         try:
             inputs = _guessed(model, guess, seed)
-            return _recorded(record, inputs, guess, first)
+            graph = _recorded(record, inputs, guess, first)
+            if any(graph.outputs.values()):
+                return graph
+            without_tensors.append(graph)
+            reason = "what it gives holds no tensor"
+            if len(without_tensors) == _MOST_EMPTY:
+                break
         except ForwardError as error:
             reason = error.cause.partition("\n")[0]
             if not any(text in reason for text in _NOT_THE_INPUTS):
@@ -124,6 +133,8 @@ def record_guessed(
         tried.append(f"{guess}: {reason if len(reason) <= _REASON_CHARS else f'{reason[:_REASON_CHARS]}…'}")
     if accepted is not None:
         return record(accepted, run)
+    if without_tensors:
+        return without_tensors[0]
     if first != run and guesses.furthest is not None:
         with suppress(ForwardError):
             return record(_guessed(model, guesses.furthest, seed), run)

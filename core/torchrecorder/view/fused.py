@@ -62,18 +62,24 @@ class _Fuser:
 
     def cut(self, chain: list[Node]) -> Iterator[list[Node]]:
         sorts = [self.sort(node) for node in chain]
-        first_heavy = next((i for i, sort in enumerate(sorts) if sort == "heavy"), len(chain))
-        starts_with_norm = sorts[0] == "norm" and all(sort in ("norm", "act", "drop") for sort in sorts[:first_heavy])
-        before = starts_with_norm and first_heavy < len(chain) and self.kinds.of(chain[first_heavy]) == "conv"
+        before = False
         piece: list[Node] = []
         held: set[str] = set()
-        for node, sort in zip(chain, sorts, strict=True):
+        for i, (node, sort) in enumerate(zip(chain, sorts, strict=True)):
+            if not i or sorts[i - 1] in ("join", "other"):
+                before = self._begins_with_norm(chain[i:], sorts[i:])
             if piece and not self._joins(sort, held, before):
                 yield piece
                 piece, held = [], set()
             piece.append(node)
             held.add(sort)
         yield piece
+
+    def _begins_with_norm(self, chain: list[Node], sorts: list[str]) -> bool:
+        """Whether a normalisation stands first, and a convolution is the first that is heavy behind it."""
+        heavy = next((i for i, sort in enumerate(sorts) if sort not in ("norm", "act", "drop")), len(chain))
+        is_conv = heavy < len(chain) and sorts[heavy] == "heavy" and self.kinds.of(chain[heavy]) == "conv"
+        return is_conv and sorts[0] == "norm"
 
     def _joins(self, sort: str, held: set[str], before: bool) -> bool:
         """Whether a node of that sort goes with the piece that holds those sorts."""

@@ -75,3 +75,75 @@ class Vague(nn.Module):
 )
 def test_a_docstring_says_shapes(model: nn.Module, said: str) -> None:
     assert guess(model).guessed == said
+
+
+class Separates(nn.Module):
+    """Takes rows of sound apart.
+
+    >>> batch = 2
+    >>> net = Separates(
+    ...     width=5, parts=Parts("rows, or columns"),
+    ... )
+    >>> sound = torch.rand(batch, 100, 5)
+    >>> states = (torch.randn(1, 2, 9), torch.zeros([1, 2, 9]))
+    >>> kinds = torch.randint(0, 3, (batch, 100)).long()
+    >>> sound.shape
+    torch.Size([2, 100, 5])
+    >>> out, _ = net(sound, states, kinds=kinds, gain=None)
+    """
+
+    def __init__(self, width: int = 5) -> None:
+        super().__init__()
+        self.fc, self.weight = nn.Linear(width, 4), nn.Parameter(torch.ones(4, 9))
+
+    def forward(self, sound: Tensor, states: Any, gain: Any = 2, kinds: Tensor | None = None) -> Any:
+        h, c = states
+        assert gain is None
+        assert kinds is not None
+        assert sound.dim() == 3
+        return self.fc(sound) * kinds[..., None] + ((h + c) @ self.weight.t()).mean()
+
+
+class Shows(nn.Module):
+    """Is called with what nothing can be known of.
+
+    >>> net = Shows()
+    >>> net(load("picture.png"))
+    >>> net(torch.rand(sizes))
+    >>> net(torch.rand(-1, 3))
+    >>> net(*pair)
+    >>> net(torch.rand(1, 3), 5, 6, 7)
+    >>> net(
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(7, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.fc(x)
+
+
+class Wider(Separates):
+    __doc__ = Separates.__doc__
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (
+            Separates(),
+            "sound=2,100,5; kinds=int64[2,100]<3; states=[[1, 2, 9], [1, 2, 9]]; gain=None, "
+            "from an example in the docstring of Separates",
+        ),
+        (
+            Wider(width=8),
+            "sound=2,100,8; kinds=int64[2,100]<3; states=[[1, 2, 9], [1, 2, 9]]; gain=None, "
+            "from an example in the docstring of Wider, and from what its forward raised",
+        ),
+        (Shows(), "1,7, from fc (Linear)"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
+)
+def test_examples_in_a_docstring_are_read(model: nn.Module, said: str) -> None:
+    assert guess(model).guessed == said

@@ -277,3 +277,38 @@ class Segments(Counts):
 def test_channels_are_put_right_before_other_sizes_are_tried() -> None:
     assert guess(Segments()).guessed.startswith("x=1,1,224,224; seg=1,3,224,224, from conv (Conv2d), and from what")
     assert len(Segments.ran) <= 4
+
+
+class Looks(Counts):
+    """Gives something only if there is something in its dictionary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 4)
+
+    def forward(self, batch: Dict[str, Any]) -> Any:  # noqa: UP006
+        self.ran.append(batch)
+        return {name: self.fc(x) for name, x in (batch.items() if isinstance(batch, dict) else [("x", batch)])}
+
+
+def test_a_guess_with_which_nothing_comes_out_is_refused() -> None:
+    assert guess(Looks()).guessed == "1,6, from fc (Linear)"
+    assert Looks.ran[0] == {}
+
+
+def test_a_forward_that_never_gives_a_tensor_is_recorded_with_the_first_guess() -> None:
+    class Prints(Counts):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc = nn.Linear(6, 4)
+
+        def forward(self, x: Tensor) -> Any:
+            self.ran.append(x.shape)
+            return f"{self.fc(x).mean():.3f}"
+
+    model = Prints()
+    graph = record_guessed(
+        model, lambda given, run: capture(model, given.args, guessed=given.guessed), run="auto", seed=0
+    )
+    assert (graph.outputs, graph.info.guessed) == ({}, "1,6, from fc (Linear)")
+    assert len(Prints.ran) <= 4

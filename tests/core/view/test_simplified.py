@@ -51,6 +51,7 @@ def shown_part(view: View, part: object) -> str:
         ("Linear GELU Dropout Linear", [("linear0", "gelu1", "dropout2"), ("linear3",)]),
         ("LayerNorm Linear GELU", [("layernorm0",), ("linear1", "gelu2")]),
         ("BatchNorm2d ReLU Conv2d", [("batchnorm2d0", "relu1", "conv2d2")]),
+        ("roll BatchNorm2d ReLU Conv2d", [("roll",), ("batchnorm2d1", "relu2", "conv2d3")]),
         ("Conv2d ReLU MaxPool2d ReLU", [("conv2d0", "relu1"), ("maxpool2d2",), ("relu3",)]),
         ("BatchNorm2d ReLU MaxPool2d", [("batchnorm2d0", "relu1"), ("maxpool2d2",)]),
         ("Conv2d roll ReLU", [("conv2d0",), ("roll",), ("relu2",)]),

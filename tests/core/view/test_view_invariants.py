@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.core.graph.building import Net
 from tests.core.view.seeing import reaches
 from torchrecorder.graph import Graph
-from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.view import Node, View, ViewOptions, make_view
 
 
 @st.composite
@@ -79,3 +79,49 @@ def test_each_read_between_nodes_is_an_edge(graph: Graph) -> None:
     assert {pair for pair in reads if pair[0] != pair[1]} == {
         (edge.tail, edge.head) for edge in view.edges if edge.tail not in ends and edge.head not in ends
     }
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.sampled_from([0, 1, 2, 3, "all", "auto"]), st.booleans())
+def test_every_op_is_drawn_once_folded_or_handed_on(graph: Graph, depth: int, fold: bool) -> None:
+    view = make_view(graph, ViewOptions(depth=depth, fold=fold))
+    drawn = [op for node in view.nodes for op in _ops_of(graph, node)]
+    assert len(drawn) == len({*drawn})
+    folded = {op for box in view.boxes for call in box.calls[box.period :] for op in _ops_in(graph, call)}
+    folded |= {op for inset in view.insets for call in inset.calls for op in _ops_in(graph, call)}
+    rest = [graph.ops[op] for op in {*range(len(graph.ops))} - {*drawn} - folded]
+    assert all(op.name == "view" or (op.name == "cat" and len(op.inputs) == 1) for op in rest)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.sampled_from([1, 2, 3, "auto"]))
+def test_the_parameters_that_are_shown_are_those_of_the_model(graph: Graph, depth: int) -> None:
+    view = make_view(graph, ViewOptions(depth=depth))
+    closed = {call for node in view.nodes for part in (node, *node.parts) for call in part.calls}
+    closed |= {call for box in view.boxes for call in box.calls[box.period :]}
+    shown = {row.module for row in graph.calls if any(call in closed for call in _with_parents(graph, row.id))}
+    called = {row.module for row in graph.calls}
+    assert sum(graph.modules[path].params.own for path in shown) == sum(
+        graph.modules[path].params.own for path in called
+    )
+
+
+def _ops_of(graph: Graph, node: Node) -> list[int]:
+    """The ops that a node stands for."""
+    if node.parts:
+        return [op for part in node.parts for op in _ops_of(graph, part)]
+    if node.kind == "call":
+        return [op for call in node.calls for op in _ops_in(graph, call)]
+    return [*node.ops] or ([] if node.op is None or node.kind != "op" else [node.op])
+
+
+def _ops_in(graph: Graph, call: int) -> list[int]:
+    return [op.id for op in graph.ops if call in _with_parents(graph, op.call)]
+
+
+def _with_parents(graph: Graph, call: int | None) -> list[int]:
+    found = []
+    while call is not None:
+        found.append(call)
+        call = graph.calls[call].parent
+    return found

@@ -27,8 +27,8 @@ PAGE = 540.0, 675.0
 _ABOVE_INSETS, _BESIDE_INSETS = 450.0, 1350.0
 """Height of a picture that has insets, in points."""
 _MAX_NODES = 300
-_SMALL = 1.42
-"""How much wider than its room a picture may be: the words of 14 px are nearly 10 px high then."""
+_SMALL = 1.5
+"""How much wider than its room a picture may be: words of 14 px are 9.3 px high then."""
 
 
 class _Placed(NamedTuple):

@@ -19,6 +19,8 @@ _TOO_HIGH, _WIDER, _KEPT, _GUTTER = 1.15, 1.05, 0.8, 14.0
 """How much higher than a page a chain may be, how much wider columns may be together than the page, how much of the
 height the highest column may keep, and the room between columns beyond that between nodes."""
 _BESIDE = 40.0
+_U_WIDER = 1.3
+"""How much wider than the page a U may be, which says more than a chain."""
 
 
 class Columns:
@@ -54,7 +56,7 @@ class Columns:
         rows = self._rows[box]
         parts = rows[: found.cut + 1], rows[found.cut + 1 :]
         wide = sum(max(sum(self._size(key)[1] + _SIDE for key in row) for row in part) for part in parts)
-        return found if wide <= _WIDER * room else None
+        return found if wide <= _U_WIDER * room else None
 
     def _size(self, key: Key) -> tuple[float, float]:
         """About how high and wide it is."""

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
-from torchrecorder.drawing.paper.cards import SIZE, Card
+from torchrecorder.drawing.paper.cards import Card
 from torchrecorder.drawing.paper.columns import Columns
 from torchrecorder.drawing.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
 from torchrecorder.drawing.paper.panels import Key, Panels
 from torchrecorder.drawing.paper.ranks import Rows
 from torchrecorder.drawing.paper.strips import MARGIN, Strip
+from torchrecorder.drawing.paper.titles import BAND, set_title
 from torchrecorder.drawing.paper.ushape import arriving, join, leaving, turned_piece
-from torchrecorder.drawing.svg.arrange import PARTS
-from torchrecorder.drawing.svg.layout import Word
-from torchrecorder.drawing.svg.themes import width
 
-BAND = 17.0
-"""Height of the band of a title."""
-_BASE = 13.5
-_INSET, _FROM_LINE = 9.0, 7.0
-"""Between a title and the border, and between it and a line that enters."""
 _GUTTER, _TURN = 22.0, 9.0
 """Between columns, and how far below a column its line turns to the next."""
-_SYMMETRY, _ALMOST = 0.62, 30.0
-"""How much of the longer side of a box the shorter one has at least; sides that differ less are made equal."""
-_NAME_WIDE = 500.0
-_REST, _SPLIT = 6.0, 12.0
-"""What it costs to have nothing of a title at the left, and to split it."""
 
 
 class Composer:
@@ -124,12 +112,10 @@ class Composer:
         bridges = [wire for wire in wires if self._is_bridge(box, wire)]
         strips = self._strips(rows, [wire for wire in wires if wire not in bridges], late, box)
         for i, strip in enumerate(strips):
-            if i and bridges:  # level with what they read, if nothing else does
-                into = Counter(wire.head for wire in bridges)
-                ends = [wire for wire in bridges if into[wire.head] == 1]
-                strip.wanted = {
-                    it.head: strips[0].height - leaving(it)[1] - arriving(it.head, it.source) for it in ends
-                }
+            if i and bridges:  # level with what they read
+                for wire in bridges:
+                    at = strips[0].height - leaving(wire)[1] - arriving(wire.head, wire.source)
+                    strip.wanted[wire.head] = min(at, strip.wanted.get(wire.head, at))
             strip.compose(box)
         left = [item for item in items.values() if item.key not in late_ports]
         piece = self._framed(box, strips, left, bridges, is_frame=is_frame)
@@ -216,7 +202,7 @@ class Composer:
                         wire.points.append((wire.points[-1][0], height + BAND))
                 piece.height += BAND
                 turned_piece(piece)
-            self._set_title(piece, self._titles[box], [] if is_frame else sorted(ports.values()))
+            set_title(piece, self._titles[box], [] if is_frame else sorted(ports.values()))
         return piece
 
     @staticmethod
@@ -244,51 +230,6 @@ class Composer:
                 wire.points[-1] = (wire.points[-1][0], height)
                 wire.head.y = height
         return height
-
-    @staticmethod
-    def _set_title(piece: Piece, text: str, xs: Sequence[float]) -> None:
-        """Puts words left and right of the lines that enter; the box grows where they need more room."""
-        parts = text.split(PARTS)
-        low, high = (xs[0], xs[-1]) if xs else (piece.right, piece.right)
-        best: tuple[float, float, float, int] | None = None
-        for k in range(len(parts) + 1):
-            long, rest = _long(parts[:k], bold=True), _long(parts[k:], bold=k == 0)
-            if not xs and k < len(parts):
-                continue
-            left, right = piece.left, piece.right
-            if xs:
-                left = max(left, long + _INSET + _FROM_LINE - low) if long else left
-                right = max(right, rest + _INSET + _FROM_LINE + high) if rest else right
-            else:
-                right = max(right, long + 2 * _INSET - left)
-            if len(xs) == 1:
-                left, right = _balanced(piece, left, right)
-            cost = left + right + (_SPLIT if 0 < k < len(parts) else 0) + (_REST if k == 0 else 0)
-            if best is None or cost < best[0]:
-                best = (cost, left, right, k)
-        assert best is not None
-        _, piece.left, piece.right, k = best
-        for words, is_rest in ((parts[:k], False), (parts[k:], k > 0)):
-            if words:
-                long = _long(words, bold=not is_rest)
-                x = piece.right - _INSET - long if k == 0 or is_rest else -piece.left + _INSET
-                piece.title.append((Word(x, _BASE, SIZE, PARTS.join(words)), long, is_rest))
-
-
-def _long(words: Sequence[str], *, bold: bool) -> float:
-    rest = PARTS.join(["", *words[1:]])
-    return width(words[0], SIZE, bold=bold) + width(rest, SIZE) if words else 0.0
-
-
-def _balanced(piece: Piece, left: float, right: float) -> tuple[float, float]:
-    """The sides of a box with one entry that has grown for its title, not too far from equal."""
-    if left + right > _NAME_WIDE:  # for a name, not for what is in the box
-        return left, right
-    if right > piece.right:
-        left = max(left, _SYMMETRY * right)
-    elif left > piece.left:
-        right = max(right, _SYMMETRY * left)
-    return (max(left, right),) * 2 if abs(left - right) < _ALMOST else (left, right)
 
 
 def _move(strip: Strip, x: float, y: float) -> None:

@@ -5,7 +5,7 @@ What carries most of the stream is on one straight line, the rest close to what 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from torchrecorder.drawing.paper.model import RowItem, Wire
@@ -17,6 +17,8 @@ _SKIP, _SKIP_PULL = 0.5, 0.2
 """How much less a skip counts for the spine, and for where something stands."""
 _SWEEPS = (-1, 1, -1, 1, 0, 1)
 """Towards what is read, or towards readers."""
+_FORK = 3
+"""So many side by side lie around the middle, not the longest of them on the spine."""
 _FAR = 1e9
 
 
@@ -60,13 +62,47 @@ def place(
             leaves, enters = wire.tail.exit(wire.source), wire.head.entry(wire.source)
             near[wire.head].append((wire.tail, leaves - enters, weight, -1))
             near[wire.tail].append((wire.head, enters - leaves, weight, 1))
+    forks = _forks(rows, wires, fixed)
+    for item in (item for row in forks for item in row if not item.is_port):
+        fixed.pop(item, None)
     for row in rows:
         _pack(row, {item: fixed.get(item, 0.0) for item in row}, fixed)
     if all(len(row) == 1 for row in rows):
         return
-    for way in _SWEEPS:
+    _sweep(rows, near, fixed, _SWEEPS)
+    if forks and fixed:
+        middle = next(iter(fixed.values()))
+        items = [item for row in forks for item in row if not item.is_port]
+        left, right = min(item.x - item.left for item in items), max(item.x + item.right for item in items)
+        for item in items:
+            item.x += middle - (left + right) / 2
+            fixed[item] = item.x
+        _sweep(rows, near, fixed, (-1, 1))
+
+
+def _forks(
+    rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Collection[RowItem]
+) -> list[Sequence[RowItem]]:
+    """The rows in which the spine parts, and those below them that are as wide."""
+    found: list[Sequence[RowItem]] = []
+    for r, row in enumerate(rows):
+        if sum(not item.is_port for item in row) < _FORK:
+            continue
+        tails = Counter(wire.tail for wire in wires if wire.head in row and wire.tail in spine)
+        if max(tails.values(), default=0) >= _FORK or (found and rows[r - 1] is found[-1]):
+            found.append(row)
+    return found
+
+
+def _sweep(
+    rows: Sequence[Sequence[RowItem]],
+    near: Mapping[RowItem, Sequence[tuple[RowItem, float, float, int]]],
+    fixed: Mapping[RowItem, float],
+    ways: Sequence[int],
+) -> None:
+    for way in ways:
         for row in rows if way <= 0 else rows[::-1]:
-            _pack(row, {item: fixed[item] if item in fixed else _wanted(item, near[item], way) for item in row}, fixed)
+            _pack(row, {it: fixed[it] if it in fixed else _wanted(it, near.get(it, ()), way) for it in row}, fixed)
 
 
 def _wanted(item: RowItem, near: Sequence[tuple[RowItem, float, float, int]], way: int) -> float:

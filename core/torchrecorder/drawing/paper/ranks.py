@@ -58,11 +58,15 @@ class Ranking:
             plain = [sorted(row, key=self._panels.order) for row in rows]
             self.rows[box] = plain if _crossings(plain, segments) <= _crossings(rows, segments) else rows
 
-    def stack(self) -> None:
-        """Towers one below the other, which is less wide."""
+    def stack(self) -> bool:
+        """Puts towers one below the other, which is less wide; whether that can be."""
         self.is_stacked = True
-        for box in self._panels.by_box:
-            self.again(box)
+        try:
+            for box in self._panels.by_box:
+                self.again(box)
+        except CyclicPanel:
+            return False
+        return True
 
     def again(self, box: int | None) -> None:
         """The rows of a panel by the longest ways, after what can come in by the side has changed."""

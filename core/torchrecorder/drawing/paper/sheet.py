@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import cached_property
 
 from torchrecorder.drawing.dot import edge_shapes
 from torchrecorder.drawing.labels import Labels
-from torchrecorder.drawing.paper.cards import Cards
+from torchrecorder.drawing.paper.cards import Card, Cards
 from torchrecorder.drawing.paper.columns import Columns
 from torchrecorder.drawing.paper.compose import Composer
 from torchrecorder.drawing.paper.figures import Figures
 from torchrecorder.drawing.paper.lanes import Blocked
 from torchrecorder.drawing.paper.panels import Panels
-from torchrecorder.drawing.paper.ranks import Ranking
+from torchrecorder.drawing.paper.ranks import CyclicPanel, Ranking
 from torchrecorder.drawing.styles import Styles
 from torchrecorder.drawing.svg.arrange import PARTS
 from torchrecorder.drawing.svg.layout import Layout
@@ -50,35 +51,53 @@ class Sheet:
             return False
         if self._ranking.is_stacked:
             self._panels.all_from_above = True
-        self._ranking.stack()
-        return True
+        return self._ranking.stack()
 
     def place(self, width: float, height: float) -> Layout | None:
         """The layout in about so much room; None if data cannot come where it is read."""
-        labels = Labels(self._view, show=self._show)
-        cards = Cards(self._panels, labels, self._styles, are_ends_bare=bool(self._letter))
-        by_node = {node.id: cards.of(node) for node in self._view.nodes}
-        columns = Columns(self._panels, self._ranking.rows, by_node)
+        columns = Columns(self._panels, self._ranking.rows, self._cards)
         columns.plan(height, width, with_u=not self._is_plain)
-        composer = Composer(self._panels, self._ranking.rows, by_node, self._titles(labels), columns)
+        composer = Composer(self._panels, self._ranking.rows, self._cards, self._titles, columns)
         for _ in range(_TRIES):
             try:
                 piece = composer.compose(is_inset=bool(self._letter))
                 break
             except Blocked as blocked:
                 self._panels.not_late.add((blocked.box, blocked.source))
-                for box in self._panels.around(blocked.box)[-2:]:
-                    self._ranking.again(box)
+                if not self._ranked_again(blocked.box):
+                    return None
         else:
             return None
-        shapes = edge_shapes(self._view, self._show) if "shapes" in self._show else {}
-        return Figures(self._view, labels, self._styles, shapes, self._letter).layout(piece)
+        return Figures(self._view, self._labels, self._styles, self._shapes, self._letter).layout(piece)
 
-    def _titles(self, labels: Labels) -> list[str]:
+    @cached_property
+    def _labels(self) -> Labels:
+        return Labels(self._view, show=self._show)
+
+    @cached_property
+    def _cards(self) -> dict[int, Card]:
+        cards = Cards(self._panels, self._labels, self._styles, are_ends_bare=bool(self._letter))
+        return {node.id: cards.of(node) for node in self._view.nodes}
+
+    @cached_property
+    def _shapes(self) -> dict[tuple[int, int], str]:
+        return edge_shapes(self._view, self._show) if "shapes" in self._show else {}
+
+    def _ranked_again(self, box: int) -> bool:
+        """Whether there are rows for a box and what is around it, after less can come in by the side."""
+        try:
+            for panel in self._panels.around(box)[-2:]:
+                self._ranking.again(panel)
+        except CyclicPanel:
+            return False
+        return True
+
+    @cached_property
+    def _titles(self) -> list[str]:
         found = []
         for box in self._view.boxes:
             style = self._styles.boxes[box.id] if self._styles else None
-            text = PARTS.join(filter(None, style.label)) if style and style.label else labels.box(box)
+            text = PARTS.join(filter(None, style.label)) if style and style.label else self._labels.box(box)
             if self._letter and box.parent is None:
                 name, *rest = text.split(PARTS)
                 kind, *facts = rest or [name]  # not the path: it stands for others, too

@@ -35,7 +35,7 @@ class Strip:
     """Room for a title at the beginning."""
     is_boxed: bool
     prefer: int = LEFT
-    wanted: Mapping[RowItem, float] = field(default_factory=dict)
+    wanted: dict[RowItem, float] = field(default_factory=dict)
     """How far below the beginning something is at least."""
     left: float = 0.0
     right: float = 0.0

@@ -5,6 +5,7 @@ The second column is placed as if it flowed down, and then turned over; so are t
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from torchrecorder.drawing.paper.ranks import Rows
 from torchrecorder.drawing.paper.strips import MARGIN, Strip
 
 _GUTTER, _TURN, _AIR = 22.0, 9.0, 9.0
-_LEVEL = 0.5
+_LEVEL, _APART = 0.5, 7.0
 _LEAST_PAIRS = 2
 
 
@@ -35,9 +36,14 @@ def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> 
     """How a panel can be a U, if it can."""
     own = rows[box]
     at = {key: r for r, row in enumerate(own) for key in row}
-    if any(sum(not key.is_port for key in row) > 1 for row in own):
-        return None
     segments = [it for it in panels.by_box[box].segments if it.tail in at and it.head in at]
+    main = _largest(own, segments)
+    beside = [r for r, row in enumerate(own) if any(key not in main and not key.is_port for key in row)]
+    if any(sum(not key.is_port and key in main for key in row) > 1 for row in own):
+        return None
+    if any(row[-1] not in main for row in own if any(key in main for key in row)):  # in the way of what leads across
+        return None
+    segments = [it for it in segments if it.tail in main]
     far = [it for it in segments if _is_far(panels, it, at)]
     pairs = sorted({(at[it.tail], at[it.head]) for it in far}, key=lambda pair: (pair[0], -pair[1]))
     if not pairs or any(later[1] > first[1] for first, later in pairwise(pairs)):
@@ -48,7 +54,12 @@ def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> 
     bridges = [it for it in across if it in far]
     links = {(it.tail, it.source) for it in across if it not in far}
     is_linked = len(links) == 1 and all(at[it.tail] == cut and at[it.head] == cut + 1 for it in across if it not in far)
-    if low >= high or not is_linked or len({(it.source, it.head) for it in bridges}) < _LEAST_PAIRS:
+    if (
+        low >= high
+        or not is_linked
+        or max(beside, default=0) > cut
+        or len({(it.source, it.head) for it in bridges}) < _LEAST_PAIRS
+    ):
         return None
     early = [*_early(panels, rows, bridges)]
     if None in early:
@@ -57,6 +68,26 @@ def find_u(panels: Panels, rows: Mapping[int | None, Rows], box: int | None) -> 
     turned = {inner.id for inner in panels.view.boxes if second & {*panels.around(inner.id)}}
     found = frozenset((it.tail, it.head, it.source) for it in bridges)
     return UShape(cut, found, frozenset(turned), frozenset(one for one in early if one))
+
+
+def _largest(rows: Rows, segments: Sequence[Segment]) -> set[Key]:
+    """The most things of a panel that hang together."""
+    near: dict[Key, list[Key]] = defaultdict(list)
+    for it in segments:
+        near[it.tail].append(it.head)
+        near[it.head].append(it.tail)
+    found: list[set[Key]] = []
+    for key in (key for row in rows for key in row):
+        if any(key in group for group in found):
+            continue
+        group, pending = set[Key](), [key]
+        while pending:
+            other = pending.pop()
+            if other not in group:
+                group.add(other)
+                pending += near[other]
+        found.append(group)
+    return max(found, key=len, default=set())
 
 
 def _is_far(panels: Panels, it: Segment, at: Mapping[Key, int]) -> bool:
@@ -93,6 +124,7 @@ def join(strips: Sequence[Strip], bridges: Sequence[Wire], wires: list[Wire], le
     _shift(second, first.right + room - second.left)
     turn_over([item for row in second.rows for item in row], second.wires, base)
     lanes = iter(range(len(bridges)))
+    _spread(bridges)
     for wire in sorted(bridges, key=lambda wire: leaving(wire)[1]):
         (x, y), (end, at) = leaving(wire), _reached(wire, base)
         lane = first.right + _GUTTER / 2 + LANE * next(lanes)
@@ -134,7 +166,18 @@ def _reached(wire: Wire, base: float) -> tuple[float, float]:
     if head.piece:
         side = head.piece.late[wire.source]
         return head.x + side.ends[LEFT], head.y + head.height - side.y
-    return head.x - head.half, head.y + head.middle
+    return head.x - head.half, head.y + head.middle + wire.shift
+
+
+def _spread(bridges: Sequence[Wire]) -> None:
+    """What several bridges reach, they reach one below the other; from above first."""
+    into: dict[RowItem, list[Wire]] = defaultdict(list)
+    for wire in sorted(bridges, key=lambda wire: leaving(wire)[1]):
+        into[wire.head].append(wire)
+    for head, wires in into.items():
+        step = min(_APART, (2 * head.card.body - 8.0) / max(len(wires) - 1, 1)) if head.card else 0.0
+        for i, wire in enumerate(wires):
+            wire.shift = (i - (len(wires) - 1) / 2) * step
 
 
 def turn_over(items: Collection[RowItem], wires: Sequence[Wire], base: float) -> None:

@@ -12,6 +12,7 @@ from torch import nn
 
 from torchrecorder.errors import ForwardError
 from torchrecorder.recording.guess.documented import from_docstring
+from torchrecorder.recording.guess.examples import from_examples
 from torchrecorder.recording.guess.guess import Guess, parameters
 from torchrecorder.recording.guess.layers import from_layers
 from torchrecorder.recording.guess.libraries import diffusers, timm, transformers
@@ -145,6 +146,7 @@ _SOURCES: tuple[Callable[[nn.Module, int], Iterator[Guess]], ...] = (
     diffusers,
     from_annotations,
     from_docstring,
+    from_examples,
     from_names,
     from_layers,
     from_roles,

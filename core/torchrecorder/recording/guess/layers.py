@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from torch import Tensor, nn
 
-from torchrecorder.recording.guess.guess import Guess, required
+from torchrecorder.recording.guess.guess import Guess, parameters, required
 from torchrecorder.request import InputSpec
 
 _LAYERS = 3
@@ -21,10 +22,17 @@ _WITH_PARTS = (nn.MultiheadAttention, nn.RNNBase, nn.Conv1d, nn.Conv2d, nn.Conv3
 """Layers that say what they take, even where they have layers inside."""
 
 
+_OF_SEQUENCES = r"(^|_)(mask|lens|lengths?)$"
+"""Names of parameters that forwards of sequences have; of those, no input is a single row of features."""
+
+
 def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
     """What the first layers with parameters take: the same for each argument of the forward, or a layer for each."""
     needed = required(model)
-    for where, spec in accepted(model, batch):
+    found = [*accepted(model, batch)]
+    if any(re.search(_OF_SEQUENCES, p.name) for p in parameters(model)):
+        found.sort(key=lambda one: one[1].dtype == "float32" and len(one[1].shape) < 3)
+    for where, spec in found:
         yield Guess(f"from {where}", (spec,) * max(1, len(needed)))
     if len(needed) > 1:
         yield from _each_its_own(model, [p.name for p in needed], batch)

@@ -216,8 +216,11 @@ def _diffusers_inputs(config: Mapping[str, Any], batch: int, main: tuple[int, ..
         found["added_cond_kwargs"] = {"text_embeds": torch.zeros(batch, width), "time_ids": torch.zeros(batch, 6)}
     elif "caption_channels" in config:
         found["added_cond_kwargs"] = {"resolution": torch.zeros(batch, 2), "aspect_ratio": torch.zeros(batch, 1)}
-    if (channels := config.get("conditioning_channels")) and len(main) == 4:
+    channels = config.get("conditioning_channels") or config.get("ctrl_conditioning_channels")
+    if channels and len(main) == 4:
         add("controlnet_cond", batch, channels, *(8 * side for side in main[2:]))
+    elif len(main) == 3:  # packed like what it is for
+        found["controlnet_cond"] = InputSpec(main)
     if config.get("guidance_embeds"):
         add("guidance", batch)
     if main[1:2] == (_PATCHES,) and len(main) == 3:

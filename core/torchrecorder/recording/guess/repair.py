@@ -18,7 +18,7 @@ from torchrecorder.graph import Graph
 from torchrecorder.recording.guess import layers, rules
 from torchrecorder.recording.guess.guess import Guess, is_flag, parameters
 from torchrecorder.recording.guess.leaves import leaf_at, leaves, placed
-from torchrecorder.recording.guess.roles import input_for, masked
+from torchrecorder.recording.guess.roles import ROLES, input_for, masked, role_of
 from torchrecorder.request import InputSpec
 
 Values = Mapping[str, Any]
@@ -176,6 +176,9 @@ def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[
     main = next((value for value in values.values() if isinstance(value, InputSpec)), InputSpec((batch, 16)))
     named = [p for p in free if _mentions(said, p.name)]
     like = [p for p in free if ("Tensor" in str(p.annotation) or p.annotation is p.empty) and p not in named]
+    # A mask that is added comes further, though nothing is better: it is asked for, or left out.
+    masks = [p for p in like if role_of(p.name, (ROLES,)) == "mask"]
+    like = [p for p in like if p not in masks] + (masks if re.search(_LEFT_OUT, said) else [])
     for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
         if chosen:
             added = {p.name: input_for(p, model, main, batch) for p in chosen}

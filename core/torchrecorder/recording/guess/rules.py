@@ -94,7 +94,7 @@ CERTAIN = (
     r"\(\d+x(?P<is>\d+) and (?P<wants>\d+)x\d+\)"
     r"|got \[(?:\d+, )*(?P<is_fake>\d+)\] X \[(?P<wants_fake>\d+), \d+\]"
     r"|to have (?P<wants_conv>\d+) channels, but got (?P<is_conv>\d+)"
-    r"|(?<!\()expected (?P<wants_said>\d+),? (?:but )?got (?P<is_said>\d+)\b"
+    r"|(?<!\()[Ee]xpected (?P<wants_said>\d+),? (?:but )?got (?P<is_said>\d+)\b"
     r"|normalized_shape=\[(?P<wants_norm>\d+)\].*[sS]ize ?\(?\[(?:\d+, )*(?P<is_norm>\d+)\]"
     r"|hidden\[\d\] size \((?:\d+, )*(?P<wants_rnn>\d+)\), got \[(?:\d+, )*(?P<is_rnn>\d+)\]"
 )
@@ -144,7 +144,7 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
             there = {old: new, new: old}
             yield replace(spec, shape=(*spec.shape[:1], *(there.get(size, size) for size in spec.shape[1:])))
     for old, new in pairs:
-        if old > 1 and spec.shape.count(old) > 1:  # the sides of a picture
+        if old > 1 and len(spec.shape) > 3 and spec.shape.count(old) > 1:  # the sides of a picture
             yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
         for axis in reversed(range(len(spec.shape))):
             size = spec.shape[axis]

@@ -1,0 +1,113 @@
+"""Inputs from the examples in a model's docstring, `>>> net(torch.rand(1, 3, 32, 32))`, which are read, never run."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchrecorder.recording.guess.guess import Guess, parameters
+from torchrecorder.request import InputSpec
+
+_RANDOM = ("rand", "randn", "empty", "zeros", "ones", "Tensor")
+_CASTS = {"long": "int64", "int": "int32", "bool": "bool", "float": "float32"}
+_LARGEST = 1 << 20
+"""Numbers in an input above which an example is meant for real data."""
+
+
+def from_examples(model: nn.Module, _batch: int) -> Iterator[Guess]:
+    """What the examples call the model with: shapes of tensors that they make, and numbers."""
+    if type(model).__module__.startswith("torch.nn."):
+        return
+    names = [p.name for p in parameters(model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+    for text in (inspect.getdoc(type(model).forward), inspect.getdoc(type(model))):
+        known: dict[str, Any] = {}
+        for statement in _statements(text or ""):
+            for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
+                if _is_of_model(call):
+                    given = _given(call, names, known)
+                    if given is not None:
+                        yield Guess.named(f"from an example in the docstring of {type(model).__name__}", given)
+            if isinstance(statement, ast.Assign) and isinstance(target := statement.targets[0], ast.Name):
+                known.pop(target.id, None)
+                value = _value(statement.value, known)
+                if value is not None:
+                    known[target.id] = value
+
+
+def _statements(text: str) -> Iterator[ast.stmt]:
+    """Those that follow the prompts of Python."""
+    found = re.findall(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE)
+    for lines in found:
+        try:
+            yield from ast.parse(re.sub(r"\n[ \t]*\.\.\. ?", "\n", lines)).body
+        except SyntaxError:
+            continue
+
+
+def _is_of_model(call: ast.Call) -> bool:
+    """Whether something is called that may be the model: neither a class nor a function of a module."""
+    func = call.func
+    if isinstance(func, ast.Attribute):
+        return func.attr == "forward"
+    return isinstance(func, ast.Call) or (isinstance(func, ast.Name) and not func.id[:1].isupper())
+
+
+def _given(call: ast.Call, names: list[str], known: dict[str, Any]) -> dict[str, Any] | None:
+    """What the call gives to each parameter; None, if it says less than that, or has no tensor."""
+    if len(call.args) > len(names) or any(word.arg is None for word in call.keywords):
+        return None
+    written = [*zip(names, call.args, strict=False), *((str(word.arg), word.value) for word in call.keywords)]
+    given = {name: _value(node, known) for name, node in written}
+    is_none = {name for name, node in written if isinstance(node, ast.Constant) and node.value is None}
+    if any(value is None and name not in is_none for name, value in given.items()):
+        return None
+    has_tensor = any(isinstance(value, (InputSpec, torch.Tensor, list, tuple)) for value in given.values())
+    return given if has_tensor and given.keys() <= set(names) else None
+
+
+def _value(node: ast.expr, known: dict[str, Any]) -> Any:
+    """A tensor, a number or several of them; None for what cannot be read."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, (ast.List, ast.Tuple)):
+        items = [_value(item, known) for item in node.elts]
+        return None if None in items or not items else tuple(items) if isinstance(node, ast.Tuple) else items
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    name = node.func.attr
+    if name in _CASTS and not node.args:
+        made = _value(node.func.value, known)
+        return _cast(made, _CASTS[name]) if isinstance(made, InputSpec) else made
+    if not isinstance(node.func.value, ast.Name) or node.func.value.id != "torch":
+        return None
+    arguments = [_value(argument, known) for argument in node.args]
+    dtype = next((word.value.attr for word in node.keywords if isinstance(word.value, ast.Attribute)), "float32")
+    if name in _RANDOM:
+        return _spec(arguments, "float32" if dtype in ("float", "float32") else _CASTS.get(dtype, dtype))
+    if name == "randint":
+        *bounds, sizes = arguments or [None]
+        is_known = isinstance(sizes, (tuple, list)) and bounds and type(bounds[-1]) is int
+        return _spec([sizes], "int64", bounds[-1]) if is_known else None
+    return None
+
+
+def _cast(spec: InputSpec, dtype: str) -> InputSpec:
+    high = (spec.high or 2) if dtype.startswith("int") else None
+    return InputSpec(spec.shape, dtype, high=high)
+
+
+def _spec(sizes: list[Any], dtype: str, high: int | None = None) -> InputSpec | None:
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = [*sizes[0]]
+    is_known = all(type(size) is int and size > 0 for size in sizes)
+    if not is_known or torch.Size(sizes).numel() > _LARGEST or dtype not in ("float32", "int64", "int32", "bool"):
+        return None
+    return InputSpec(tuple(sizes), dtype, high=high)
