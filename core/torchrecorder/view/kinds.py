@@ -21,6 +21,8 @@ _ALIKE = 0.8
 _NAMED, _LONG = 2, 32
 """How many parts are named in a difference, in how many characters."""
 VARIANT = "variant"
+_MANY = 4
+"""Where one of so many parts is drawn for all, a reader knows what another number is the number of."""
 """What differs in more than is named."""
 _NUMBER = re.compile(r"\d+")
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
@@ -75,6 +77,9 @@ class Kinds:
             return ""
         here, there = self._parts(call), self._parts(other)
         if here.keys() == there.keys():
+            counts = {f"×{here[part]} for ×{there[part]}" for part in here if here[part] != there[part]}
+            if len(counts) == 1 and max(there.values()) >= _MANY:
+                return counts.pop()
             here, there = self._classes_in(call), self._classes_in(other)
         if here == there:
             here, there = self._joins_in(call), self._joins_in(other)

@@ -235,7 +235,8 @@ def test_an_interior_is_the_same_whatever_its_tables_are_called() -> None:
             y = net.layer(f"blocks.{i}.fc", "Linear", x, params=100)
             x = net.op("add", net.op("mul", y, net.weight(f"blocks.{i}.gain", 8)), x)
     view = make_view(net.graph(net.op("tanh", x)))
-    assert {"".join(thing.differs) for thing in (*view.nodes, *view.boxes)} == {""}
+    assert not any(node.differs for node in view.nodes)
+    assert not any(box.differs for box in view.boxes)
 
 
 def test_lists_of_other_lengths_are_one_kind() -> None:
@@ -249,7 +250,7 @@ def test_lists_of_other_lengths_are_one_kind() -> None:
         x = net.op("max_pool2d", x)
     view = make_view(net.graph(x))
     assert [node.inset for node in view.nodes if node.kind == "call"] == ["A", "A"]
-    assert view.nodes[1].differs == ("×3 for ×6",)
+    assert next(node.differs for node in view.nodes if node.inset) == ("×3 for ×6",)
 
 
 def test_ops_of_other_layers_do_not_go_round_in_one() -> None:
