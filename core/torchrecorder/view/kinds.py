@@ -21,9 +21,9 @@ _ALIKE = 0.8
 _NAMED, _LONG = 2, 32
 """How many parts are named in a difference, in how many characters."""
 VARIANT = "variant"
+"""What differs in more than is named."""
 _MANY = 4
 """Where one of so many parts is drawn for all, a reader knows what another number is the number of."""
-"""What differs in more than is named."""
 _NUMBER = re.compile(r"\d+")
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 
