@@ -6,11 +6,12 @@ in place; one that stands at several is opened beside the picture, as an inset w
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
 from torchrecorder.view.interiors import Interior, Interiors
+from torchrecorder.view.kinds import VARIANT
 from torchrecorder.view.model import Box, Inset, Node, View
 
 ENOUGH, MOST = 22, 40
@@ -181,10 +182,13 @@ class Choice:
 
     def _differences(self, calls: tuple[int, ...], model: int) -> list[str]:
         """In what calls differ from the one that is opened: `2 without downsample`."""
-        by_text: dict[str, int] = {}
+        found = Counter[str]()
         for call in calls:
             same = self.interiors.of(call).sign == self.interiors.of(model).sign
-            text = "" if same else self.kinds.differs(call, model)
-            if text:
-                by_text[text] = by_text.get(text, 0) + 1
-        return [text if n == len(calls) else f"{n} {text}" for text, n in by_text.items()]
+            found["" if same else self.kinds.differs(call, model)] += 1
+        del found[""]
+        if len(found) > 1:
+            found = Counter({VARIANT: found.total()})
+        if len(calls) == 1:
+            return [*found]
+        return [f"{n} {text}s" if text == VARIANT and n > 1 else f"{n} {text}" for text, n in found.items()]

@@ -13,12 +13,17 @@ from collections.abc import Hashable
 from functools import cached_property
 
 from torchrecorder.graph.model import Module, Op
+from torchrecorder.view.op_families import JOINS, SUMS
 from torchrecorder.view.plan import Visibility
 
 _ALIKE = 0.8
 """How much of what is in two calls must be the same for them to be of one kind."""
-_NAMED = 3
-"""How many parts are named in a difference."""
+_NAMED, _LONG = 2, 32
+"""How many parts are named in a difference, in how many characters."""
+VARIANT = "variant"
+"""What differs in more than is named."""
+_MANY = 4
+"""Where one of so many parts is drawn for all, a reader knows what another number is the number of."""
 _NUMBER = re.compile(r"\d+")
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 
@@ -64,26 +69,28 @@ class Kinds:
         return found
 
     def differs(self, call: int, other: int) -> str:
-        """What a call has that another of its kind has not, or has not: `without downsample`; empty if nothing."""
+        """What a call has that another of its kind has not, or has not: `without downsample`; empty if nothing.
+
+        A difference that takes more than a few words to tell is a `variant`.
+        """
         if self.structure[call] == self.structure[other]:
             return ""
         here, there = self._parts(call), self._parts(other)
+        if here.keys() == there.keys():
+            counts = {f"×{here[part]} for ×{there[part]}" for part in here if here[part] != there[part]}
+            if len(counts) == 1 and max(there.values()) >= _MANY:
+                return counts.pop()
+            here, there = self._classes_in(call), self._classes_in(other)
+        if here == there:
+            here, there = self._joins_in(call), self._joins_in(other)
         more, less = here - there, there - here
-        counts = [f"×{here[part]} for ×{there[part]}" for part in here | there if min(here[part], there[part])]
-        if (more or less) and all(min(here[part], there[part]) for part in more | less):
-            return ", ".join(dict.fromkeys(text for text in counts if len(set(text.split(" for "))) > 1))
-        if not more and not less:
-            more, less = self._classes_in(call), self._classes_in(other)
-            more, less = more - less, less - more
-            if more and less:
-                return f"{_listed(more)} for {_listed(less)}"
-        if not more and not less:
-            here, there = self._ops_in(call), self._ops_in(other)
-            more, less = here - there, there - here
-            if len(more) + len(less) > _NAMED:
-                return "with other ops"
-        words = [f"{word} {_listed(names)}" for word, names in (("with", more), ("without", less)) if names]
-        return ", ".join(words) or "wired otherwise"
+        if len(more) + len(less) > _NAMED or here.keys() == there.keys():
+            return VARIANT
+        if more and less:
+            text = f"{', '.join(more)} for {', '.join(less)}"
+        else:
+            text = f"with {', '.join(more)}" if more else f"without {', '.join(less)}"
+        return text if len(text) <= _LONG else VARIANT
 
     def _op(self, op: Op) -> Hashable:
         """Its name, and how far back in the same call the ops lie that it reads."""
@@ -121,7 +128,7 @@ class Kinds:
         for inner in range(call + 1, self.tree.end[call]):
             called = self.tree.module(inner)
             if called is not None:
-                name = without_numbers(self.graph.calls[inner].module[base:])
+                name = _NUMBER.sub("#", self.graph.calls[inner].module[base:])
                 found.add((name, called.cls) if module is not None and module.native else name)
         return found
 
@@ -146,10 +153,10 @@ class Kinds:
         modules = (self.tree.module(inner) for inner in inside)
         return Counter(_class_name(module) for module in modules if module is not None and module.native)
 
-    def _ops_in(self, call: int) -> Counter[str]:
-        """The names of the ops in it, each once."""
+    def _joins_in(self, call: int) -> Counter[str]:
+        """The ops in it that join data, each once."""
         ops = (self.graph.ops[op] for op in self.tree.ops_of(call) if self.visible.handed[op] is None)
-        return Counter({op.name.strip("_"): 1 for op in ops})
+        return Counter({name: 1 for op in ops if (name := op.name.strip("_")) in JOINS | SUMS})
 
 
 def without_numbers(path: str) -> str:
@@ -165,8 +172,3 @@ def entry(path: str) -> str:
 
 def _class_name(module: Module) -> str:
     return module.cls.rpartition(".")[2]
-
-
-def _listed(names: Counter[str]) -> str:
-    listed = [*names]
-    return ", ".join(listed[:_NAMED]) + (" …" if len(listed) > _NAMED else "")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
 from tests.core.graph.building import Net, chain, mlp, nested, transformer
@@ -12,28 +15,28 @@ from torchrecorder.view import AUTO_NODES, View, ViewOptions, make_view
 C8 = (1, 8, 16, 16)
 
 
-def stages(n: int = 3, per_stage: int = 3) -> Graph:
-    """Stages of blocks, the first block of each with a projection, as in a ResNet."""
+def stages(n: int = 3, per_stage: int = 3, side: Sequence[str] = ("downsample",)) -> Graph:
+    """Stages of blocks, the first block of each with a projection, or with more, as in a ResNet."""
     net = Net("Staged", params=n * per_stage * 1000)
     x = net.layer("conv1", "Conv2d", net.input("x", 1, 3, 16, 16), C8, "3, 8, kernel_size=(3, 3)", 216)
     for i in range(n):
         at, shape = f"layer{i + 1}", (1, 8, 16 >> i, 16 >> i)
         with net.call(at, "Sequential", params=per_stage * 1000):
             for j in range(per_stage):
-                x = block(net, f"{at}.{j}", x, shape, is_first=j == 0)
+                x = block(net, f"{at}.{j}", x, shape, side if j == 0 else ())
     x = net.layer("fc", "Linear", x, (1, 10), params=80)
     return net.graph(x)
 
 
-def block(net: Net, at: str, x: int, shape: tuple[int | str, ...], *, is_first: bool) -> int:
+def block(net: Net, at: str, x: int, shape: tuple[int | str, ...], beside: Sequence[str]) -> int:
     with net.call(at, "Bottleneck", params=1000):
         y = net.layer(f"{at}.conv1", "Conv2d", x, shape, "8, 8, kernel_size=(3, 3)", 500)
         y = net.op("tanh", y)
         y = net.layer(f"{at}.conv2", "Conv2d", y, shape, "8, 8, kernel_size=(3, 3)", 400)
         side = x
-        if is_first:
-            with net.call(f"{at}.downsample", "Sequential", params=100):
-                side = net.layer(f"{at}.downsample.0", "Conv2d", x, shape, "8, 8, kernel_size=(1, 1)", 100)
+        for name in beside:
+            with net.call(f"{at}.{name}", "Sequential", params=100):
+                side = net.layer(f"{at}.{name}.0", "Conv2d", side, shape, "8, 8, kernel_size=(1, 1)", 100)
         return net.op("add", y, side)
 
 
@@ -93,6 +96,13 @@ def test_a_kind_is_opened_once_beside_the_picture() -> None:
 def test_what_differs_is_said() -> None:
     view = make_view(stages())
     assert [node.differs for node in view.nodes if node.inset] == [("2 without downsample",)] * 3
+
+
+def test_what_takes_many_words_to_tell_is_a_variant() -> None:
+    view = make_view(stages(side=("pooling", "projection", "excitation")))
+    assert [node.differs for node in view.nodes if node.inset] == [("2 variants",)] * 3
+    one = make_view(stages(per_stage=2, side=("a_rather_long_name_for_a_pooling", "projection")))
+    assert [node.differs for node in one.nodes if node.inset] == [("1 variant",)] * 3
 
 
 def test_a_kind_at_one_place_is_opened_there() -> None:
@@ -187,10 +197,10 @@ def test_skips_of_a_unet_keep_its_blocks_apart() -> None:
     x = net.input("x", *C8)
     skips = []
     for i in range(3):
-        x = block(net, f"down.{i}", x, C8, is_first=False)
+        x = block(net, f"down.{i}", x, C8, ())
         skips.append(x)
     for i in range(3):
-        x = block(net, f"up.{i}", net.op("cat", x, skips[-1 - i]), C8, is_first=False)
+        x = block(net, f"up.{i}", net.op("cat", x, skips[-1 - i]), C8, ())
     assert [len(node.calls) for node in make_view(net.graph(x)).nodes if node.inset] == [1] * 6
 
 
@@ -215,3 +225,44 @@ class TestOptions:
         view = make_view(stages(), ViewOptions(depth=2))
         assert shown(view)[2:4] == ["layer1.0", "layer1.1 x2"]
         assert not view.insets
+
+
+def test_an_interior_is_the_same_whatever_its_tables_are_called() -> None:
+    net = Net("Tables", params=4000)
+    x = net.input("x", 1, 4, 8)
+    for i in range(3):
+        with net.call(f"blocks.{i}", "Block", params=200):
+            y = net.layer(f"blocks.{i}.fc", "Linear", x, params=100)
+            x = net.op("add", net.op("mul", y, net.weight(f"blocks.{i}.gain", 8)), x)
+    view = make_view(net.graph(net.op("tanh", x)))
+    assert not any(node.differs for node in view.nodes)
+    assert not any(box.differs for box in view.boxes)
+
+
+def test_lists_of_other_lengths_are_one_kind() -> None:
+    net = Net("Dense", params=9000)
+    x = net.input("x", *C8)
+    for i, n in enumerate((3, 6)):
+        with net.call(f"dense{i}", "DenseBlock", params=1000 * n):
+            for j in range(n):
+                x = block(net, f"dense{i}.layer{j}", x, C8, ())
+            x = net.op("tanh", x)
+        x = net.op("max_pool2d", x)
+    view = make_view(net.graph(x))
+    assert [node.inset for node in view.nodes if node.kind == "call"] == ["A", "A"]
+    assert next(node.differs for node in view.nodes if node.inset) == ("×3 for ×6",)
+
+
+def test_ops_of_other_layers_do_not_go_round_in_one() -> None:
+    """Layers of one class that are drawn without a box run the same lines, as often as a shared layer is called."""
+    net = Net("Convs", params=4000)
+    x = net.input("x", *C8)
+    for name in ("stem", "second", "third"):
+        with net.call(name, "ConvReLU", params=600):
+            x = net.op("relu", net.layer(f"{name}.conv", "Conv2d", x, params=600))
+        x = net.op("max_pool2d", net.layer("cell", "Conv2d", x, params=600))
+    graph = net.graph(x)
+    ops = tuple(replace(op, source="net.py:3", offset=8) if op.name == "relu" else op for op in graph.ops)
+    view = make_view(replace(graph, ops=ops))
+    assert view.nodes[1].parts
+    assert not [node for node in view.nodes if len(node.ops) > 1]
