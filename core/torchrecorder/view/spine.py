@@ -46,7 +46,8 @@ class _Asides:
         read = {edge.tail for edge in self.view.edges}
         dropped = []
         for node in reversed(self.view.nodes):
-            is_idle = node.id in read and not draft.heads[node.id]
+            is_unread = bool(outputs) and not draft.heads[node.id] and self._is_dead(node)
+            is_idle = is_unread or (node.id in read and not draft.heads[node.id])
             if node.kind == "output":  # such as the lengths that were given
                 is_idle = has_data and all(self._is_aside(self.view.nodes[tail]) for tail in draft.tails[node.id])
             if node.id in secondary or is_idle or self._is_constant(draft, node):
@@ -59,12 +60,20 @@ class _Asides:
         return dropped
 
     def note(self, dropped: list[Node]) -> str:
-        n = sum(len(self._ops(node)) or node.kind == "const" for node in dropped)
+        unread = [node for node in dropped if not self._is_aside(node) and self._is_dead(node)]
+        n = sum(len(self._ops(node)) or node.kind == "const" for node in dropped if node not in unread)
         ends = [node for node in reversed(dropped) if node.kind in ("input", "output")]
         names = [*dict.fromkeys(node.name.partition(".")[0] if self._is_list(node) else node.name for node in ends)]
-        ops = f"{n} operation{'' if n == 1 else 's'} on constants, masks and positions" if n else ""
-        what = ", ".join(filter(None, (ops, *names)))
+        ops = _counted(n, "on constants, masks and positions")
+        dead = _counted(sum(len(self._ops(node)) for node in unread), "that nothing reads")
+        what = ", ".join(filter(None, (ops, dead, *names)))
         return f"not drawn: {what}; depth: all draws everything"
+
+    def _is_dead(self, node: Node) -> bool:
+        """Whether these are ops that lead to nothing: no output, no branch of the code, nothing that they change."""
+        if node.kind not in ("op", "function") or node.decides or self.graph.info.failure is not None:
+            return False
+        return not any(self.graph.ops[op].mutates for op in self._ops(node))
 
     def _is_constant(self, draft: Draft, node: Node) -> bool:
         """Whether it is a constant that no op is named with."""
@@ -116,6 +125,10 @@ class _Asides:
         if all(self.tree.is_solid(call) for call in node.calls):
             return [op for call in node.calls for op in self.tree.ops_of(call)]
         return [op.id for op in self.graph.ops if op.call in inside]
+
+
+def _counted(n: int, which: str) -> str:
+    return f"{n} operation{'' if n == 1 else 's'} {which}" if n else ""
 
 
 def named_in_readers(view: View) -> View:

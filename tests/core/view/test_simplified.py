@@ -11,7 +11,7 @@ from tests.core.view.seeing import boxes, edges, shown
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.graph import Graph, TensorMeta
-from torchrecorder.graph.model import Frame
+from torchrecorder.graph.model import Failure, Frame
 from torchrecorder.view import View, ViewOptions, make_view
 
 
@@ -122,6 +122,23 @@ def test_what_only_positions_need_is_a_note() -> None:
 
 def meta(dtype: str, shape: tuple[int, ...]) -> TensorMeta:
     return TensorMeta(shape, dtype, "cpu", 0)
+
+
+def with_dead_end(*, failed: bool = False) -> Graph:
+    """A layer whose result is also squared, for nothing."""
+    net = Net("Net")
+    x = net.layer("fc", "Linear", net.input("x", 1, 8))
+    net.op("sum", net.op("pow", x))
+    found = net.graph(net.layer("head", "Linear", x))
+    return replace(found, info=replace(found.info, failure=Failure(0, "stopped"))) if failed else found
+
+
+def test_what_nothing_reads_is_a_note() -> None:
+    view = make_view(with_dead_end())
+    assert shown(view) == ["input:x", "fc", "head", "output:"]
+    assert view.notes == ("not drawn: 2 operations that nothing reads; depth: all draws everything",)
+    assert "pow" in shown(make_view(with_dead_end(), ViewOptions(depth="all")))
+    assert "pow" in shown(make_view(with_dead_end(failed=True)))
 
 
 def test_whole_numbers_that_are_embedded_or_an_index_are_drawn() -> None:

@@ -12,7 +12,7 @@ from torchrecorder.drawing.paper.panels import Key, Panels
 from torchrecorder.drawing.paper.ranks import Rows
 from torchrecorder.drawing.paper.ushape import UShape, find_u
 
-_GAP, _SIDE, _BOX_HIGH, _BOX_WIDE = 18.0, 18.0, 62.0, 40.0
+_GAP, _SIDE, _BOX_HIGH, _BOX_WIDE = 14.0, 18.0, 62.0, 40.0
 _LEAST = 330.0
 """A chain lower than this is never cut."""
 _TOO_HIGH, _WIDER, _KEPT, _GUTTER = 1.15, 1.05, 0.8, 14.0

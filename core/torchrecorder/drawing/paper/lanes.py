@@ -95,7 +95,8 @@ class Router:
         tail, head = wire.tail, wire.head
         wire.start = tail.x + tail.exit(wire.source)
         wire.end = head.x + head.entry(wire.source)
-        is_beside = head.is_sign and (abs(wire.start - head.x) > 1 or not self._is_clear(wire))
+        meets = head.is_sign or (wire.is_skip and head.card is not None and len(self._into[head]) > 1)
+        is_beside = meets and (abs(wire.start - head.x) > 1 or not self._is_clear(wire))
         if (wire.is_late or is_beside) and self._enter_side(wire):
             return
         if wire.is_late:

@@ -18,6 +18,7 @@ LOOSE = ("param", "buffer", "const", "from")
 """Kinds of nodes that give data without being fed."""
 HUB = 4
 """So many readers, one after another, see the name of what they read instead of a line."""
+_SEVERAL = 2
 _BUNDLED = 2
 """More lines into one output than this are drawn as one."""
 
@@ -98,6 +99,9 @@ class Panels:
         """Whether no data comes in by the side."""
         self.not_late: set[tuple[int, int]] = set()
         """Boxes with sources that cannot come in by the side, because something stands in the way."""
+        self._also_late: set[tuple[int, int]] = set()
+        self._also_late = {(box.id, source) for box in view.boxes for source in self._first_skips(box.id)}
+        """Those that come in by the side since others do, though what reads them is the first in the box."""
 
     def around(self, box: int | None) -> tuple[int | None, ...]:
         """The boxes around the inside of a box, outermost first, the picture as None."""
@@ -120,8 +124,22 @@ class Panels:
         if self.all_from_above or (box, source) in self.not_late:
             return False
         segments = self.by_box[box].segments
+        if (box, source) in self._also_late:
+            return True
         heads = [it.head for it in segments if it.source == source and it.tail.kind == "in"]
         return bool(heads) and all(self._is_fed(box, head, source) for head in heads)
+
+    def _first_skips(self, box: int) -> list[int]:
+        """Sources that the first node of a box reads besides its stream, where several others come in by the side."""
+        readers: dict[int, list[Key]] = defaultdict(list)
+        for it in self.by_box[box].segments:
+            if it.tail.kind == "in":
+                readers[it.source].append(it.head)
+        first = sorted(source for source in readers if not self.is_late(box, source))
+        if len(readers) - len(first) < _SEVERAL or len(first) < _SEVERAL:
+            return []
+        stream = readers[first[-1]]
+        return [source for source in first[:-1] if all(it.kind == "node" and it in stream for it in readers[source])]
 
     def _is_fed(self, box: int, head: Key, source: int) -> bool:
         if head.kind == "box":

@@ -15,8 +15,8 @@ ARROW = 11.0
 """What a line needs above a node, for its arrow."""
 MARGIN = 10.0
 """Between the border of a box and what is in it."""
-_GAP, _TRACK = 18.0, 7.0
-"""Between two rows, and between two tracks."""
+_GAP, _GAP_TO_BOX, _TRACK = 15.0, 18.0, 7.0
+"""Between two rows, above a row with a box, where the words of a line have less room, and between two tracks."""
 _FIRST, _LAST, _TO_ARRIVING = 6.0, 4.0, 5.0
 """Above the first track of a gap, below the last leaving one, below the last arriving one."""
 _PORT_GAP = 11.0
@@ -169,7 +169,8 @@ class Strip:
 
     def _gap(self, r: int, router: Router) -> float:
         room = self._needed(r, router)
-        gap = max(_GAP, room + ARROW)
+        to_box = r + 1 < len(self.rows) and any(item.piece for item in self.rows[r + 1])
+        gap = max(_GAP_TO_BOX if to_box else _GAP, room + ARROW)
         if r + 1 < len(self.rows) and self.rows[r + 1][0].is_port:
             gap = max(_PORT_GAP, room + 3.0 if room else 0.0)
         if self.rows[r][0].is_port and r == 0:
