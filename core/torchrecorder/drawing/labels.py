@@ -60,7 +60,11 @@ class Labels:
     def box(self, box: Box) -> str:
         """Title of a box: `name · Class ×N · params each`."""
         module = self._module(box.calls[0])
-        name = self._run_name(box.calls, box.parent) if box.period == 1 else self._home(box)
+        name = (
+            self._run_name(box.calls, box.parent)
+            if box.period == 1
+            else relative(self._home(box), self._path(box.parent))
+        )
         name = "" if _NUMBERS.fullmatch(name) else name
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
@@ -127,6 +131,8 @@ class Labels:
             parts = [*_repeated(what, node), self._params(module, node)]
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
+        if node.inset and (not name or _NUMBERS.fullmatch(name)):
+            return Label(clean(cls, MAX_NAME), clean(line, MAX_LINE))
         if not name or _NUMBERS.fullmatch(name) or is_known:
             first, *rest = line.split(" · ") if len(line) > MAX_NAME or kind == "block" else (line,)
             return Label(clean(first, MAX_NAME), clean(" · ".join(rest), MAX_LINE))
@@ -291,7 +297,7 @@ class Labels:
         """The path of the list that holds layers which take turns."""
         paths = [self.graph.calls[call].module.split(".") for call in box.calls]
         common = takewhile(lambda parts: len({*parts}) == 1, zip(*paths, strict=False))
-        return relative(".".join(parts[0] for parts in common), self._path(box.parent))
+        return ".".join(parts[0] for parts in common)
 
     @cached_property
     def _closed(self) -> set[tuple[int, ...]]:
@@ -300,10 +306,13 @@ class Labels:
         return {box.calls for box in self.view.boxes if box.calls[0] in nodes}
 
     def _path(self, box: int | None) -> str:
-        """The path of the module that a box shows, or that one around calls that take turns does."""
-        while box is not None and (self.view.boxes[box].period > 1 or self.view.boxes[box].calls in self._closed):
-            box = self.view.boxes[box].parent
-        return "" if box is None else self.graph.calls[self.view.boxes[box].calls[0]].module
+        """The path of the module that a box shows, or of the list that holds layers which take turns."""
+        if box is None:
+            return ""
+        row = self.view.boxes[box]
+        if row.period > 1 or row.calls in self._closed:
+            return self._home(row)
+        return self.graph.calls[row.calls[0]].module
 
     def _module(self, call: int) -> Module | None:
         row = self.graph.calls[call]

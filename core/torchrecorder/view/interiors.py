@@ -126,7 +126,8 @@ class Interiors:
         n_joins = sum(fed[node.id] > 1 for node in nodes)
         sorts = [self._sort(node) for node in nodes]
         layers = sum(node.kind == "call" for node in nodes)
-        wires = tuple((edge.tail, edge.head) for edge in view.edges)
+        place = {node.id: i for i, node in enumerate(nodes)}
+        wires = frozenset((place.get(edge.tail), place[edge.head]) for edge in view.edges if edge.head in place)
         drawn = zip(nodes, sorts, strict=True)
         sign = tuple((sort, node.repeat, node.repetition, self._within(node)) for node, sort in drawn), wires
         is_arithmetic = len(nodes) > _FEW and layers < _SOME_LAYERS * len(nodes)
@@ -142,7 +143,7 @@ class Interiors:
         if node.kind == "call":
             module = self.tree.module(node.calls[0])
             return "call", self.kinds.of[node.calls[0]] if self.is_block(node) else module and module.cls
-        return node.kind, node.name if node.op is None else self.graph.ops[node.op].name
+        return node.kind, node.name.rpartition(".")[2] if node.op is None else self.graph.ops[node.op].name
 
     def _state(self, call: int) -> State:
         visible = self.visible

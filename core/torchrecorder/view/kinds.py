@@ -22,6 +22,8 @@ _NAMED, _LONG = 2, 32
 """How many parts are named in a difference, in how many characters."""
 VARIANT = "variant"
 """What differs in more than is named."""
+_MANY = 4
+"""Where one of so many parts is drawn for all, a reader knows what another number is the number of."""
 _NUMBER = re.compile(r"\d+")
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 
@@ -75,6 +77,9 @@ class Kinds:
             return ""
         here, there = self._parts(call), self._parts(other)
         if here.keys() == there.keys():
+            counts = {f"×{here[part]} for ×{there[part]}" for part in here if here[part] != there[part]}
+            if len(counts) == 1 and max(there.values()) >= _MANY:
+                return counts.pop()
             here, there = self._classes_in(call), self._classes_in(other)
         if here == there:
             here, there = self._joins_in(call), self._joins_in(other)
@@ -123,7 +128,7 @@ class Kinds:
         for inner in range(call + 1, self.tree.end[call]):
             called = self.tree.module(inner)
             if called is not None:
-                name = without_numbers(self.graph.calls[inner].module[base:])
+                name = _NUMBER.sub("#", self.graph.calls[inner].module[base:])
                 found.add((name, called.cls) if module is not None and module.native else name)
         return found
 

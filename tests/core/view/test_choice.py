@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -224,3 +225,44 @@ class TestOptions:
         view = make_view(stages(), ViewOptions(depth=2))
         assert shown(view)[2:4] == ["layer1.0", "layer1.1 x2"]
         assert not view.insets
+
+
+def test_an_interior_is_the_same_whatever_its_tables_are_called() -> None:
+    net = Net("Tables", params=4000)
+    x = net.input("x", 1, 4, 8)
+    for i in range(3):
+        with net.call(f"blocks.{i}", "Block", params=200):
+            y = net.layer(f"blocks.{i}.fc", "Linear", x, params=100)
+            x = net.op("add", net.op("mul", y, net.weight(f"blocks.{i}.gain", 8)), x)
+    view = make_view(net.graph(net.op("tanh", x)))
+    assert not any(node.differs for node in view.nodes)
+    assert not any(box.differs for box in view.boxes)
+
+
+def test_lists_of_other_lengths_are_one_kind() -> None:
+    net = Net("Dense", params=9000)
+    x = net.input("x", *C8)
+    for i, n in enumerate((3, 6)):
+        with net.call(f"dense{i}", "DenseBlock", params=1000 * n):
+            for j in range(n):
+                x = block(net, f"dense{i}.layer{j}", x, C8, ())
+            x = net.op("tanh", x)
+        x = net.op("max_pool2d", x)
+    view = make_view(net.graph(x))
+    assert [node.inset for node in view.nodes if node.kind == "call"] == ["A", "A"]
+    assert next(node.differs for node in view.nodes if node.inset) == ("×3 for ×6",)
+
+
+def test_ops_of_other_layers_do_not_go_round_in_one() -> None:
+    """Layers of one class that are drawn without a box run the same lines, as often as a shared layer is called."""
+    net = Net("Convs", params=4000)
+    x = net.input("x", *C8)
+    for name in ("stem", "second", "third"):
+        with net.call(name, "ConvReLU", params=600):
+            x = net.op("relu", net.layer(f"{name}.conv", "Conv2d", x, params=600))
+        x = net.op("max_pool2d", net.layer("cell", "Conv2d", x, params=600))
+    graph = net.graph(x)
+    ops = tuple(replace(op, source="net.py:3", offset=8) if op.name == "relu" else op for op in graph.ops)
+    view = make_view(replace(graph, ops=ops))
+    assert view.nodes[1].parts
+    assert not [node for node in view.nodes if len(node.ops) > 1]

@@ -15,7 +15,7 @@ ARROW = 11.0
 """What a line needs above a node, for its arrow."""
 MARGIN = 10.0
 """Between the border of a box and what is in it."""
-_GAP, _GAP_TO_BOX, _TRACK = 14.0, 18.0, 7.0
+_GAP, _GAP_TO_BOX, _TRACK = 15.0, 18.0, 7.0
 """Between two rows, above a row with a box, where the words of a line have less room, and between two tracks."""
 _FIRST, _LAST, _TO_ARRIVING = 6.0, 4.0, 5.0
 """Above the first track of a gap, below the last leaving one, below the last arriving one."""
