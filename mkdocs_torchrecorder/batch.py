@@ -52,17 +52,26 @@ class DrawnPages:
         return {file for outcome in outcomes if isinstance(outcome, Outcome) for file in outcome.sources}
 
 
-def draw(pages: Sequence[MarkdownPage], settings: Settings, lasting: PersistentWorker | None = None) -> DrawnPages:
-    """Draw what the markers of the pages ask for, and warn of what cannot be drawn.
+class Batch:
+    """The diagrams of a build, from the first page that is converted to the last."""
 
-    Args:
-        pages: All that are to be drawn at once.
-        settings: Of the build.
-        lasting: Records for one build after the other.
-    """
+    def __init__(self, settings: Settings, lasting: PersistentWorker | None = None) -> None:
+        """Make ready for a build; `lasting` records for one build after the other."""
+        self.settings = settings
+        self.pipeline = Pipeline(settings, None if lasting is None else lambda _: lasting.open(settings))
+
+    def expect(self, page: MarkdownPage) -> None:
+        """Have the worker start while other pages are converted, if a fence of this one needs it."""
+        for request in _requests(page, self.settings.options, None).values():
+            if isinstance(request, DiagramRequest):
+                self.pipeline.expect(request)
+
+
+def draw(pages: Sequence[MarkdownPage], batch: Batch) -> DrawnPages:
+    """Draw what the markers of the pages ask for, and warn of what cannot be drawn."""
     report = Report()
-    wanted = [_requests(page, settings.options, report) for page in pages]
-    pipeline = Pipeline(settings, None if lasting is None else lambda _: lasting.open(settings))
+    pipeline = batch.pipeline
+    wanted = [_requests(page, batch.settings.options, report) for page in pages]
     requests = [it for of_page in wanted for it in of_page.values() if isinstance(it, DiagramRequest)]
     outcomes = pipeline.run(requests, show_progress)
     results = [
@@ -115,7 +124,9 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
     return f'{before}{end}<script src="{escape(script)}" defer></script>{after}'
 
 
-def _requests(page: MarkdownPage, site: Mapping[str, str], report: Report) -> dict[Fence, DiagramRequest | OptionError]:
+def _requests(
+    page: MarkdownPage, site: Mapping[str, str], report: Report | None
+) -> dict[Fence, DiagramRequest | OptionError]:
     options = {**site, **_page_options(page, report)}
     requests: dict[Fence, DiagramRequest | OptionError] = {}
     for fence in marked_fences(page.html):
@@ -126,14 +137,16 @@ def _requests(page: MarkdownPage, site: Mapping[str, str], report: Report) -> di
     return requests
 
 
-def _page_options(page: MarkdownPage, report: Report) -> dict[str, str]:
-    """The options in a page's front matter; a wrong one is warned of once and left out."""
+def _page_options(page: MarkdownPage, report: Report | None) -> dict[str, str]:
+    """The options in a page's front matter; a wrong one is left out, and warned of if there is a report."""
     if page.options is None:
         return {}
     if not isinstance(page.options, Mapping):
-        report.warn(f"in the front matter, {KEY} holds options, each in a line `name: value`", page.location())
+        if report is not None:
+            report.warn(f"in the front matter, {KEY} holds options, each in a line `name: value`", page.location())
         return {}
     good, wrong = site_options({str(name): value for name, value in page.options.items()})
-    for problem in wrong:
-        report.warn(f"in the front matter, {problem}", page.location())
+    if report is not None:
+        for problem in wrong:
+            report.warn(f"in the front matter, {problem}", page.location())
     return good

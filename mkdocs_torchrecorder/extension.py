@@ -30,7 +30,7 @@ from markdown.preprocessors import Preprocessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER, AtomicString, code_escape
 
-from mkdocs_torchrecorder.batch import draw, fill
+from mkdocs_torchrecorder.batch import Batch, draw, fill
 from mkdocs_torchrecorder.fence import LANGUAGE, find_fences, is_marker, marked_fences, marker, show_examples
 from mkdocs_torchrecorder.page import KeepSource, page_of_markdown
 from mkdocs_torchrecorder.report import DiagramsFailed, Report
@@ -71,7 +71,7 @@ class TorchRecorderExtension(Extension):
 
     def _fill(self, md: Markdown, html: str) -> str:
         page = page_of_markdown(md, html)
-        drawn = draw([page], settings(Path.cwd(), self.getConfigs()))
+        drawn = draw([page], Batch(settings(Path.cwd(), self.getConfigs())))
         if problems := drawn.fatal(self.getConfig("on_error") == "raise"):
             raise DiagramsFailed("\n".join(problems))
         return fill(html, drawn.results[0])

@@ -15,7 +15,7 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 
-from mkdocs_torchrecorder.batch import Results, draw, fill
+from mkdocs_torchrecorder.batch import Batch, Results, draw, fill
 from mkdocs_torchrecorder.config import TorchRecorderConfig
 from mkdocs_torchrecorder.extension import TorchRecorderExtension, settings
 from mkdocs_torchrecorder.fence import marked_fences
@@ -52,6 +52,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     - `on_startup`: a server gets a worker that outlives its builds;
     - `on_config`: the settings are read; every Markdown of the build gets the extension;
     - `on_files`: the style sheet and the script become files of the site;
+    - `on_page_content`, for each page: what records is started, once a diagram needs it;
     - `on_env`, when all pages are converted: the diagrams of the whole site are drawn, and failures reported;
     - `on_page_context`, after the search plugin: the figures of a page replace its markers;
     - `on_post_page`: the figures of other pages replace the markers that a blog has copied from them;
@@ -63,6 +64,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def __init__(self) -> None:
         super().__init__()
+        self._batch: Batch | None = None
         self._lasting: PersistentWorker | None = None
         self._server: LiveReloadServer | None = None
         self._sources: set[Path] = set()
@@ -83,9 +85,10 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         As an object, not by name: another plugin may have copied the configuration of extensions already.
         """
         self._results: dict[str, Results] = {}
+        self._batch = None
         if not self.config.enabled:
             return None
-        self._settings = self._read_settings(config)
+        self._batch = Batch(self._read_settings(config), self._lasting)
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
         config.extra_css.insert(0, _FILES[STYLE])
         return config
@@ -98,12 +101,23 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
                     files.append(File(file, str(ASSETS.parent), config.site_dir, config.use_directory_urls))
         return files
 
+    def on_page_content(self, html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str | None:
+        """Have torch imported while other pages are converted, if a diagram of this one is to be recorded."""
+        if self._batch is not None and marked_fences(html):
+            self._batch.expect(page_of_file(page.file, html))
+        return None
+
+    def on_build_error(self, *, error: Exception) -> None:
+        """End what was started for a build that failed before it came to the diagrams."""
+        if self._batch is not None:
+            self._batch.pipeline.close()
+
     def on_env(self, env: Environment, *, config: MkDocsConfig, files: Files) -> Environment | None:
         """Draw the diagrams of all pages."""
-        if not self.config.enabled:
+        if self._batch is None:
             return None
         pages = [page for file in files if (page := file.page) is not None and marked_fences(page.content or "")]
-        drawn = draw([page_of_file(page.file, page.content or "") for page in pages], self._settings, self._lasting)
+        drawn = draw([page_of_file(page.file, page.content or "") for page in pages], self._batch)
         for page, results in zip(pages, drawn.results, strict=True):
             self._results[page.file.src_uri] = results
             # Links to the names of figures lead somewhere: MkDocs, from 1.6 on, has looked for ids already.

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Set
+import multiprocessing
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -84,6 +85,8 @@ class Build:
         """The classes that have a page."""
         self.written: set[str] = set()
         """Documents whose diagrams have gone into a page."""
+        self.pipeline: Pipeline | None = None
+        """Made while documents are read, once a request was; it draws them all in the end."""
 
     def __reduce__(self) -> tuple[type[Build], tuple[()]]:
         return Build, ()
@@ -96,6 +99,8 @@ class RequestCollector(EnvironmentCollector):
         """Collect the requests of a document that was just read."""
         if requests := [node["request"] for node in doctree.findall(diagram_placeholder)]:
             _requests_by_document(app.env)[app.env.docname] = requests
+            if multiprocessing.parent_process() is None:  # what another process reads is merged later
+                _expect(app, requests)
 
     def clear_doc(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
         """Forget a document."""
@@ -104,7 +109,24 @@ class RequestCollector(EnvironmentCollector):
     def merge_other(self, app: Sphinx, env: BuildEnvironment, docnames: Set[str], other: BuildEnvironment) -> None:
         """Take over what a reading process has collected."""
         theirs = _requests_by_document(other)
-        _requests_by_document(env).update({name: theirs[name] for name in docnames if name in theirs})
+        merged = {name: theirs[name] for name in docnames if name in theirs}
+        _requests_by_document(env).update(merged)
+        _expect(app, [one for requests in merged.values() for one in requests])
+
+
+def _expect(app: Sphinx, directives: Sequence[DirectiveRequest]) -> None:
+    """Have the worker start while documents are read, if one of the directives needs it."""
+    build = build_of(app.env)
+    if form_for(app.builder) == "nothing":
+        return
+    pipeline = build.pipeline = build.pipeline or _pipeline(app)
+    for directive in directives:
+        if isinstance(request := _read(directive, pipeline.settings.options), DiagramRequest):
+            pipeline.expect(request)
+
+
+def _pipeline(app: Sphinx) -> Pipeline:
+    return Pipeline(settings_of(app), retries=bool(app.fresh_env_used))  # as with `-E`
 
 
 def _requests_by_document(env: BuildEnvironment) -> dict[str, list[DirectiveRequest]]:
@@ -116,13 +138,12 @@ def _requests_by_document(env: BuildEnvironment) -> dict[str, list[DirectiveRequ
 
 def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Draw what changed, warn of what failed, and give the documents whose pages show something else than before."""
+    pipeline = build_of(env).pipeline or _pipeline(app)
     build = Build()  # forgets an earlier build of the same process
     setattr(env, _BUILD, build)
     build.form, build.image_type = form_for(app.builder), image_type(app.builder)
-    settings = settings_of(app)
     directives = [one for _, requests in sorted(_requests_by_document(env).items()) for one in requests]
-    read = {directive: _read(directive, settings.options) for directive in directives}
-    pipeline = Pipeline(settings, retries=bool(app.fresh_env_used))  # as with `-E`
+    read = {directive: _read(directive, pipeline.settings.options) for directive in directives}
     if build.form == "nothing":
         build.results = {directive: it for directive, it in read.items() if isinstance(it, OptionError)}
     else:
@@ -203,6 +224,8 @@ def keep_signatures(app: Sphinx, exception: Exception | None) -> None:
     A page that was not written still shows what it did.
     """
     build = build_of(app.env)
+    if build.pipeline is not None:  # reading failed
+        build.pipeline.close()
     if exception is not None or build.form == "nothing":
         return
     before = build.signatures_before

@@ -64,7 +64,8 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
     ),
     (
         errors.WorkerTimeout("pkg.Net", 5.0, "printed"),
-        "recording pkg.Net took longer than 5 s and was stopped\na larger `timeout` gives it more time",
+        "recording pkg.Net took longer than 5 s and was stopped\n"
+        "a larger `timeout` gives it more time, unless a loop in it never ends",
     ),
     (errors.WorkerCrashed("pkg.Net", "signal SIGSEGV"), "recording pkg.Net ended its process: signal SIGSEGV"),
     (errors.EngineError("dot", "it stopped"), "layout engine dot failed: it stopped"),

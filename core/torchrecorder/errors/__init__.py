@@ -237,7 +237,7 @@ class WorkerTimeout(WorkerError):
     """The recording took longer than its time-out."""
 
     _summary = "recording {target} took longer than {timeout_s:g} s and was stopped"
-    _hint = "a larger `timeout` gives it more time"
+    _hint = "a larger `timeout` gives it more time, unless a loop in it never ends"
     _details = "{log}"
     timeout_s: float
     log: str = ""

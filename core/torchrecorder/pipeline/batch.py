@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
@@ -64,6 +64,11 @@ class Pipeline:
     cache: LayeredCache = field(init=False)
     has_worked: bool = field(init=False, default=False)
     """Whether anything had to be recorded or drawn."""
+    _looked: Recordings | None = field(init=False, default=None)
+    """What was looked at before the run."""
+    _early: ExitStack = field(init=False, default_factory=ExitStack)
+    _worker: Worker | None = field(init=False, default=None)
+    """One that was started before the run."""
 
     def __post_init__(self) -> None:
         if self.open_worker is None:
@@ -82,8 +87,26 @@ class Pipeline:
 
     def recordings(self) -> Recordings:
         """What finds and makes recordings for one build."""
+        return Recordings(self.cache, self.store, self.settings, self._opened, retries=self.retries)
+
+    def expect(self, request: DiagramRequest) -> None:
+        """Start the worker if the request is to be recorded, so that it imports torch while others are still read."""
+        if self._worker is not None or collecting.VARIABLE in os.environ:
+            return
+        self._looked = self._looked or self.recordings()
+        if self._looked.kept(request.recording) is None:
+            self._worker = self._early.enter_context(self._opened(self.settings.path))
+            with suppress(OSError):  # the run meets it again, and says so
+                self._worker.start()
+
+    def close(self) -> None:
+        """End a worker that was started before a run; a run does so itself."""
+        self._worker = None
+        self._early.close()
+
+    def _opened(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
         assert self.open_worker is not None
-        return Recordings(self.cache, self.store, self.settings, self.open_worker, retries=self.retries)
+        return self.open_worker(path) if self._worker is None else nullcontext(self._worker)
 
     def run(
         self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = lambda progress: None
@@ -95,10 +118,12 @@ class Pipeline:
         if file := os.environ.get(collecting.VARIABLE):
             collecting.write_requests(file, self.settings, each)
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
-        batch = _Batch(self, each, on_progress)
+        batch = _Batch(self, self._looked or self.recordings(), each, on_progress)
+        self._looked = None
         try:
             outcomes = batch.outcomes()
         finally:
+            self.close()
             self.cache.close()
         self.has_worked = self.has_worked or batch.has_worked
         if not switches:
@@ -132,13 +157,17 @@ class _Batch:
     """One run: what is wanted, and what is known of it so far."""
 
     def __init__(
-        self, pipeline: Pipeline, wanted: Sequence[DiagramRequest], on_progress: Callable[[Progress], None]
+        self,
+        pipeline: Pipeline,
+        recordings: Recordings,
+        wanted: Sequence[DiagramRequest],
+        on_progress: Callable[[Progress], None],
     ) -> None:
         self.wanted = wanted
         self.has_worked = False
         self.cache = pipeline.cache
         self.on_progress = on_progress
-        self.recordings = pipeline.recordings()
+        self.recordings = recordings
         finder = ModuleFinder(pipeline.settings.path)
         self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder)
         self.styler_source = cache(partial(source_of, finder=finder))

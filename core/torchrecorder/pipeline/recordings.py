@@ -93,13 +93,17 @@ class Recordings:
         )
         self._failures = Failures(machine, self._freshness)
         self._retries = retries
+        self._kept: dict[RecordingRequest, Recording | None] = {}
 
     def kept(self, request: RecordingRequest) -> Recording | None:
         """The kept recording, or failure; None if there is none or what it depended on has changed."""
-        manifest, finding = self.look(request)
-        if manifest is None or finding.verdict is not Verdict.FRESH:
-            return self.failed(request)
-        return Recording(manifest.graph, sources=self._freshness.files(manifest))
+        if request not in self._kept:
+            manifest, finding = self.look(request)
+            if manifest is None or finding.verdict is not Verdict.FRESH:
+                self._kept[request] = self.failed(request)
+            else:
+                self._kept[request] = Recording(manifest.graph, sources=self._freshness.files(manifest))
+        return self._kept[request]
 
     def failed(self, request: RecordingRequest) -> Recording | None:
         """What is remembered of a recording that failed; None if it is to be tried again."""

@@ -16,6 +16,7 @@ from torch import nn
 
 from torchrecorder.errors import InputError, TargetBuildFailed, TargetError, TargetImportFailed, TargetNotFound
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
+from torchrecorder.recording.weights import advice_on_weights
 from torchrecorder.request import Target, parse_target
 
 _OPERATOR_MISSING = "does not exist"
@@ -45,6 +46,7 @@ def load_model(text: str, seed: int) -> nn.Module:
         except Exception as error:
             wants = isinstance(error, TypeError) and "required" in str(error) and "argument" in str(error)
             advice = f"give the arguments in the target, as in {target.dotted}(width=64)" if wants else ""
+            advice = advice or advice_on_weights(target, found, error)
             cause = f"{type(error).__name__}: {error}"
             raise TargetBuildFailed(text, cause, innermost_origin(error), advice, user_traceback(error)) from error
         if not isinstance(built, nn.Module):

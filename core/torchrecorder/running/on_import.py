@@ -16,6 +16,7 @@ class OnImport:
     def __init__(self, name: str, then: Callable[[], None]) -> None:
         self._name = name
         self._then = then
+        self._is_asking = False
 
     def __enter__(self) -> None:
         sys.meta_path.insert(0, self)
@@ -25,16 +26,20 @@ class OnImport:
             sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if name != self._name:
+        if name != self._name or self._is_asking:
             return None
-        self.__exit__()
-        spec = find_spec(name)
+        self._is_asking = True
+        try:
+            spec = find_spec(name)
+        finally:
+            self._is_asking = False
         loader: Any = None if spec is None else spec.loader
         if loader is not None:
             execute = loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
                 execute(module)
+                self.__exit__()
                 self._then()
 
             loader.exec_module = exec_module

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import traceback
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -25,6 +26,7 @@ from torchrecorder.recording.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
 from torchrecorder.recording.run import Run, capture, wants_memory
 from torchrecorder.recording.target import load_arguments, load_model
+from torchrecorder.recording.weights import refuse_downloads, weights_note
 from torchrecorder.request import RecordingRequest, parse_shapes
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker.messages import Answer, Job, line_of
@@ -36,6 +38,7 @@ def begin(job: Job) -> Trace:
     os.environ.update(job.environment)
     trace = Trace()
     trace.start()
+    refuse_downloads()
     return trace
 
 
@@ -68,14 +71,15 @@ def answer_line(job: Job, trace: Trace | None = None) -> bytes:
 
 def record(request: RecordingRequest) -> Graph:
     """Build the model and record it; on the device that is there, if building asks for one that is not."""
+    notes: Iterable[str] = ()
     try:
-        return _record(request)
+        graph = _record(request)
     except (TargetError, InputError) as error:
         if not any(text in error.summary() for text in NOT_THERE):
             raise
-    with on_devices_there() as notes:
-        graph = _record(request)
-    return replace(graph, info=replace(graph.info, notes=(*notes, *graph.info.notes)))
+        with on_devices_there() as notes:
+            graph = _record(request)
+    return replace(graph, info=replace(graph.info, notes=(*weights_note(), *notes, *graph.info.notes)))
 
 
 def _record(request: RecordingRequest) -> Graph:

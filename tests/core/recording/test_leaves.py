@@ -24,6 +24,20 @@ class Pictures(nn.Module):
         return self.fc(x).mean() + sum(nn.functional.conv2d(image, self.weight).mean() for image in images)
 
 
+class Scales(nn.Module):
+    """Takes pictures of several scales, each with channels of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(7, 2)
+        self.ends = nn.ModuleList([nn.Conv2d(width, 2, 3) for width in (3, 5)])
+
+    def forward(self, x: Tensor, images: list[Tensor]) -> Any:
+        if isinstance(images, Tensor):
+            raise TypeError("several images are taken")
+        return self.fc(x).mean() + sum(end(image).mean() for end, image in zip(self.ends, images, strict=True))
+
+
 class Layers(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -90,6 +104,7 @@ class Options(nn.Module):
     ("model", "said"),
     [
         (Pictures(), "x=1,7; images=[[1, 5, 64, 64], [1, 5, 64, 64]], from"),
+        (Scales(), "x=1,7; images=[[1, 3, 64, 64], [1, 5, 64, 64]], from"),
         (Layers(), "layers=[[1, 6], [1, 6], [1, 6], [1, 6]], from"),
         (Conditions(), "x=1,6; extra={gate: [1, 7], shift: [1, 2]}, from"),
         (States(), "state=[[1, 6], [1, 9]], from"),
@@ -110,7 +125,7 @@ class Orders(nn.Module):
 
     def forward(self, text_embeds: Tensor, text_mask: Tensor, order_mask: torch.LongTensor) -> Any:
         assert text_mask.shape == text_embeds.shape[:2]
-        return self.fc(text_embeds) * text_mask[..., None], torch.bincount(order_mask.view(-1))
+        return self.fc(text_embeds) * text_mask[..., None], torch.bincount(order_mask)
 
 
 class Places(nn.Module):
@@ -201,7 +216,7 @@ class Short(Counts):
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (Orders(), "text_embeds=1,16,6; text_mask=bool[1,16]; order_mask=int64[1,16]<2, from"),
+        (Orders(), "text_embeds=1,16,6; text_mask=bool[1,16]; order_mask=int64[1]<2, from"),
         (Places(), "x=1,3,224,224; spots=1, from"),
         (Hides(), "film=1,4,32,32,32; hidden_mask=1,1,32,32,32, from"),
         (Table(), "x=1,37,6, from"),

@@ -20,10 +20,10 @@ def specs_in(value: object) -> Iterator[InputSpec]:
 
 
 def leaves(values: Mapping[str, Any]) -> dict[str, InputSpec]:
-    """The inputs that are to be made, by parameter; of a list the first for all, others by key or place."""
+    """The inputs that are to be made: by parameter, those inside others by key or place; for a list its first, too."""
     found: dict[str, InputSpec] = {}
     for name, value in values.items():
-        for key, item in _held(name, value):
+        for key, item in ((name, value), *_held(name, value)):
             first = item[0] if isinstance(item, list) and item else item
             if isinstance(first, InputSpec):
                 found.setdefault(str(key), first)
@@ -33,10 +33,8 @@ def leaves(values: Mapping[str, Any]) -> dict[str, InputSpec]:
 def _held(name: str, value: Any) -> Iterator[tuple[object, Any]]:
     if isinstance(value, dict):
         yield from value.items()
-    elif isinstance(value, tuple):  # whose items differ, as those of a list do not
+    elif isinstance(value, (list, tuple)):
         yield from ((f"{name}.{i}", item) for i, item in enumerate(value))
-    else:
-        yield name, value
 
 
 def placed(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,12 +43,12 @@ def placed(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, A
     for name, new in changed.items():
         holder = next((n for n, value in result.items() if name in [str(key) for key, _ in _held(n, value)]), name)
         old = result.get(holder)
-        if isinstance(old, dict) and name != holder:
-            result[holder] = {key: _as_many(item, new) if str(key) == name else item for key, item in old.items()}
-        elif isinstance(old, tuple) and name != holder:
-            result[holder] = tuple(new if key == name else item for key, item in _held(holder, old))
-        else:
+        if holder == name or name in result:
             result[name] = _as_many(old, new)
+        elif isinstance(old, dict):
+            result[holder] = {key: _as_many(item, new) if str(key) == name else item for key, item in old.items()}
+        elif isinstance(old, (list, tuple)):
+            result[holder] = type(old)(new if key == name else item for key, item in _held(holder, old))
     return result
 
 

@@ -55,7 +55,7 @@ def with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec
     elif found := re.search(r"\dD or (\d)D tensor", cause):
         wanted = [int(found[1])]
     elif found := re.search(r"[Ee]xpected (?:\dD? \(unbatched\) or )?(\d)-?D", cause) or re.search(
-        r"len\(dims\) = (\d)|(?:must|to) be (?:a |an )?(\d)-?[dD]|(\d)-dimension|expected (\d) dim", cause
+        r"len\(dims\) = (\d)|(?:must be|to be|supports) (?:a |an )?(\d)-?[dD]|(\d)-dimension|expected (\d) dim", cause
     ):
         wanted = [int(next(group for group in found.groups() if group))]
         if "(unbatched)" in cause and (batched := re.search(r"(\d)D \(batched\)", cause)):

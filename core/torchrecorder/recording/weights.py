@@ -1,0 +1,202 @@
+"""Pretrained weights are not fetched for a picture: what asks for them gets an answer without the network.
+
+Constructors such as `HardNet()` and `smp.Unet()` download their weights, which a builder without network waits for in
+vain, and one with it does at every cold build. A picture needs none: the random weights of the constructor stay, and a
+note says so. In place of what was to be fetched, code gets an empty dictionary that loading passes over. Only a process
+that records one model calls this, since nothing is put back.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import socket
+import sys
+import urllib.error
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from enum import Enum
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import urlparse
+
+import torch
+from torch import nn
+
+from torchrecorder.request import Target
+from torchrecorder.running.on_import import OnImport
+
+_FILES = re.compile(r"\.(safetensors|bin|pt|pth|ckpt|h5|msgpack|onnx|gguf|npz|tar|pkl)$")
+_SWITCHES = re.compile(r"pretrain|download|checkpoint|ckpt", re.IGNORECASE)
+_NAMES = re.compile(r"pretrain|weight|checkpoint|ckpt", re.IGNORECASE)
+"""Names of parameters that may ask for weights, by being True or by naming them."""
+_OF_THE_NETWORK = ("requests.", "urllib3.", "httpx.", "httpcore.", "aiohttp.", "huggingface_hub.")
+_SHOWN = 3
+
+_asked: dict[str, None] = {}
+"""The addresses and files that were asked for in this process, in order."""
+_places: set[str] = set()
+"""Where code believes that it has put what it fetched."""
+
+
+class NotFetched(OrderedDict[str, Any]):
+    """Stands for a file of weights: empty, whatever part of it is asked for."""
+
+    def __missing__(self, key: str) -> NotFetched:
+        return NotFetched()
+
+    def __delitem__(self, key: str) -> None:
+        self.pop(key, None)
+
+    def pop(self, key: str, *default: Any) -> Any:
+        """The default, as long as nothing was put there."""
+        return super().pop(key, default[0] if default else NotFetched())
+
+
+def refuse_downloads() -> None:
+    """Have torch, safetensors and huggingface_hub fetch no weights from here on, in this process."""
+    torch.hub.load_state_dict_from_url = _instead(torch.hub.load_state_dict_from_url, _not_fetched)
+    torch.hub.download_url_to_file = _instead(torch.hub.download_url_to_file, _not_written)
+    torch.load = _unless_not_fetched(torch.load)
+    nn.Module.load_state_dict = _loading(nn.Module.load_state_dict)  # type: ignore[method-assign]
+    model_zoo: Any = sys.modules.get("torch.utils.model_zoo")  # which has the function by another name
+    if model_zoo is not None:
+        model_zoo.load_url = torch.hub.load_state_dict_from_url
+    _once_imported("safetensors.torch", _patch_safetensors)
+    _once_imported("huggingface_hub.file_download", _patch_hub)
+    # Libraries that fetch weights by code of their own.
+    _once_imported("kornia.core.download", _patch_kornia)
+    _once_imported("segmentation_models_pytorch.encoders", _patch_smp)
+
+
+def weights_note() -> tuple[str, ...]:
+    """A sentence about what was not fetched, if anything was asked for."""
+    if not _asked:
+        return ()
+    names = [PurePosixPath(urlparse(where).path).name or where for where in _asked]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (
+        f"pretrained weights were not fetched, and random ones are in their place: {', '.join(names[:_SHOWN])}{more}",
+    )
+
+
+def advice_on_weights(target: Target, builder: object, error: BaseException) -> str:
+    """What to write so that a constructor that failed asks for no weights; empty if that was not why it failed."""
+    if not _asked and not any(map(_is_of_the_network, _chain(error))):
+        return ""
+    try:
+        parameters = inspect.signature(builder).parameters.values()  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        parameters = ()  # type: ignore[assignment]
+    off = {p.name: False if p.default is True else None for p in parameters if _turns_off(p, target)}
+    if not off:
+        return "pretrained weights are not fetched for a picture: build the model without them"
+    written = replace(target, kwargs={**target.kwargs, **off}, called=True)
+    return f"pretrained weights are not fetched for a picture: write {written}"
+
+
+def _turns_off(parameter: inspect.Parameter, target: Target) -> bool:
+    """Whether it may ask for weights: by its name, and by what it is now."""
+    now = target.kwargs.get(parameter.name, parameter.default)
+    if now is True:
+        return _SWITCHES.search(parameter.name) is not None
+    return isinstance(now, str | Enum) and _NAMES.search(parameter.name) is not None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is_of_the_network(error: BaseException) -> bool:
+    if isinstance(error, ConnectionError | urllib.error.URLError | socket.gaierror):
+        return True
+    return f"{type(error).__module__}.".startswith(_OF_THE_NETWORK)
+
+
+def _not_fetched(url: str | Sequence[str], *args: Any, **kwargs: Any) -> NotFetched:
+    _asked[url if isinstance(url, str) else str(next(iter(url), ""))] = None
+    return NotFetched()
+
+
+def _not_written(url: str, dst: Any, *args: Any, **kwargs: Any) -> None:
+    _asked[str(url)] = None
+    _places.add(str(dst))
+
+
+def _not_on_hub(repo_id: str, filename: str, *args: Any, **kwargs: Any) -> str:
+    where = f"{repo_id}/{filename}"
+    if _FILES.search(filename):
+        _asked[where] = None
+    _places.add(where)
+    return where
+
+
+def _instead(original: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
+    return functools.wraps(original)(replacement)
+
+
+def _unless_not_fetched(load: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that loads a file, but for those that were not fetched."""
+
+    @functools.wraps(load)
+    def loaded(f: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(f, str) and f.startswith(("http://", "https://")):
+            return _not_fetched(f)
+        return NotFetched() if str(f) in _places else load(f, *args, **kwargs)
+
+    return loaded
+
+
+def _loading(load_state_dict: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(load_state_dict)
+    def loading(self: nn.Module, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        # A dictionary that was made of ours is an ordinary one: empty, or with parts of ours as values.
+        is_ours = isinstance(state_dict, NotFetched) or (
+            bool(_asked)
+            and isinstance(state_dict, dict)
+            and all(isinstance(value, NotFetched) for value in state_dict.values())
+        )
+        return (
+            load_state_dict(self, self.state_dict()) if is_ours else load_state_dict(self, state_dict, *args, **kwargs)
+        )
+
+    return loading
+
+
+def _once_imported(name: str, patch: Callable[[Any], None]) -> None:
+    if name in sys.modules:
+        patch(sys.modules[name])
+    else:
+        OnImport(name, lambda: patch(sys.modules[name])).__enter__()
+
+
+def _patch_kornia(module: Any) -> None:
+    module.load_state_dict_from_url = _instead(module.load_state_dict_from_url, _not_fetched)
+
+
+def _patch_smp(module: Any) -> None:
+    """It fetches a configuration beside the weights of an encoder, and does not read it."""
+    module.hf_hub_download = _instead(module.hf_hub_download, _not_on_hub)
+
+
+def _patch_safetensors(module: Any) -> None:
+    module.load_file = _unless_not_fetched(module.load_file)
+
+
+def _patch_hub(module: Any) -> None:
+    download = module.hf_hub_download
+
+    @functools.wraps(download)
+    def downloaded(repo_id: str, filename: str, *args: Any, **kwargs: Any) -> Any:
+        if not _FILES.search(filename):  # a configuration, without which there is no model
+            return download(repo_id, filename, *args, **kwargs)
+        try:
+            return download(repo_id, filename, *args, **{**kwargs, "local_files_only": True})
+        except Exception:  # its name differs by version: the file is not on this machine
+            return _not_on_hub(repo_id, filename)
+
+    module.hf_hub_download = downloaded

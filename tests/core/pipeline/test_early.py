@@ -1,0 +1,71 @@
+"""The worker starts while requests are still found, if one of them needs it, and serves the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.core.pipeline.sites import Site, ask
+from torchrecorder.errors import TorchMissing
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.request import Settings
+from torchrecorder.worker.client import Worker
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+class Opened:
+    """The workers that a pipeline opens."""
+
+    def __init__(self) -> None:
+        self.workers: list[Worker] = []
+
+    def __call__(self, path: Sequence[str]) -> Worker:
+        self.workers.append(Worker(path))
+        return self.workers[-1]
+
+
+def pipeline(site: Site, **settings: str) -> tuple[Pipeline, Opened]:
+    opened = Opened()
+    found = Settings.for_project(site.root, path=["src"], **settings)  # type: ignore[arg-type]
+    return Pipeline(found, opened), opened
+
+
+def test_one_worker_serves_what_was_expected_and_ends_with_the_run(site: Site) -> None:
+    first, opened = pipeline(site)
+    assert opened.workers == []
+    first.expect(ask())
+    (worker,) = opened.workers
+    assert worker.is_running
+    first.expect(ask("pip_nets.other.Other(5, 7)", "2,5"))
+    requests = [ask(), ask("pip_nets.other.Other(5, 7)", "2,5")]
+    assert [it.error for it in first.run(requests).values()] == [None, None]
+    assert opened.workers == [worker]
+    assert not worker.is_running
+
+
+def test_what_is_fresh_starts_none(site: Site) -> None:
+    pipeline(site)[0].run([ask()])
+    warm, opened = pipeline(site)
+    warm.expect(ask())
+    assert warm.run([ask()])[ask()].error is None
+    assert opened.workers == []
+
+
+def test_a_build_that_stops_before_the_run(site: Site) -> None:
+    stopped, opened = pipeline(site)
+    stopped.expect(ask())
+    stopped.close()
+    assert not opened.workers[0].is_running
+
+
+def test_a_python_that_is_not_there(site: Site) -> None:
+    settings = Settings.for_project(site.root, path=["src"], python="no-such-python")
+    missing = Pipeline(settings)
+    missing.expect(ask())
+    assert isinstance(missing.run([ask()])[ask()].error, TorchMissing)
