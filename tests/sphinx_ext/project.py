@@ -36,22 +36,20 @@ torchrecorder_path = ["../src"]
 exclude_patterns = ["*.inc"]
 """
 
-# Each Python process of a build tells how it was started and which modules it had loaded in the end, which for a worker
-# is `os._exit`; what a process forks is not one of them.
+# Each Python process of a build tells how it was started and which modules it had loaded in the end.
 _WATCH = """
 import atexit, json, os, sys
-pid, leave = os.getpid(), os._exit
 def tell():
-    if os.getpid() != pid:
-        return
     seen = {"argv": sys.orig_argv, "modules": sorted(name for name in sys.modules if "." not in name)}
     with open(os.environ["WATCH_LOG"], "a") as log:
         log.write(json.dumps(seen) + "\\n")
-def tell_and_leave(status):
-    tell()
-    leave(status)
 atexit.register(tell)
-os._exit = tell_and_leave
+own, leave = os.getpid(), os._exit
+def leave_at_once(status):
+    if os.getpid() == own:
+        tell()
+    leave(status)
+os._exit = leave_at_once
 """
 
 
