@@ -76,7 +76,9 @@ class Sheet:
 
     @cached_property
     def _cards(self) -> dict[int, Card]:
-        cards = Cards(self._panels, self._labels, self._styles, are_ends_bare=bool(self._letter))
+        rows = [[key for key in row if not key.is_port] for panel in self._ranking.rows.values() for row in panel]
+        alone = {row[0].id for row in rows if len(row) == 1 and row[0].kind == "node"}
+        cards = Cards(self._panels, self._labels, self._styles, alone, are_ends_bare=bool(self._letter))
         return {node.id: cards.of(node) for node in self._view.nodes}
 
     @cached_property
