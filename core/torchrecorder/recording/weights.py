@@ -50,7 +50,7 @@ class NotFetched(OrderedDict[str, Any]):
     def __delitem__(self, key: str) -> None:
         self.pop(key, None)
 
-    def pop(self, key: str, *default: Any) -> Any:
+    def pop(self, key: str, *default: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The default, as long as nothing was put there."""
         return super().pop(key, default[0] if default else NotFetched())
 
