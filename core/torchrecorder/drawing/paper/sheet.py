@@ -86,8 +86,7 @@ class Sheet:
     def _ranked_again(self, box: int) -> bool:
         """Whether there are rows for a box and what is around it, after less can come in by the side."""
         try:
-            for panel in self._panels.around(box)[-2:]:
-                self._ranking.again(panel)
+            self._ranking.again_around(box)
         except CyclicPanel:
             return False
         return True
