@@ -1,8 +1,8 @@
 """What is our own of a site's build in which nothing changed: `nox -s bench -- cache_sites`.
 
-100 different diagrams on ten pages, built by Sphinx and by MkDocs themselves, each build in a new process. Everything
-that the tool calls of ours is timed where it enters, in CPU time; the least of several builds. What the tool spends on
-its own pages is not in it.
+100 different diagrams on ten pages, each of a model in a file of its own, built by Sphinx and by MkDocs themselves,
+each build in a new process. Everything that the tool calls of ours is timed where it enters, in CPU time, and so is
+importing it; the least of several builds. What the tool spends on its own pages is not in it.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def rows() -> Iterator[str]:
         for tool in _ROWS:
             _built(tool, root)
             builds = [_built(tool, root) for _ in range(_REPEAT)]
-            least = min(builds, key=lambda it: sum(it["spent"].values()))
-            own = sum(least["spent"].values()) * 1e3
-            yield f"{_ROWS[tool]}: {own:5.1f} ms (goal 10)"
-            yield f"    importing it: {min(it['importing'] for it in builds) * 1e3:.0f} ms; loaded: {least['loaded']}"
+            own = min(sum(it["spent"].values()) for it in builds) * 1e3
+            importing = min(it["importing"] for it in builds) * 1e3
+            yield f"{_ROWS[tool]}: {own + importing:5.1f} ms (goal 40)"
+            yield f"    of it importing: {importing:.1f} ms; loaded: {builds[0]['loaded']}"
 
 
 _ROWS = {
@@ -98,7 +98,9 @@ _ROWS = {
 def write(root: Path) -> None:
     """The project: models, and the same pages for both tools."""
     names = [f"page{i}" for i in range(PAGES)]
-    models = {name: [f"nets.Net({2 + i * DIAGRAMS + n})" for n in range(DIAGRAMS)] for i, name in enumerate(names)}
+    models = {
+        name: [f"nets.net{i * DIAGRAMS + n}.Net({2 + i})" for n in range(DIAGRAMS)] for i, name in enumerate(names)
+    }
     toc = "\n".join(f"   {name}" for name in names)
     rst = {
         name: [f".. torchrecorder:: {model}\n   :shape: 1,8\n" for model in targets] for name, targets in models.items()
@@ -108,7 +110,8 @@ def write(root: Path) -> None:
         for name, targets in models.items()
     }
     files = {
-        "src/nets.py": _NETS,
+        "src/nets/__init__.py": "",
+        **{f"src/nets/net{number}.py": _NETS for number in range(PAGES * DIAGRAMS)},
         "sphinx/conf.py": 'extensions = ["sphinx_torchrecorder"]\ntorchrecorder_path = ["../src"]\n',
         "sphinx/index.rst": f"Site\n====\n\n.. toctree::\n\n{toc}\n",
         **{f"sphinx/{name}.rst": f"{name}\n=====\n\n" + "\n".join(parts) for name, parts in rst.items()},

@@ -138,8 +138,10 @@ def test_details_by_keyboard(open_page: Open, theme: str) -> None:
     assert page.evaluate("(id) => document.getElementById(id).matches('.torchrecorder-panel')", described)
 
 
-def test_a_tap_shows_details_and_the_second_follows_the_link(open_page: Open) -> None:
-    page = open_page("furo", width=360, has_touch=True, is_mobile=True)
+@pytest.mark.parametrize("theme", ["furo", "material"])
+def test_a_tap_shows_details_and_the_second_follows_the_link(open_page: Open, theme: str) -> None:
+    page = open_page(theme, width=360, has_touch=True, is_mobile=True)
+    page.wait_for_load_state("networkidle")
     (whole,) = seen(page, "#fig-closed")
     layer = page.locator("#fig-closed a.door:visible", has_text="layer2")
     layer.tap()
@@ -155,6 +157,27 @@ def test_a_tap_shows_details_and_the_second_follows_the_link(open_page: Open) ->
     layer.tap()
     page.locator(f"#fig-closed {PANEL} a", has_text="Open").tap()
     page.wait_for_function("document.querySelector('.torchrecorder-inside:target')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 361
+
+
+@pytest.mark.parametrize("theme", ["furo", "material"])
+def test_what_a_telephone_finds_is_above_the_panel(open_page: Open, theme: str) -> None:
+    page = open_page(theme, width=360, has_touch=True, is_mobile=True)
+    page.wait_for_load_state("networkidle")
+    field = page.locator(f"{FIGURE} input")
+    field.fill("bottom")
+    field.press("Enter")
+    page.wait_for_function(  # furo scrolls smoothly
+        """(at) => {
+            const [found, panel] = ["here", "panel"].map((name) =>
+                document.querySelector(`${at} .torchrecorder-${name}`)?.getBoundingClientRect());
+            return 0 < found?.top && found.bottom <= panel.top;
+        }""",
+        arg=FIGURE,
+    )
+    message = page.locator(f"{FIGURE} output")
+    assert message.text_content().startswith("1 of ")
+    assert message.evaluate("(it) => it.scrollWidth <= it.clientWidth"), "read in full"
     assert page.evaluate("document.documentElement.scrollWidth") <= 361
 
 
@@ -178,7 +201,6 @@ def test_search_goes_from_one_match_to_the_next(open_page: Open, theme: str) -> 
     door = page.locator("#fig-closed a.door:visible", has_text="layer3")
     door.click()  # an open layer gives way to what is found
     page.locator("#fig-closed .torchrecorder-inside:target").wait_for()
-    page.wait_for_timeout(500)  # Material takes the contents of the page anew, once
     field.fill("layer1.0.conv1")
     field.press("Enter")
     page.wait_for_function("document.querySelector('#fig-closed .torchrecorder-here')")

@@ -13,10 +13,10 @@ pytestmark = pytest.mark.browser
 
 
 def seen(page: Any, figure: str) -> list[str]:
-    """The titles of the pictures of a figure that are seen."""
+    """The titles of the pictures of a figure that are seen, and their words."""
     found: list[str] = page.evaluate(
         "(at) => [...document.querySelectorAll(at + ' svg.torchrecorder')].filter((it) => it.getClientRects().length)"
-        ".map((it) => it.querySelector('title').textContent + ' ' + it.querySelectorAll('.nodes g').length)",
+        ".map((it) => it.querySelector('title').textContent + ' ' + it.querySelector('.nodes').textContent)",
         figure,
     )
     return found
@@ -94,10 +94,11 @@ def test_a_closed_layer_by_keyboard(open_page: Open, theme: str) -> None:
     assert "layer3" in page.evaluate("document.activeElement.textContent")
 
 
-@pytest.mark.parametrize("theme", ["furo", "sphinx_rtd_theme"])
+@pytest.mark.parametrize("theme", ["furo", "sphinx_rtd_theme", "material"])
 def test_a_layer_opens_where_the_picture_stands(open_page: Open, theme: str) -> None:
     page = open_page(theme)
     page.wait_for_load_state("networkidle")
+    page.evaluate("document.querySelector('#fig-closed').dataset.isSame = ''")
     door(page, "layer2").evaluate("(it) => it.scrollIntoView({block: 'center', behavior: 'instant'})")
     page.evaluate("window.scrollBy({top: -300, behavior: 'instant'})")
     top = "document.querySelector('#fig-closed .torchrecorder-views').getBoundingClientRect().top"
@@ -107,6 +108,11 @@ def test_a_layer_opens_where_the_picture_stands(open_page: Open, theme: str) -> 
     page.locator(".torchrecorder-inside:target").wait_for()
     page.wait_for_timeout(300)
     assert page.evaluate(top) == pytest.approx(before, abs=2)
+    page.go_back()
+    page.locator(".torchrecorder-inside:target").wait_for(state="detached")
+    page.wait_for_timeout(300)
+    assert page.evaluate(top) == pytest.approx(before, abs=2)
+    assert page.locator("#fig-closed[data-is-same]").count() == 1, "its theme did not load the page anew"
 
 
 @pytest.mark.parametrize("script", [True, False])
@@ -141,11 +147,18 @@ def test_tab_visits_layers_as_they_are_read(open_page: Open) -> None:
         "[...document.querySelectorAll('#fig-all .nodes > a, #fig-all .nodes .titles > a')].map((it) => it.getBBox().y)"
     )
     assert len(middles) > 5
-    ways = page.evaluate(
-        """() => [...document.querySelectorAll('#fig-all .titles')].map((titles) => {
-            const y = titles.lastElementChild.getBBox().y, next = titles.nextElementSibling.getBBox();
-            return next.y - y;
-        })"""
+    page.locator("#fig-switch label", has_text="3").click()
+    below, next_ = (
+        page.evaluate(
+            """(at) => [...document.querySelectorAll(at + ' .titles')].map((titles) => {
+                const y = titles.lastElementChild.getBBox().y, next = titles.nextElementSibling.getBBox();
+                return next.y - y;
+            })""",
+            figure,
+        )
+        for figure in ("#fig-all", "#fig-switch .d3")
     )
-    assert ways
-    assert all(0 < way < 90 for way in ways)
+    assert below
+    assert all(way > 0 for way in below), "the way up of a U begins far below"
+    assert next_
+    assert all(0 < way < 90 for way in next_)

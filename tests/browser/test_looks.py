@@ -42,6 +42,9 @@ def test_words_are_in_their_places_and_can_be_read(open_page: Open, theme: str, 
 def test_axe_has_no_complaints(open_page: Open, theme: str, dark: bool) -> None:
     page = open_page(theme, dark=dark)
     assert violations(page) == []
+    page.locator("#fig-closed a.door:visible", has_text="layer2").hover()
+    page.locator("#fig-closed .torchrecorder-panel").wait_for()
+    assert violations(page) == []
     assert [one for one in violations(open_page(theme, "wrong", dark=dark)) if not is_of(theme, one)] == []
 
 

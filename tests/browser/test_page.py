@@ -57,12 +57,16 @@ def test_without_script_everything_is_there(open_page: Open, theme: str) -> None
 def test_without_style_sheet_each_depth_has_its_name(open_page: Open) -> None:
     page = open_page("furo")
     page.evaluate("document.querySelector('link[href*=torchrecorder]').disabled = true")
-    assert len(seen(page, "#fig-switch")) == 3
-    assert [text.strip() for text in page.locator("#fig-switch .torchrecorder-path").all_inner_texts()] == [
+    depths = page.locator("#fig-switch .torchrecorder-depth")
+    assert depths.locator("svg.torchrecorder:visible").count() == 3
+    assert [text.strip() for text in depths.locator(".torchrecorder-path").all_inner_texts()] == [
         "Depth 1",
         "Depth 2",
         "Depth 3",
     ]
+    insides = page.locator("#fig-switch .torchrecorder-inside")
+    assert insides.locator("svg.torchrecorder:visible").count() == insides.count() > 0
+    assert insides.locator(".torchrecorder-path:visible").count() == insides.count()
 
 
 def test_a_page_may_forbid_scripts_of_its_own(open_page: Open) -> None:

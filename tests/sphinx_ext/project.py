@@ -44,6 +44,12 @@ def tell():
     with open(os.environ["WATCH_LOG"], "a") as log:
         log.write(json.dumps(seen) + "\\n")
 atexit.register(tell)
+own, leave = os.getpid(), os._exit
+def leave_at_once(status):
+    if os.getpid() == own:
+        tell()
+    leave(status)
+os._exit = leave_at_once
 """
 
 

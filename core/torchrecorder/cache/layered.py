@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from torchrecorder.cache.index import Stamp, StampedIndex, is_settled, stamp_of
-from torchrecorder.cache.remote import Remote
 from torchrecorder.cache.store import Entry, Kind, Store, objects_of
+
+if TYPE_CHECKING:
+    from torchrecorder.cache.remote import Remote
 
 
 class LayeredCache:

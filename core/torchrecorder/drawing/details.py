@@ -54,7 +54,7 @@ class _DetailsWriter:
 
     def node(self, node: Node) -> _Row:
         rows = [self.node(part) for part in node.parts]
-        parts = "; ".join(" ".join(filter(None, map(str, row[:3]))) for row in rows if row)
+        parts = "\n".join(" ".join(filter(None, map(str, row[:3]))) for row in rows if row)
         row: _Row = []
         if node.kind == "call":
             row = self.call(node)

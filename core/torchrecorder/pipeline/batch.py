@@ -17,10 +17,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from torchrecorder.cache.layered import LayeredCache
-from torchrecorder.cache.remote import Remote
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing.model import CachedDrawing, Drawing
-from torchrecorder.drawing.styler_process import source_of
 from torchrecorder.errors import FormatError, NotDrawn, TorchRecorderError
 from torchrecorder.installation import legacy_install
 from torchrecorder.page.diagram import Diagram, Outcome
@@ -30,10 +28,10 @@ from torchrecorder.pipeline.recordings import Recording, Recordings
 from torchrecorder.request import DiagramRequest, RecordingRequest
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.finder import ModuleFinder
-from torchrecorder.worker.client import Worker
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
+    from torchrecorder.worker.client import Worker
 
 COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
@@ -71,8 +69,6 @@ class Pipeline:
     """One that was started before the run."""
 
     def __post_init__(self) -> None:
-        if self.open_worker is None:
-            self.open_worker = partial(Worker.of, self.settings)
         self.store = Store(self.settings.cache)
         self.cache = self._layered()
 
@@ -105,8 +101,13 @@ class Pipeline:
         self._early.close()
 
     def _opened(self, path: Sequence[str]) -> AbstractContextManager[Worker]:
-        assert self.open_worker is not None
-        return self.open_worker(path) if self._worker is None else nullcontext(self._worker)
+        if self._worker is not None:
+            return nullcontext(self._worker)
+        if self.open_worker is not None:
+            return self.open_worker(path)
+        from torchrecorder.worker.client import Worker  # a build that records nothing does not wait for it
+
+        return Worker.of(self.settings, path)
 
     def run(
         self, requests: Iterable[DiagramRequest], on_progress: Callable[[Progress], None] = lambda progress: None
@@ -135,11 +136,21 @@ class Pipeline:
     def _layered(self) -> LayeredCache:
         settings = self.settings
         committed = [] if settings.committed is None else [Store(settings.committed, is_committed=True)]
-        remote = Remote(settings.remote) if settings.remote else None
+        remote = None
+        if settings.remote:
+            from torchrecorder.cache.remote import Remote
+
+            remote = Remote(settings.remote)
         if self.writes_committed and committed:
             return LayeredCache(committed[0], remote=remote, machine=self.store)
         copies = [Store(settings.cache / COPIES, is_shared=True)] if remote else []
         return LayeredCache(self.store, [*copies, *committed], remote=remote, copies=copies[0] if copies else None)
+
+
+def _source_of(styler: str, finder: ModuleFinder) -> str:
+    from torchrecorder.drawing.styler_process import source_of  # most sites have no styler
+
+    return source_of(styler, finder)
 
 
 @dataclass(slots=True, eq=False)
@@ -170,7 +181,7 @@ class _Batch:
         self.recordings = recordings
         finder = ModuleFinder(pipeline.settings.path)
         self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder)
-        self.styler_source = cache(partial(source_of, finder=finder))
+        self.styler_source = cache(partial(_source_of, finder=finder))
         self.recorded: dict[RecordingRequest, Recording] = {}
 
     def outcomes(self) -> dict[DiagramRequest, Outcome]:

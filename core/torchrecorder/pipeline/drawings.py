@@ -13,7 +13,6 @@ from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing import REVISION
 from torchrecorder.drawing.model import VERSION, CachedDrawing, Drawing
-from torchrecorder.drawing.styler_process import modules_changed
 from torchrecorder.engine import Engine, find_engine
 from torchrecorder.errors import EngineNotFound, FormatError, OptionError, TorchRecorderError
 from torchrecorder.pipeline.failures import failed_drawing, put_failed_drawing
@@ -121,12 +120,17 @@ class Drawings:
         for entry, is_local in self._cache.entries("drawing", digest):
             if is_local and isinstance(self._engine, Engine) and entry.get("engine") != self._engine.identity:
                 continue
-            if key.options.styler and modules_changed(entry.get("styler"), self._finder):
+            if key.options.styler and self._styler_changed(entry.get("styler")):
                 continue
             if (drawing := self.index.find(str(entry.get("drawing")), is_trusted=is_local)) is not None:
                 self._cache.copy_remote("drawing", digest, entry)
                 return drawing
         return None if key.options.styler else failed_drawing(self._machine, digest)
+
+    def _styler_changed(self, modules: object) -> bool:
+        from torchrecorder.drawing.styler_process import modules_changed  # most sites have no styler
+
+        return modules_changed(modules, self._finder)
 
     def make(self, missing: Mapping[RenderKey, Recording]) -> dict[RenderKey, Drawing | TorchRecorderError]:
         """New drawings, or what prevented them."""

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cache.store import Store
@@ -22,8 +23,11 @@ from torchrecorder.errors import FormatError, ForwardError, InputError, OptionEr
 from torchrecorder.request import RecordingRequest, parse_target
 from torchrecorder.trace.digests import text_digest
 from torchrecorder.trace.freshness import Freshness, Verdict
-from torchrecorder.trace.manifest import Manifest, TraceResult
-from torchrecorder.worker.messages import Answer
+from torchrecorder.trace.manifest import Manifest
+
+if TYPE_CHECKING:
+    from torchrecorder.trace.manifest import TraceResult
+    from torchrecorder.worker.messages import Answer
 
 _VERSION = 1
 _REMEMBERED = (TargetError, InputError, ForwardError)

@@ -21,13 +21,13 @@ from torchrecorder.request.settings import Settings
 from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
-from torchrecorder.trace.manifest import Manifest, TraceResult, build_manifest, table_from_json
-from torchrecorder.worker.client import Worker
-from torchrecorder.worker.interpreter import foreign_path, path_of
-from torchrecorder.worker.messages import Answer
+from torchrecorder.trace.manifest import Manifest, build_manifest, table_from_json
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
+    from torchrecorder.trace.manifest import TraceResult
+    from torchrecorder.worker.client import Worker
+    from torchrecorder.worker.messages import Answer
 
 
 @dataclass(slots=True)
@@ -83,7 +83,11 @@ class Recordings:
         self._settings = settings
         self._open_worker = open_worker
         self._digests = FileDigests(machine)
-        self._own_path = path_of(settings.python, machine) if settings.python else None
+        self._own_path: list[str] | None = None
+        if settings.python:
+            from torchrecorder.worker.interpreter import path_of
+
+            self._own_path = path_of(settings.python, machine)
         self._freshness = Freshness(
             settings.root,
             self._finder(),
@@ -209,7 +213,11 @@ class Recordings:
     def _finder(self) -> ModuleFinder:
         """Finds modules where the worker does."""
         path = self._settings.path
-        return ModuleFinder(path) if self._own_path is None else ModuleFinder(foreign_path(path), self._own_path)
+        if self._own_path is None:
+            return ModuleFinder(path)
+        from torchrecorder.worker.interpreter import foreign_path
+
+        return ModuleFinder(foreign_path(path), self._own_path)
 
 
 _FRAME = re.compile(r'^ *File "(.+)", line \d', re.MULTILINE)

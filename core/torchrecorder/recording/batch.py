@@ -24,7 +24,7 @@ from torchrecorder.recording.trail import Differs, Trail
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import named
 
-_MOST_OPS = 1000
+_MOST_OPS = 2000
 """Operations of a forward up to which it runs again."""
 _SHARE = 0.3
 """Of the CPU time that the recording took, what the second run may take."""

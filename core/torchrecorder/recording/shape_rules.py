@@ -202,7 +202,8 @@ _NAMES: dict[Rule, str] = {
     _convolution: "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d",
     _rows: (
         "max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
-        "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate pad"
+        "adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d interpolate pad "
+        "_grouped_mm grouped_mm"
     ),
     _norm: "batch_norm layer_norm group_norm instance_norm rms_norm",
     _elements: (

@@ -60,9 +60,8 @@ class Trace:
                 untracked.add(f"reads and writes {PurePath(path).name}")
         first, later = _by_file(self._executed.at_import), _by_file(self._executed.after_import)
         ran = {file: (sorted(first.get(file, ())), sorted(later.get(file, ()))) for file in sorted({*first, *later})}
-        distributions = {
-            name for top in ("torch", *installed, *self._imports.begun) for name in distribution_names().get(top, ())
-        }
+        tops = ("torch", "numpy", *installed, *self._imports.begun)  # every job has these two before it begins
+        distributions = {name for top in tops for name in distribution_names().get(top, ())}
         return TraceResult(
             modules,
             dict(sorted(files.sources.items())),

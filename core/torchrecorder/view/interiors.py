@@ -72,7 +72,7 @@ class Interiors:
 
     def view(self, call: int, boxes: Mapping[int, tuple[int, ...]]) -> View:
         """What is in a call, some of it in boxes: by the first call of a box those that it is drawn for."""
-        states = [*self._states]
+        states: list[State] = [*self._states]
         states[call] = "box"
         for box, run in boxes.items():
             around = sum(other < box < self.tree.end[other] for other in boxes)

@@ -19,6 +19,7 @@ Kind = Literal["conv", "linear", "norm", "act", "pool", "attention", "io", "op",
 SYMBOLS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "matmul": "@", "bmm": "@", "mm": "@"}
 """Ops drawn as a sign in a circle."""
 
+_TOLD_BY_OPS: tuple[Kind, ...] = ("attention", "conv", "linear", "pool")
 _TELLING: tuple[Kind, ...] = ("attention", "conv", "norm", "linear", "pool")
 
 _OTHER_NODES: dict[NodeKind, Kind] = {"gap": "block", "from": "link", "to": "link"}
@@ -95,7 +96,10 @@ class NodeKinds:
         if is_norm(ran):
             return "norm"
         kinds = {op_kind(name) for name in ran}
-        return next((kind for kind in ("attention", "conv", "linear", "pool") if kind in kinds), "op")
+        for kind in _TOLD_BY_OPS:
+            if kind in kinds:
+                return kind
+        return "op"
 
     def of_call(self, call: int) -> Kind:
         row = self.graph.calls[call]

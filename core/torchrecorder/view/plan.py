@@ -254,7 +254,7 @@ class Plan:
                 self.node_of_call[call] = id_
             self.node_of_op.update(dict.fromkeys(item.ops, id_))
         else:
-            again = item if len(item) > 1 else ()
+            again = item if item[1:] else ()
             self.nodes.append(Node(id_, "op", parent, op=item[0], ops=again, repetition="loop" if again else "series"))
             self.node_of_op.update(dict.fromkeys(item, id_))
         return parent, iter(())

@@ -30,6 +30,8 @@ MAX_ASKED = 500
 MAX_NODES = 5000
 """More than this are never drawn."""
 _USUAL = ViewOptions()
+_MAX_LEVELS = 50
+"""Calls that nest deeper are not compared by what is in them, which takes time by their number times their depth."""
 _FEW = 2
 """A view that shows no more than this says nothing of the model."""
 _MORE = "focus shows one layer alone, expand opens layers, and expand: ** opens all"
@@ -77,7 +79,8 @@ class Views:
     def _chosen(self, call: int, *, beside: bool = True) -> View | None:
         """The view of a call that opens each kind of layer once; None if none is right for it."""
         is_modern = self.graph.info.recorder != "classic"
-        if not self.options.fold or not is_modern or not self.visible.can_open(call):
+        is_flat = max(self.visible.tree.level) <= _MAX_LEVELS
+        if not self.options.fold or not is_modern or not is_flat or not self.visible.can_open(call):
             return None
         view = Choice(self._interiors, call, beside=beside).view()
         if view_size(view) > AUTO_NODES and not self.visible.asked:
@@ -90,17 +93,19 @@ class Views:
 
     def _uniform(self) -> View:
         """The deepest view that shows few enough nodes; where none does, one with gaps."""
-        depth = 1
-        while depth < self.max_depth and self._count(depth + 1) <= 2 * AUTO_NODES:
-            depth += 1
+        depth = step = 1
+        while step and depth < self.max_depth:  # in steps that grow, since calls may nest deeply
+            deeper = min(depth + step, self.max_depth)
+            is_small = self._count(deeper) <= 2 * AUTO_NODES
+            depth, step = (deeper, 2 * step) if is_small else (depth, step // 2)
         view = self._view(min(depth, self.max_depth))
         while view_size(view) > AUTO_NODES and view.depth > 1:
             view = self._view(view.depth - 1)
         if view_size(view) > AUTO_NODES and not self.visible.asked:
             return _judged(self._with_gaps(view.depth, AUTO_NODES))
         if self._count(view.depth) <= _FEW and view.depth < self.max_depth:
-            deeper = self._with_gaps(view.depth + 1, AUTO_NODES)
-            return deeper if view_size(deeper) <= AUTO_NODES else view
+            with_gaps = self._with_gaps(view.depth + 1, AUTO_NODES)
+            return with_gaps if view_size(with_gaps) <= AUTO_NODES else view
         return _judged(view)
 
     def at(self, depth: int) -> View:

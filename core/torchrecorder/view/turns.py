@@ -66,7 +66,7 @@ class _Turns:
     def _alike(self, one: Node, two: Node) -> bool:
         if one.kind != two.kind or len(one.calls) != len(two.calls) or len(one.parts) != len(two.parts):
             return False
-        if len(one.calls) > 1:
+        if one.calls[1:]:
             return False
         if one.parts:
             return all(self._alike(x, y) for x, y in zip(one.parts, two.parts, strict=True))

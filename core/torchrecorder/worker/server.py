@@ -11,7 +11,9 @@ Where fork is not safe (`--once`), the process serves one job itself and ends.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import json
 import os
 import sys
@@ -20,6 +22,9 @@ from torchrecorder.errors import TorchRecorderError
 from torchrecorder.faults import failed_inside, torch_problem
 from torchrecorder.worker import fork
 from torchrecorder.worker.messages import Greeting, Job, line_of
+
+_WARM = ("numpy.random", "torch.utils.flop_counter", "torchrecorder.worker.serving")
+"""What every job imports."""
 
 
 def main() -> None:
@@ -66,6 +71,9 @@ def _import_what_jobs_need() -> None:
     from torchrecorder.recording.names import public_functions
     from torchrecorder.trace.trace import distribution_names
 
+    for name in _WARM:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     distribution_names()
     public_functions()
     torch.manual_seed(0)  # the first one reads sources of torch, for a traceback that CUDA might want

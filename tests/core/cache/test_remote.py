@@ -233,7 +233,7 @@ SERVERS = [Hangs, Trickles, Floods, Breaks, Forbids, Speaks, Cuts]
 def test_a_server_that_fails_is_left_aside_with_one_line(
     here: Path, serve: Serve, server: type[Quiet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("torchrecorder.pipeline.batch.Remote", partial(Remote, timeout_s=2))
+    monkeypatch.setattr("torchrecorder.cache.remote.Remote", partial(Remote, timeout_s=2))
     outcome, made = build(here, serve(server), has_torch=True)
     assert outcome.error is None
     assert outcome.diagram is not None

@@ -17,6 +17,7 @@ from tests.core.recording.nets import Net, record
 from torchrecorder.graph import Graph, batch_size, from_json, symbolic, to_json
 from torchrecorder.recording import batch
 
+NOTED: dict[str, Any] = {}
 IMAGE = torch.ones(1, 3, 8, 8)
 WORDS = torch.ones(1, 5, 8)
 
@@ -194,15 +195,32 @@ class TestNothingStays:
         assert not record(nn.Sequential(layer), WORDS).batch
         assert len(seen) == 1
 
-    def test_a_list_that_a_forward_closes_over_is_filled_once(self) -> None:
-        seen: list[Any] = []
+    @pytest.mark.parametrize("way", ["real", "fake"])
+    def test_what_a_forward_closes_over_is_changed_once(self, way: Any) -> None:
+        seen: list[Any] = ["before"]
+        times = 0
 
-        def body(self: Any, x: Tensor) -> Any:
-            seen.append(x)
+        def appends(self: Any, x: Tensor) -> Any:
+            seen.append("now")
             return x + 1
 
-        assert not record(Net(body), WORDS).batch
-        assert len(seen) == 1
+        def counts(self: Any, x: Tensor) -> Any:
+            nonlocal times
+            times += 1
+            return x + 1
+
+        def notes(self: Any, x: Tensor) -> Any:
+            NOTED["shape"] = tuple(x.shape)
+            return x + 1
+
+        for body in (appends, counts, notes):
+            assert not record(Net(body), WORDS, run=way).batch
+        assert (seen, times, NOTED) == (["before", "now"], 1, {"shape": (1, 5, 8)})
+        NOTED.clear()
+
+    def test_a_constant_that_a_forward_closes_over_is_no_obstacle(self) -> None:
+        sizes = [8, 2]
+        assert record(Net(lambda self, x: x.flatten(1)[:, : sizes[0]]), WORDS).batch
 
 
 @pytest.mark.parametrize("way", ["real", "fake"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -178,6 +179,14 @@ def test_a_list_of_pairs_is_one_template() -> None:
     assert box.repeat == 4
     assert shown(view)[-2:] == ["cumsum", "output:"]
     assert "add > cumsum" in edges(view)
+
+
+@pytest.mark.parametrize("graph", [nested(600), chain(3000), transformer(300)], ids=["deep", "long", "many"])
+def test_large_models_are_drawn_soon(graph: Graph) -> None:
+    start = time.process_time()
+    view = make_view(graph)
+    assert len(view.nodes) <= AUTO_NODES
+    assert time.process_time() - start < 30
 
 
 def test_40_parallel_branches() -> None:

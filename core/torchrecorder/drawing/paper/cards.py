@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from torchrecorder.drawing.dot import flags
@@ -80,8 +81,26 @@ class Card:
 
 
 class Cards:
-    def __init__(self, panels: Panels, labels: Labels, styles: Styles | None, *, are_ends_bare: bool = False) -> None:
+    def __init__(
+        self,
+        panels: Panels,
+        labels: Labels,
+        styles: Styles | None,
+        alone: Collection[int] = (),
+        *,
+        are_ends_bare: bool = False,
+    ) -> None:
+        """Begin.
+
+        Args:
+            panels: What is drawn.
+            labels: The words of nodes.
+            styles: What a styler changed.
+            alone: The nodes that have a row for themselves, where a long line takes nothing from others.
+            are_ends_bare: Whether an only input or output is only the end of a line.
+        """
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
+        self._alone = alone
         self._bare: set[int] = set()
         """Inputs and outputs that are only the ends of lines."""
         for kind in ("input", "output") if are_ends_bare else ():
@@ -118,7 +137,7 @@ class Cards:
             return Card(
                 Figure(marks, Rect(-half, -half, half, half), True, words, style=style), node=node.id, shows=node.id
             )
-        wide, high, words = _written(label, kind)
+        wide, high, words = _written(label, kind, in_one_line=kind in _LIGHT or node.id in self._alone)
         rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
         figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
         return Card(figure, node=node.id, shows=node.id)
@@ -141,12 +160,12 @@ class Cards:
         return "".join(part[:1] for part in parts if part) if len(parts) > 1 else name
 
 
-def _written(label: Label, kind: Kind) -> tuple[float, float, tuple[Word, ...]]:
+def _written(label: Label, kind: Kind, *, in_one_line: bool) -> tuple[float, float, tuple[Word, ...]]:
     """Width, height, and the words around the middle."""
     is_small = kind in ("data", "link")
     size = SMALL if is_small else SIZE
     bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)
-    is_one = kind in _LIGHT and bool(label.line) and bold + dot + line < _ONE_LINE
+    is_one = in_one_line and bool(label.line) and bold + dot + line < _ONE_LINE
     lines = [text for text in (label.name, *_broken(label.line, size)) if text]
     high = size * _LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
     high = high + 4.5 if is_small else max(_LEAST_HIGH, high + 8.6)

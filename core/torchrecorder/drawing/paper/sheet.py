@@ -14,6 +14,7 @@ from torchrecorder.drawing.paper.figures import Figures
 from torchrecorder.drawing.paper.lanes import Blocked
 from torchrecorder.drawing.paper.panels import Panels
 from torchrecorder.drawing.paper.ranks import CyclicPanel, Ranking
+from torchrecorder.drawing.paper.ushape import NoWayAcross
 from torchrecorder.drawing.styles import Styles
 from torchrecorder.drawing.svg.arrange import PARTS
 from torchrecorder.drawing.svg.layout import Layout
@@ -66,6 +67,8 @@ class Sheet:
                 self._panels.not_late.add((blocked.box, blocked.source))
                 if not self._ranked_again(blocked.box):
                     return None
+            except NoWayAcross:  # `simplify` does without the U
+                return None
         else:
             return None
         return Figures(self._view, self._labels, self._styles, self._shapes, self._letter).layout(piece)
@@ -76,7 +79,9 @@ class Sheet:
 
     @cached_property
     def _cards(self) -> dict[int, Card]:
-        cards = Cards(self._panels, self._labels, self._styles, are_ends_bare=bool(self._letter))
+        rows = [[key for key in row if not key.is_port] for panel in self._ranking.rows.values() for row in panel]
+        alone = {row[0].id for row in rows if len(row) == 1 and row[0].kind == "node"}
+        cards = Cards(self._panels, self._labels, self._styles, alone, are_ends_bare=bool(self._letter))
         return {node.id: cards.of(node) for node in self._view.nodes}
 
     @cached_property

@@ -64,4 +64,6 @@ def _balanced(piece: Piece, left: float, right: float) -> tuple[float, float]:
         left = max(left, _SYMMETRY * right)
     elif left > piece.left:
         right = max(right, _SYMMETRY * left)
-    return (max(left, right),) * 2 if abs(left - right) < _ALMOST else (left, right)
+    if abs(left - right) < _ALMOST:
+        left = right = max(left, right)
+    return left, right

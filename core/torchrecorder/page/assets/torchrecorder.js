@@ -1,7 +1,7 @@
-/* What readers can do with pictures, which are complete without. */
+/* What readers can do with pictures */
 (() => {
-  const FULL = 8 / 3; /* CSS pixels in a unit */
-  const between = (a, value, b) => Math.max(Math.min(a, b), Math.min(value, Math.max(a, b)));
+  const FULL = 8 / 3; /* CSS pixels */
+  const between = (a, value, b) => [a, value, b].sort((p, q) => p - q)[1];
   const make = (tag, fields = {}, ...children) => {
     const it = Object.assign(document.createElement(tag), fields);
     it.append(...children);
@@ -127,7 +127,7 @@
     return new Promise((done) => canvas.toBlob(done));
   };
 
-  /* Of a node: the curves of its edges, and the keys at their ends */
+  /* Of a node: its edges, keys at their ends */
   const edgesOf = (svg, key) => {
     const keys = new Set();
     let path = "";
@@ -155,15 +155,14 @@
     const shown = () => pictures.find(({ svg }) => isSeen(svg)) ?? pictures[0];
     const holding = (node) => pictures.find(({ svg }) => svg.contains(node));
     const pathOf = (node) => holding(node).row(node)[0];
-    let current = null, isPinned = false, timer = 0, pointer = "", kept = 0;
+    let current, isPinned, timer, pointer, kept;
 
     /* Details */
     const panel = make("div", { className: "torchrecorder-panel", hidden: true, tabIndex: -1, id: `${views.id}?` });
     put(panel, { role: "region", "aria-label": "Details" });
-    const describe = ([path = "", cls, settings, params, flops, out, into, source, times, parts]) => {
-      const [place, name] = path.includes("/") ? path.split("/") : ["", path], list = make("dl");
-      const facts = { In: place, Class: cls, Settings: settings, Parameters: params, FLOPs: flops, Input: cls && (into || out), Output: out,
-        Source: source, Repeats: times && `×${times}`, Parts: parts };
+    const describe = ([path = "", Class, Settings, Parameters, FLOPs, Output, into, Source, times, Parts]) => {
+      const [name, In] = path.split("/").reverse(), list = make("dl"), Input = Class && (into || Output), Repeats = times && `×${times}`;
+      const facts = { In, Class, Settings, Parameters, FLOPs, Input, Output, Source, Repeats, Parts };
       for (const fact in facts) if (facts[fact]) list.append(make("dt", {}, fact), make("dd", {}, facts[fact]));
       return [make("strong", {}, name || "all"), list];
     };
@@ -187,7 +186,7 @@
       current = null;
       isPinned = false;
     };
-    const tell = (node, pin = false) => {
+    const tell = (node, pin) => {
       clear();
       [current, isPinned] = [node, pin];
       const { svg, nodes, row } = holding(node), link = node.closest("a"), { keys, path } = edgesOf(svg, node.dataset.n);
@@ -281,13 +280,14 @@
       while (path && !(node = find(path))) path = above(path);
       if (node) go(node);
     };
-    views.addEventListener("click", ({ target }) => {
-      const link = target.closest("a"), hash = link && (link.href.baseVal ?? link.hash);
+    views.addEventListener("click", (event) => {
+      const link = event.target.closest("a"), hash = link && (link.href.baseVal ?? link.hash);
+      if (hash) event.stopPropagation();
       if (hash?.endsWith("/")) kept = Math.max(views.getBoundingClientRect().top, 70);
     });
 
     let hits = [], hit = -1;
-    const field = make("input", { type: "search", placeholder: "Find a layer", ariaLabel: "Find a layer" });
+    const field = make("input", { type: "search", placeholder: "Find layer", ariaLabel: "Find layer" });
     const search = () => {
       let word = field.value.trim().toLowerCase();
       const of = (text) => [...new Set([shown(), ...pictures])].flatMap(({ nodes, row }) =>
@@ -368,5 +368,12 @@
   };
   const all = () => document.querySelectorAll(".torchrecorder-zoom").forEach(equip);
   all();
-  globalThis.document$?.subscribe(all); /* Material for MkDocs */
+  /* Material's first popstate loads anew */
+  const { document$, location$ } = globalThis, { pathname } = location;
+  document$?.subscribe(all);
+  if (location$) location$.next = (url) => {
+    if (event?.type == "popstate" && url.pathname == pathname) return;
+    delete location$.next;
+    location$.next(url);
+  };
 })();
