@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 from torchrecorder.drawing.classic import to_classic_dot
@@ -74,10 +75,9 @@ def draw(
             results[position] = wrong
         else:
             asked[position] = [one.asked(found) for one, found in zip(of_job, own, strict=True)]
-    answers = iter(engine.layout([dot for of_job in asked.values() for one in of_job for dot in one.dots]))
+    layouts = iter(_layouts([one for pictures in asked.values() for one in pictures], engine))
     for position, pictures in asked.items():
-        layouts = [one.layout([*islice(answers, len(one.dots))]) for one in pictures]
-        results[position] = _drawing(views[position], pictures[0].dot, layouts)
+        results[position] = _drawing(views[position], pictures[0].dot, [*islice(layouts, len(pictures))])
     return [results[position] for position in range(len(jobs))]
 
 
@@ -111,29 +111,47 @@ class _JobView:
 
     def asked(self, found: Sequence[Styles | StylerError | None]) -> _Asked:
         options, styles = self.options, [style for style in found if not isinstance(style, StylerError)]
-        if _is_as_before(self.job):
-            classic = to_classic_dot(self.view.graph, depth=self.view.depth, direction=options.direction)
-            return _Asked(str(classic.source))
-        flat = self.flat or self.view
-        dot = str(to_dot(flat, direction=options.direction, show=options.show, styles=styles[-1]).source)
-        if not _is_paper(options):
-            return _Asked(dot)
-        return _Asked(dot, PaperLayout(self.view, show=options.show, styles=styles, width=options.room * _POINT))
+        if _is_as_before(self.job) or not _is_paper(options):
+            return _Asked(self, styles[-1])
+        paper = PaperLayout(self.view, show=options.show, styles=styles, width=options.room * _POINT)
+        return _Asked(self, styles[-1], None if paper.reason else paper)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Asked:
-    """What the engine is asked for one picture: both layouts at once, because the first may not do."""
+    """What the engine is asked for one picture: ranks of a paper layout, or the whole layout."""
 
-    dot: str
+    one: _JobView
+    style: Styles | None
+    """Of the layered picture."""
     paper: PaperLayout | None = None
 
     @property
     def dots(self) -> list[str]:
-        return [self.dot, *(self.paper.dots if self.paper else ())]
+        return [self.dot] if self.paper is None else self.paper.dots
 
-    def layout(self, answers: Sequence[str | EngineError]) -> str | Layout | EngineError:
-        return (self.paper and self.paper.place(answers[1:])) or answers[0]
+    @cached_property
+    def dot(self) -> str:
+        """The text of the layered picture."""
+        one, options = self.one, self.one.options
+        if _is_as_before(one.job):
+            classic = to_classic_dot(one.view.graph, depth=one.view.depth, direction=options.direction)
+            return str(classic.source)
+        view = one.flat or one.view
+        return str(to_dot(view, direction=options.direction, show=options.show, styles=self.style).source)
+
+
+def _layouts(asked: Sequence[_Asked], engine: Engine) -> list[str | Layout | EngineError]:
+    """All pictures in one run of the engine, and those for which the paper layout does not do in a second one."""
+    answers = iter(engine.layout([dot for one in asked for dot in one.dots]))
+    found: list[str | Layout | EngineError | None] = []
+    for one in asked:
+        own = [*islice(answers, len(one.dots))]
+        found.append(own[0] if one.paper is None else one.paper.place(own))
+    pending = [i for i, layout in enumerate(found) if layout is None]
+    second = engine.layout([asked[i].dot for i in pending]) if pending else []
+    layered = dict(zip(pending, second, strict=True))
+    return [layered[i] if layout is None else layout for i, layout in enumerate(found)]
 
 
 def _views(job: DrawJob) -> list[_JobView]:

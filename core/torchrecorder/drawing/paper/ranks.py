@@ -68,6 +68,21 @@ class Ranking:
             return False
         return True
 
+    def again_around(self, box: int) -> None:
+        """As `again`, for the panel of a box and those around it that change with it.
+
+        What cannot come to a box by the side cannot come so to the boxes around it.
+        """
+        around = self._panels.around(box)
+        changed = [i for i, panel in enumerate(around) if self._is_outdated(panel)]
+        for panel in around[max(min([*changed, len(around) - 1]) - 1, 0) :]:
+            self.again(panel)
+
+    def _is_outdated(self, box: int | None) -> bool:
+        """Whether a panel gets data from above for which its rows have no port, because it came in by the side."""
+        keys, _ = self._used(box)
+        return {key for row in self.rows[box] for key in row} != {*keys}
+
     def again(self, box: int | None) -> None:
         """The rows of a panel by the longest ways, after what can come in by the side has changed."""
         keys, segments = self._used(box)

@@ -14,6 +14,7 @@ from torchrecorder.drawing.paper.figures import Figures
 from torchrecorder.drawing.paper.lanes import Blocked
 from torchrecorder.drawing.paper.panels import Panels
 from torchrecorder.drawing.paper.ranks import CyclicPanel, Ranking
+from torchrecorder.drawing.paper.ushape import NoWayAcross
 from torchrecorder.drawing.styles import Styles
 from torchrecorder.drawing.svg.arrange import PARTS
 from torchrecorder.drawing.svg.layout import Layout
@@ -66,6 +67,8 @@ class Sheet:
                 self._panels.not_late.add((blocked.box, blocked.source))
                 if not self._ranked_again(blocked.box):
                     return None
+            except NoWayAcross:  # `simplify` does without the U
+                return None
         else:
             return None
         return Figures(self._view, self._labels, self._styles, self._shapes, self._letter).layout(piece)
@@ -88,8 +91,7 @@ class Sheet:
     def _ranked_again(self, box: int) -> bool:
         """Whether there are rows for a box and what is around it, after less can come in by the side."""
         try:
-            for panel in self._panels.around(box)[-2:]:
-                self._ranking.again(panel)
+            self._ranking.again_around(box)
         except CyclicPanel:
             return False
         return True

@@ -21,6 +21,10 @@ _LEVEL, _APART = 0.5, 7.0
 _LEAST_PAIRS = 2
 
 
+class NoWayAcross(Exception):
+    """A box of a U cannot take or give what leads across by the side where it comes."""
+
+
 class UShape(NamedTuple):
     cut: int
     """The last row of the first column."""
@@ -151,6 +155,8 @@ def leaving(wire: Wire) -> tuple[float, float]:
     """Where a bridge begins."""
     tail = wire.tail
     if tail.piece:
+        if wire.source not in tail.piece.early:
+            raise NoWayAcross
         x, y = tail.piece.early[wire.source]
         return tail.x + x, tail.y + y
     return tail.x + tail.half, tail.y + tail.middle
@@ -158,13 +164,17 @@ def leaving(wire: Wire) -> tuple[float, float]:
 
 def arriving(head: RowItem, source: int) -> float:
     """How far below the beginning of its head a bridge ends, in the direction of the flow."""
+    if head.piece and source not in head.piece.late:
+        raise NoWayAcross
     return head.piece.late[source].y if head.piece else head.middle
 
 
 def _reached(wire: Wire, base: float) -> tuple[float, float]:
     head = wire.head
     if head.piece:
-        side = head.piece.late[wire.source]
+        side = head.piece.late.get(wire.source)
+        if side is None or LEFT not in side.ends:
+            raise NoWayAcross
         return head.x + side.ends[LEFT], head.y + head.height - side.y
     return head.x - head.half, head.y + head.middle + wire.shift
 

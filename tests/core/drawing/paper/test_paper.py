@@ -15,7 +15,10 @@ from tests.core.drawing.engines import laid_out
 from tests.core.drawing.looking import Box, Seen, faults, seen, words_on_edges
 from tests.core.graph.building import Net, chain, mlp, residual_block
 from torchrecorder.drawing.paper import PaperLayout
+from torchrecorder.drawing.paper.panels import Key, Panels
+from torchrecorder.drawing.paper.ranks import Ranking
 from torchrecorder.drawing.svg import finish
+from torchrecorder.errors import EngineError
 from torchrecorder.graph import Graph
 from torchrecorder.request.requests import Depth
 from torchrecorder.view import Inset, ViewOptions, make_view
@@ -172,6 +175,25 @@ def test_boxes_that_feed_each_other_fall_back() -> None:
         replace(node, box=a) if node.kind == "call" and node.id == len(view.nodes) - 2 else node for node in view.nodes
     ]
     assert PaperLayout(replace(view, nodes=tuple(moved))).reason == "boxes feed each other"
+
+
+def test_what_cannot_come_by_the_side_comes_from_above_through_all_boxes() -> None:
+    net = Net("Nested")
+    x, other = net.input("x", 1, 8), net.input("other", 1, 8)
+    with net.call("a", "A", params=10), net.call("a.b", "B", params=10), net.call("a.b.c", "C", params=10):
+        x = net.op("add", net.layer("a.b.c.fc", "Linear", x), other)
+    view = make_view(net.graph(x), ViewOptions(depth="all"))
+    panels = Panels(view)
+    ranking = Ranking(panels)
+    ranking.read([EngineError(engine="none", reason="not asked")] * len(ranking.dots))
+    boxes = [box.id for box in view.boxes if view.graph.calls[box.calls[0]].module in ("a", "a.b", "a.b.c")]
+    (source,) = [node.id for node in view.nodes if node.name == "other"]
+    assert all(panels.is_late(box, source) for box in boxes)
+    panels.not_late.add((boxes[-1], source))
+    ranking.again_around(boxes[-1])
+    for box in boxes:
+        assert not panels.is_late(box, source)
+        assert Key("in", source) in ranking.rows[box][0]
 
 
 def test_too_wide_falls_back() -> None:
