@@ -67,7 +67,7 @@ class _Fuser:
         held: set[str] = set()
         for i, (node, sort) in enumerate(zip(chain, sorts, strict=True)):
             if not i or sorts[i - 1] in ("join", "other"):
-                before = self._begins_with_norm(chain[i:], sorts[i:])
+                before = self._begins_with_norm(chain, sorts, i)
             if piece and not self._joins(sort, held, before):
                 yield piece
                 piece, held = [], set()
@@ -75,11 +75,13 @@ class _Fuser:
             held.add(sort)
         yield piece
 
-    def _begins_with_norm(self, chain: list[Node], sorts: list[str]) -> bool:
-        """Whether a normalisation stands first, and a convolution is the first that is heavy behind it."""
-        heavy = next((i for i, sort in enumerate(sorts) if sort not in ("norm", "act", "drop")), len(chain))
-        is_conv = heavy < len(chain) and sorts[heavy] == "heavy" and self.kinds.of(chain[heavy]) == "conv"
-        return is_conv and sorts[0] == "norm"
+    def _begins_with_norm(self, chain: list[Node], sorts: list[str], start: int) -> bool:
+        """Whether a normalisation stands there, and a convolution is the first that is heavy behind it."""
+        if sorts[start] != "norm":
+            return False
+        behind = range(start, len(chain))
+        heavy = next((i for i in behind if sorts[i] not in ("norm", "act", "drop")), None)
+        return heavy is not None and sorts[heavy] == "heavy" and self.kinds.of(chain[heavy]) == "conv"
 
     def _joins(self, sort: str, held: set[str], before: bool) -> bool:
         """Whether a node of that sort goes with the piece that holds those sorts."""
