@@ -34,7 +34,19 @@ def test_a_page_of_many_figures_does_not_move_while_it_loads(open_page: Open, th
     page.wait_for_load_state("networkidle")
     assert page.locator(".torchrecorder-tools").count() >= MANY
     assert page.evaluate(heights) == before
-    assert sum(page.evaluate("shifts")) < 0.01
+    moved = sum(page.evaluate("shifts"))
+    assert moved < 0.01 or moved < _moved_by_the_theme(page) + 0.001
+
+
+def _moved_by_the_theme(page: Any) -> float:
+    """How far the page moves while it loads without our script: pydata's sidebar makes the column narrower."""
+    page.route("**/torchrecorder*.js*", lambda route: route.abort())
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_load_state("networkidle")
+    assert page.locator(".torchrecorder-tools :visible").count() == 0
+    return float(sum(page.evaluate("shifts")))
 
 
 @pytest.mark.parametrize("theme", THEMES)
