@@ -192,7 +192,7 @@ def _patch_hub(module: Any) -> None:
 
     @functools.wraps(download)
     def downloaded(repo_id: str, filename: str, *args: Any, **kwargs: Any) -> Any:
-        if not _FILES.search(filename):  # a configuration, without which there is no model
+        if not _FILES.search(filename):  # a configuration: the model cannot be built without it
             return download(repo_id, filename, *args, **kwargs)
         try:
             return download(repo_id, filename, *args, **{**kwargs, "local_files_only": True})

@@ -28,7 +28,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def view_size(view: View) -> int:
     """How many nodes a reader has to take in; those at the ends of cut edges are there to spare them lines.
 
-    In an inset the ends are no more than where lines begin and end.
+    In an inset, inputs and outputs are not nodes: lines begin and end at the frame.
     """
     inside = (node.kind for inset in view.insets for node in inset.view.nodes)
     n = sum(kind not in ("from", "to", "input", "output") for kind in inside)

@@ -91,12 +91,12 @@ class Asks(Net):
     def __init__(self, pretrained=True):
         super().__init__()
         if pretrained:
-            raise ConnectionRefusedError("nobody there")
+            raise ConnectionRefusedError("connection refused")
 
 class Stubborn(Net):
     def __init__(self):
         super().__init__()
-        raise ConnectionRefusedError("nobody there")
+        raise ConnectionRefusedError("connection refused")
 """
 HUB = """
 def hf_hub_download(repo_id, filename, *, local_files_only=False):
