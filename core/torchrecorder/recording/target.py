@@ -18,6 +18,7 @@ from torchrecorder.errors import InputError, TargetBuildFailed, TargetError, Tar
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.weights import advice_on_weights
 from torchrecorder.request import Target, parse_target
+from torchrecorder.running.restore import start_random_numbers
 
 _OPERATOR_MISSING = "does not exist"
 """What torch says when a package built for another torch registers kernels for an operator it did not define."""
@@ -33,9 +34,9 @@ def load_model(text: str, seed: int) -> nn.Module:
     """
     target = parse_target(text)
     with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)  # the import may build models too
+        start_random_numbers(seed)  # the import may build models too
         found = load_object(text, target)
-        torch.manual_seed(seed)  # but whether it did must not change those that are built now
+        start_random_numbers(seed)  # but whether it did must not change those that are built now
         found = as_module(found)
         if isinstance(found, nn.Module) and not target.called:
             return found
