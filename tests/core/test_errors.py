@@ -31,8 +31,8 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
     ),
     (
         errors.TargetRefused("os.system('ls')", "os.system"),
-        "os.system('ls') is not called: a page may call classes of nn.Module, functions of the project, and functions of"
-        ' packages that depend on torch\nto allow it, write torchrecorder_allow = ["os.system"] in conf.py,'
+        "os.system('ls') is not called: a page may call classes of nn.Module, functions of the project, and functions"
+        ' of packages that depend on torch\nto allow it, write torchrecorder_allow = ["os.system"] in conf.py,'
         " or `allow: [os.system]` under the plugin in mkdocs.yml",
     ),
     (
