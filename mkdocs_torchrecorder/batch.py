@@ -107,7 +107,7 @@ def fill(
         results: What became of its fences.
         find: Knows the pages that pictures link to.
         script: Address of the script, seen from the page; None if it has none, and no style sheet either.
-        is_printed: Whether a switch shows its first depth alone, since nobody can turn it.
+        is_printed: Whether it is made for paper, where a switch shows its first depth alone.
     """
     copies = CopyNumbers()
 
