@@ -119,7 +119,7 @@ class Trace:
                 self._files.note_read(filename)
                 return opened(filename, *args, **kwargs)
 
-            setattr(module, "safe_open", safe_open)  # noqa: B010 (it is no name of ours)
+            vars(module)["safe_open"] = safe_open
 
     def _modules(self) -> tuple[dict[str, str], set[str]]:
         modules: dict[str, str] = {}

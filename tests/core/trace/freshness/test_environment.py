@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.models.one_layer import net
+from torchrecorder.pipeline import Pipeline
+from torchrecorder.request import read_request
 
 MakeProject = Callable[[dict[str, str | bytes]], Any]
 
@@ -234,3 +237,21 @@ def test_what_cannot_be_followed_is_told(
     project = project_of(make_project, site, *code)
     (file,) = (project.root / ".torchrecorder" / "rec").rglob("*.json")
     assert json.loads(file.read_text())["untracked"] == [told]
+
+
+def test_what_means_something_here_only_is_not_shared(make_project: MakeProject, site: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret-place").write_text("4")
+    width = f"int(open({str(tmp_path / 'secret-place')!r}).read()) + 0 * len(os.path.expanduser('~'))"
+    project = make_project({"src/pkg.py": net(width, "import os")})
+    committed = project.root / "diagrams"
+    request = read_request("pkg.Net", {"shape": "1,3"})
+    settings = replace(project.settings(), committed=committed)
+    pipeline = Pipeline(settings, project.worker.open, writes_committed=True)
+    assert pipeline.run([request])[request].error is None
+    (file,) = (committed / "rec").rglob("*.json")
+    kept = json.loads(file.read_text())
+    assert "machine" not in kept
+    assert "installed" not in kept
+    assert kept["untracked"] == ["reads secret-place, which lies outside of the project"]
+    assert "HOME" not in kept.get("environment", {})
+    assert str(tmp_path) not in file.read_text()
