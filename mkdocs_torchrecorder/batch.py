@@ -6,7 +6,7 @@ pictures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -92,7 +92,13 @@ def draw(pages: Sequence[MarkdownPage], batch: Batch) -> DrawnPages:
     return DrawnPages(results, report.warnings, fatal_messages(result for _, result in placed))
 
 
-def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, script: str | None = None) -> str:
+def fill(
+    html: str,
+    results: Mapping[Fence, Result],
+    find: Find = nowhere,
+    script: str | None = None,
+    save: Callable[[str], str] | None = None,
+) -> str:
     """The HTML of a page with its diagrams; markers of other fences stay.
 
     Args:
@@ -100,6 +106,7 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
         results: What became of its fences.
         find: Knows the pages that pictures link to.
         script: Address of the script, seen from the page; None if it has none, and no style sheet either.
+        save: Makes a file of an SVG and gives its address, seen from the page.
     """
     copies = CopyNumbers()
 
@@ -115,7 +122,7 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
             text = f"{outcome.request.recording.target}: {message(outcome.error)}"
             Report().warn(text, details=outcome.error.details())
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        return figure(outcome, copy, find, can_hide=script is not None)
+        return figure(outcome, copy, find, can_hide=script is not None, save=save)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
