@@ -7,7 +7,7 @@ pictures.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TypeAlias
@@ -98,6 +98,8 @@ def fill(
     find: Find = nowhere,
     script: str | None = None,
     save: Callable[[str], str] | None = None,
+    *,
+    is_printed: bool = False,
 ) -> str:
     """The HTML of a page with its diagrams; markers of other fences stay.
 
@@ -107,6 +109,7 @@ def fill(
         find: Knows the pages that pictures link to.
         script: Address of the script, seen from the page; None if it has none, and no style sheet either.
         save: Makes a file of an SVG and gives its address, seen from the page.
+        is_printed: Whether it is made for paper, where a switch shows its first depth alone.
     """
     copies = CopyNumbers()
 
@@ -121,6 +124,8 @@ def fill(
         if outcome.error is not None and outcome.error is not result.error:  # its pictures have left the cache
             text = f"{outcome.request.recording.target}: {message(outcome.error)}"
             Report().warn(text, details=outcome.error.details())
+        if is_printed and outcome.diagram is not None:
+            outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
         return figure(outcome, copy, find, can_hide=script is not None, save=save)
 
@@ -131,6 +136,19 @@ def fill(
     return f'{before}{end}<script src="{escape(script)}" defer></script>{after}'
 
 
+def drop_markers(html: str, page: str) -> str:
+    """The HTML of a finished page with a box for each marker that is left in it, of which a warning tells."""
+    report = Report()
+
+    def box(fence: Fence) -> str:
+        which = f"for a fence of {fence.page or 'another page'}" if fence.raw else "that another version has left"
+        text = f"a marker {which} came into this page when all was drawn: empty the cache of the plugin that put it in"
+        report.warn(text, page)
+        return error_box(read_fence(fence).target, text)
+
+    return replace_markers(html, box)
+
+
 def _requests(
     page: MarkdownPage, site: Mapping[str, str], report: Report | None
 ) -> dict[Fence, DiagramRequest | OptionError]:
@@ -138,6 +156,8 @@ def _requests(
     requests: dict[Fence, DiagramRequest | OptionError] = {}
     for fence in marked_fences(page.html):
         try:
+            if fence.problem:
+                raise OptionError((fence.problem,))
             requests[fence] = read_fence(fence).request(options)
         except OptionError as error:
             requests[fence] = error

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import BasePlugin
+from mkdocs.structure.pages import Page
 
-from tests.mkdocs_ext.placements import DRAWN, EXTENSIONS, FENCE, SHOWN, SUPERFENCES
+from mkdocs_torchrecorder.config import TorchRecorderConfig
+from mkdocs_torchrecorder.fence import Fence, marker
+from tests.mkdocs_ext.placements import DRAWN, EXTENSIONS, FENCE, SHOWN, SUPERFENCES, WRONG
 from tests.mkdocs_ext.seeing import see
 from tests.mkdocs_ext.site import Site
 
@@ -30,6 +36,16 @@ def test_every_placement_in_every_theme(site: Site, theme: str, fences: tuple[st
     assert {name: len(page.figures) for name, page in zip(SHOWN, shown, strict=True)} == dict.fromkeys(SHOWN, 0)
     assert "Drawn" in built.search_index()
     assert "ReLU" not in built.search_index()
+
+
+def test_what_was_meant_for_a_fence_is_a_warning_with_its_line(site: Site) -> None:
+    site.write("index.md", "# Home\n\n[There](0.md)\n")
+    for i, (_, text, _) in enumerate(WRONG.values()):
+        site.write(f"{i}.md", "# Wrong\n" + text)
+    built = site.build(extensions=[*EXTENSIONS, *SUPERFENCES], strict=True)
+    assert "Aborted with" in built.aborted
+    said = [f"{i}.md:{line}: torchrecorder: {problem}" for i, (line, _, problem) in enumerate(WRONG.values())]
+    assert sorted(built.warnings) == sorted(said)
 
 
 def test_one_page_with_everything(site: Site) -> None:
@@ -130,6 +146,50 @@ def test_excerpts_of_a_blog_show_their_figures(site: Site) -> None:
     built = site.build(theme="material", plugins=["search", "blog"])
     assert len(see(built.page("blog/2026/01/01/post/index.html")).figures) == 2
     assert len(see(built.page("blog/index.html")).figures) == 1
+
+
+class Printer(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-untyped-call] # of MkDocs
+    """Joins pages as print-site does: takes their contents early, and writes a page that no event tells of."""
+
+    def __init__(self, more: str = "") -> None:
+        self.taken = more
+
+    def on_page_content(self, html: str, *, page: Page, **_: Any) -> None:
+        self.taken += html
+
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        file = Path(config.site_dir, "print_page", "index.html")
+        file.parent.mkdir()
+        file.write_text(f"<!doctype html><html><body>{self.taken}</body></html>", encoding="utf-8")
+
+
+def test_a_page_that_joins_pages_has_their_figures(site: Site) -> None:
+    site.write("index.md", "---\ntorchrecorder: {depth: 0}\n---\n" + FENCE)
+    site.write("other.md", FENCE.replace(":shape", ":depth: 0-2\n:shape"))
+    site.write("third.md", FENCE)
+    built = site.build(others={"print": Printer()}, strict=True)
+    seen = see(built.page("print_page/index.html"))
+    assert (built.aborted, built.warnings) == ("", [])
+    assert (len(seen.figures), seen.wrong, seen.twice) == (3, [], set())
+    assert seen.all("input") == seen.all("button") == []
+    assert ["ReLU" in figure.text for figure in seen.figures] == [False, False, True]
+    assert "marker" not in built.page("print_page/index.html")
+
+
+def test_a_marker_that_is_left_is_a_warning(site: Site) -> None:
+    """Of a plugin that keeps pages between builds, with markers of this version or of an older one."""
+    fence = Fence(" nets.Net", "", "```torchrecorder nets.Net\n```", page="gone.md")
+    old = '<div class="torchrecorder-marker" data-fence="WyIiLCAiIiwgIiIsIDFd"></div>'
+    site.write("index.md", FENCE)
+    built = site.build(others={"print": Printer(marker(fence) + old)}, strict=True)
+    left = "print_page/index.html: torchrecorder: a marker {} came into this page when all was drawn: empty the cache"
+    assert [text.rpartition(" of the plugin")[0] for text in built.warnings] == [
+        left.format("for a fence of gone.md"),
+        left.format("that another version has left"),
+    ]
+    seen = see(built.page("print_page/index.html"))
+    assert (len(seen.figures), len(seen.boxes)) == (1, 2)
+    assert "marker" not in "".join(str(element.attributes) for element in seen.elements)
 
 
 def test_plugin_and_extension_together_draw_once(site: Site, nets: Path) -> None:

@@ -13,13 +13,14 @@ from functools import cached_property
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
-from torchrecorder.view.choice import Choice, view_size
-from torchrecorder.view.edges import Ends
-from torchrecorder.view.interiors import Interiors
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
-from torchrecorder.view.plan import Plan, Visibility
+from torchrecorder.view.plan.edges import Ends
+from torchrecorder.view.plan.plan import Plan
+from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.simplified import simplified
 from torchrecorder.view.skips import with_skips
+from torchrecorder.view.templates.choice import Choice, view_size
+from torchrecorder.view.templates.interiors import Interiors
 
 AUTO_NODES = 40
 """How many nodes a view of automatic depth shows at most."""

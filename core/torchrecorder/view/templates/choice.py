@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchrecorder.view.interiors import Interior, Interiors
-from torchrecorder.view.kinds import VARIANT
 from torchrecorder.view.model import Box, Inset, Node, View
+from torchrecorder.view.templates.interiors import Interior, Interiors
+from torchrecorder.view.templates.kinds import VARIANT
 
 ENOUGH, MOST = 22, 40
 """Nodes of a picture: what tells a little may fill it up to the first, what tells much up to the second."""

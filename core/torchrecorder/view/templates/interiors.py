@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from torchrecorder.view.edges import Ends
-from torchrecorder.view.kinds import Kinds
 from torchrecorder.view.model import Node, View
-from torchrecorder.view.plan import Plan, State, Visibility
-from torchrecorder.view.series import in_series, series_with_outputs
+from torchrecorder.view.plan.edges import Ends
+from torchrecorder.view.plan.plan import Plan
+from torchrecorder.view.plan.visibility import State, Visibility
 from torchrecorder.view.simplified import simplified
-from torchrecorder.view.turns import in_turns
+from torchrecorder.view.templates.kinds import Kinds
+from torchrecorder.view.templates.series import in_series, series_with_outputs
+from torchrecorder.view.templates.turns import in_turns
 
 _ENDS = frozenset(("input", "output", "from", "to"))
 _SPINE = 0.85

@@ -12,12 +12,12 @@ from collections import Counter
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph, Op
-from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, is_no_feature
 from torchrecorder.view.model import Node, View
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import INDEXING
-from torchrecorder.view.reads import lists
+from torchrecorder.view.plan.reads import lists
+from torchrecorder.view.simplified.draft import Draft
 
 
 def without_asides(view: View, facts: Facts) -> View:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from torchrecorder.graph.model import Graph
-from torchrecorder.view.kinds import Kinds, entry, without_numbers
 from torchrecorder.view.model import Edge, Node, View
-from torchrecorder.view.repeats import sizes
+from torchrecorder.view.plan.repeats import sizes
+from torchrecorder.view.templates.kinds import Kinds, entry, without_numbers
 
 _MANY_STEPS = 4
 """If more in a row than this change the resolution one after another, they are one series."""

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from torchrecorder.graph.model import Module, Op
 from torchrecorder.view.op_families import JOINS, SUMS
-from torchrecorder.view.plan import Visibility
+from torchrecorder.view.plan.visibility import Visibility
 
 _ALIKE = 0.8
 """How much of what is in two calls must be the same for them to be of one kind."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from torchrecorder.graph.model import Graph, Op
-from torchrecorder.view.fold import Comparer
 from torchrecorder.view.model import Repetition
+from torchrecorder.view.plan.fold import Comparer
 from torchrecorder.view.tree import CallTree, call_tree
 
 ROW = 3
