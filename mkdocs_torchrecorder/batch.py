@@ -100,6 +100,7 @@ def fill(
     results: Mapping[Fence, Result],
     find: Find = nowhere,
     script: str | None = None,
+    save: Callable[[str], str] | None = None,
     *,
     is_printed: bool = False,
 ) -> str:
@@ -110,6 +111,7 @@ def fill(
         results: What became of its fences.
         find: Knows the pages that pictures link to.
         script: Address of the script, seen from the page; None if it has none, and no style sheet either.
+        save: Makes a file of an SVG and gives its address, seen from the page.
         is_printed: Whether it is made for paper, where a switch shows its first depth alone.
     """
     copies = CopyNumbers()
@@ -128,7 +130,7 @@ def fill(
         if is_printed and outcome.diagram is not None:
             outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        return figure(outcome, copy, find, can_hide=script is not None)
+        return figure(outcome, copy, find, can_hide=script is not None, save=save)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
