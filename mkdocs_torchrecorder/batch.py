@@ -6,8 +6,8 @@ pictures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TypeAlias
@@ -92,7 +92,15 @@ def draw(pages: Sequence[MarkdownPage], batch: Batch) -> DrawnPages:
     return DrawnPages(results, report.warnings, fatal_messages(result for _, result in placed))
 
 
-def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, script: str | None = None) -> str:
+def fill(
+    html: str,
+    results: Mapping[Fence, Result],
+    find: Find = nowhere,
+    script: str | None = None,
+    save: Callable[[str], str] | None = None,
+    *,
+    is_printed: bool = False,
+) -> str:
     """The HTML of a page with its diagrams; markers of other fences stay.
 
     Args:
@@ -100,6 +108,8 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
         results: What became of its fences.
         find: Knows the pages that pictures link to.
         script: Address of the script, seen from the page; None if it has none, and no style sheet either.
+        save: Makes a file of an SVG and gives its address, seen from the page.
+        is_printed: Whether it is made for paper, where a switch shows its first depth alone.
     """
     copies = CopyNumbers()
 
@@ -114,14 +124,29 @@ def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, scrip
         if outcome.error is not None and outcome.error is not result.error:  # its pictures have left the cache
             text = f"{outcome.request.recording.target}: {message(outcome.error)}"
             Report().warn(text, details=outcome.error.details())
+        if is_printed and outcome.diagram is not None:
+            outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        return figure(outcome, copy, find, can_hide=script is not None)
+        return figure(outcome, copy, find, can_hide=script is not None, save=save)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
     if script is None or "torchrecorder-zoom" not in before:
         return filled
     return f'{before}{end}<script src="{escape(script)}" defer></script>{after}'
+
+
+def drop_markers(html: str, page: str) -> str:
+    """The HTML of a finished page with a box for each marker that is left in it, of which a warning tells."""
+    report = Report()
+
+    def box(fence: Fence) -> str:
+        which = f"for a fence of {fence.page or 'another page'}" if fence.raw else "that another version has left"
+        text = f"a marker {which} came into this page when all was drawn: empty the cache of the plugin that put it in"
+        report.warn(text, page)
+        return error_box(read_fence(fence).target, text)
+
+    return replace_markers(html, box)
 
 
 def _requests(
@@ -131,6 +156,8 @@ def _requests(
     requests: dict[Fence, DiagramRequest | OptionError] = {}
     for fence in marked_fences(page.html):
         try:
+            if fence.problem:
+                raise OptionError((fence.problem,))
             requests[fence] = read_fence(fence).request(options)
         except OptionError as error:
             requests[fence] = error

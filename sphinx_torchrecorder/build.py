@@ -60,6 +60,8 @@ class DirectiveRequest:
     options: tuple[tuple[str, str | None], ...]
     problems: tuple[str, ...] = ()
     """What could not be understood as target or option."""
+    is_table: bool = False
+    """Whether it shows the table of the layers and no picture."""
 
 
 class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -184,8 +186,9 @@ def settings_of(app: Sphinx) -> Settings:
 
 
 def _read(directive: DirectiveRequest, site: Mapping[str, str]) -> DiagramRequest | OptionError:
+    options = dict(directive.options) | ({"table": "yes"} if directive.is_table else {})
     try:
-        return Body(directive.target, dict(directive.options), directive.problems).request(site)
+        return Body(directive.target, options, directive.problems).request(site)
     except OptionError as error:
         return error
 

@@ -28,7 +28,11 @@ def report(results: Iterable[tuple[str, Outcome | OptionError]], problems: Mappi
     Raises:
         ExtensionError: A diagram is out of date, and the settings say that this ends the build.
     """
-    results = [(place, it) for place, it in results if isinstance(it, OptionError) or it.error or it.info]
+    results = [
+        (place, it)
+        for place, it in results
+        if isinstance(it, OptionError) or it.error or it.info or it.request.left_out
+    ]
     if not results and not problems and not notice:
         return
     for entry in log_entries(results, problems, notice):

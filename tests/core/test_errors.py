@@ -30,6 +30,12 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
         "cannot build pkg.Net: TypeError: no (pkg.py:3)",
     ),
     (
+        errors.TargetRefused("os.system('ls')", "os.system"),
+        "os.system('ls') is not called: a page may call classes of nn.Module, functions of the project, and functions"
+        ' of packages that depend on torch\nto allow it, write torchrecorder_allow = ["os.system"] in conf.py,'
+        " or `allow: [os.system]` under the plugin in mkdocs.yml",
+    ),
+    (
         errors.InputError("the inputs were not found", "give one", ("1,3: too small",)),
         "the inputs were not found\ngive one\ntried 1,3: too small",
     ),

@@ -27,7 +27,7 @@ from torchrecorder.drawing.text import caption_facts, describe, layer_table, tre
 from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.graph import Graph
-from torchrecorder.request import DrawingOptions
+from torchrecorder.request import DrawingOptions, Settings
 from torchrecorder.view import View, ViewOptions, Views
 from torchrecorder.view.classic import autograd_graph
 
@@ -50,14 +50,13 @@ class DrawJob:
 def draw(
     jobs: Sequence[DrawJob],
     engine: Engine,
-    path: Sequence[str] = (),
-    python: str = "",
+    settings: Settings | None = None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Drawing | TorchRecorderError]:
     """The drawings in the order of the jobs, laid out in one go; an error in place of one that failed.
 
-    Stylers are imported from the folders in `path` by the given Python; `on_modules` gets each styler's name and the
-    digests of the modules that its process imported.
+    Stylers are imported as the settings say, which are not needed if no options name one; `on_modules` gets each
+    styler's name and the digests of the modules that its process imported.
     """
     results: dict[int, Drawing | TorchRecorderError] = {}
     views: dict[int, list[_JobView]] = {}
@@ -67,7 +66,7 @@ def draw(
         except TorchRecorderError as error:  # a path to focus on that the model does not have
             results[position] = error
     styled = [(one.job, view) for of_job in views.values() for one in of_job for view in one.views]
-    styles = iter(_styles(styled, path, python, on_modules))
+    styles = iter(_styles(styled, settings, on_modules))
     asked: dict[int, list[_Asked]] = {}
     for position, of_job in views.items():
         own = [[*islice(styles, len(one.views))] for one in of_job]
@@ -211,8 +210,7 @@ def nested_views(views: Views, view: View) -> list[NestedView]:
 
 def _styles(
     views: Sequence[tuple[DrawJob, View]],
-    path: Sequence[str],
-    python: str,
+    settings: Settings | None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
 ) -> list[Styles | StylerError | None]:
     found: list[Styles | StylerError | None] = [None] * len(views)
@@ -230,7 +228,8 @@ def _styles(
         except StylerError as error:
             found[i] = error
     for styler, places in named.items():
-        answers = styles_by_name(styler, [given[i] for i in places], path, python, on_modules=on_modules)
+        assert settings is not None
+        answers = styles_by_name(styler, [given[i] for i in places], settings, on_modules=on_modules)
         for i, answer in zip(places, answers, strict=True):
             found[i] = answer
     return found

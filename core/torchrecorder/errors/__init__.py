@@ -5,7 +5,8 @@
     ├── TargetError(ImportError)         the model cannot be found, imported or built
     │   ├── TargetNotFound               no such module or attribute; offers the near miss
     │   ├── TargetImportFailed           importing the model's module raised
-    │   └── TargetBuildFailed            building the model raised, or gave something else
+    │   ├── TargetBuildFailed            building the model raised, or gave something else
+    │   └── TargetRefused                it names what a page may not call
     ├── InputError(ValueError)           no input for the forward can be made
     ├── ForwardError(RuntimeError)       the forward raised; names the layer it happened in
     ├── WorkerError(RuntimeError)        the process that records could not do its job
@@ -113,6 +114,26 @@ class TargetBuildFailed(TargetError):
     origin: str = ""
     advice: str = ""
     traceback: str = ""
+
+
+@dataclass(eq=False)
+class TargetRefused(TargetError):
+    """The target names what text in a page may not call."""
+
+    kind = "refused"
+    _summary = (
+        "{target} is not called: a page may call classes of nn.Module, functions of the project, and functions of"
+        " packages that depend on torch"
+    )
+    dotted: str
+    """The name without its arguments."""
+
+    def hint(self) -> str:
+        """How the site allows it."""
+        return (
+            f'to allow it, write torchrecorder_allow = ["{self.dotted}"] in conf.py,'
+            f" or `allow: [{self.dotted}]` under the plugin in mkdocs.yml"
+        )
 
 
 @dataclass(eq=False)

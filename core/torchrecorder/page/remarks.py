@@ -58,6 +58,10 @@ def log_entries(
     build_wide: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
     for place, result in results:
         error = result if isinstance(result, OptionError) else result.error
+        if isinstance(result, Outcome) and result.request.left_out:
+            left_out = result.request.left_out
+            without = f"the diagram is drawn without {'it' if len(left_out) == 1 else 'them'}"
+            yield LogEntry("\n".join((*left_out, without)), OptionError.kind, place)
         if error is None or isinstance(error, NotDrawn):
             continue
         if is_build_wide(error):

@@ -62,11 +62,16 @@ class Worker:
         memory_bytes: int | None = MEMORY_BYTES,
         forks: bool = _FORKS,
         jobs: int = 0,
+        allow: Sequence[str] = (),
     ) -> None:
-        """`jobs` is how many run at once: 0 as many as there are processors, always 1 where nothing can be forked."""
+        """`allow` says whose functions targets may call.
+
+        `jobs` is how many run at once: 0 as many as there are processors, always 1 where nothing can be forked.
+        """
         self._path = list(path)
         self._python = python
         self._memory_bytes = memory_bytes
+        self._allow = tuple(allow)
         self._forks = forks  # whether one process serves all jobs
         self._at_once = (jobs or processors()) if forks else 1
         self._number = 0
@@ -90,6 +95,7 @@ class Worker:
             python=settings.python,
             memory_bytes=settings.memory_bytes,
             jobs=settings.jobs,
+            allow=settings.allow,
         )
 
     def __enter__(self) -> Worker:
@@ -180,6 +186,7 @@ class Worker:
                 timeout_s,
                 str(log),
                 self._number,
+                self._allow,
                 self._needs_compiler or request.run == "fake",
             )
             self._started(request).send(job.to_json())
@@ -288,6 +295,7 @@ class PersistentWorker:
             settings.python,
             settings.memory_bytes,
             settings.jobs,
+            settings.allow,
             _stamps([*settings.path, *sys.path]),
         )
         if self._worker is None or not self._worker.is_running or now != self._made_for:
@@ -317,7 +325,7 @@ def worker_of_thread(settings: Settings) -> Callable[[Sequence[str]], AbstractCo
     """
 
     def open_worker(path: Sequence[str]) -> AbstractContextManager[Worker]:
-        key = (*path, settings.python, settings.memory_bytes, settings.jobs)
+        key = (*path, settings.python, settings.memory_bytes, settings.jobs, settings.allow)
         if getattr(_here, "lane", None) is None or _here.lane.key != key:
             _here.lane = _Lane(key, Worker.of(settings, path))
         return nullcontext(_here.lane.worker)
