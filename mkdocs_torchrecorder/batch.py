@@ -7,6 +7,7 @@ pictures.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -21,7 +22,7 @@ from torchrecorder.errors import OptionError
 from torchrecorder.page import CopyNumbers, Outcome, fatal_messages, log_entries, message, slowest, warning_text
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, Settings, site_options
-from torchrecorder.worker.client import PersistentWorker
+from torchrecorder.worker.client import Worker
 
 Result: TypeAlias = Outcome | OptionError
 Results: TypeAlias = dict[Fence, Result]
@@ -55,10 +56,12 @@ class DrawnPages:
 class Batch:
     """The diagrams of a build, from the first page that is converted to the last."""
 
-    def __init__(self, settings: Settings, lasting: PersistentWorker | None = None) -> None:
-        """Make ready for a build; `lasting` records for one build after the other."""
+    def __init__(
+        self, settings: Settings, lasting: Callable[[Settings], AbstractContextManager[Worker]] | None = None
+    ) -> None:
+        """Make ready for a build; `lasting` opens a worker that records for one build after the other."""
         self.settings = settings
-        self.pipeline = Pipeline(settings, None if lasting is None else lambda _: lasting.open(settings))
+        self.pipeline = Pipeline(settings, None if lasting is None else lambda _: lasting(settings))
 
     def expect(self, page: MarkdownPage) -> None:
         """Have the worker start while other pages are converted, if a fence of this one needs it."""
