@@ -103,6 +103,8 @@ class Recordings:
         self._failures = Failures(machine, self._freshness)
         self._retries = retries
         self._kept: dict[RecordingRequest, Recording | None] = {}
+        self.seconds: dict[str, float] = {}
+        """How long each new recording took by the clock, by target."""
 
     def kept(self, request: RecordingRequest) -> Recording | None:
         """The kept recording, or failure; None if there is none or what it depended on has changed."""
@@ -164,6 +166,7 @@ class Recordings:
                 requests, lambda request: on_each(request.target, next(begun), len(requests))
             ):
                 made[request] = self._keep(request, answer)
+                self.seconds[request.target] = max(answer.seconds, self.seconds.get(request.target, 0.0))
                 if isinstance(answer.error, TorchMissing):
                     made[request] = self._old(request) or made[request]
         return {request: made[request] for request in requests}
