@@ -35,6 +35,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     app.add_directive(directive.TABLE_NAME, directive.TableDirective)
     app.add_node(build.diagram_placeholder)
     app.add_node(figure.diagram_picture, html=(figure.visit_picture, None))
+    app.add_message_catalog(figure.CATALOG, str(figure.LOCALE))
     app.add_env_collector(build.RequestCollector)
     app.add_post_transform(directive.ShowDiagrams)
     app.connect("config-inited", complete_config)

@@ -1,7 +1,7 @@
 """What a page shows of one model: the finished diagram, its figure in HTML, and the text around it."""
 
 from torchrecorder.page.diagram import Diagram, Outcome, names_of_class
-from torchrecorder.page.figure import ASSETS, SCRIPT, STYLE, TABLE_HEAD, CopyNumbers, contents, table_cells
+from torchrecorder.page.figure import ASSETS, SCRIPT, STYLE, CopyNumbers, contents, table_cells
 from torchrecorder.page.remarks import (
     LogEntry,
     failure,
@@ -14,6 +14,7 @@ from torchrecorder.page.remarks import (
     slowest,
     warning_text,
 )
+from torchrecorder.page.words import TABLE_HEAD, Translate, translated
 
 __all__ = [
     "ASSETS",
@@ -24,6 +25,7 @@ __all__ = [
     "Diagram",
     "LogEntry",
     "Outcome",
+    "Translate",
     "contents",
     "failure",
     "fatal_messages",
@@ -35,5 +37,6 @@ __all__ = [
     "reader_notes",
     "slowest",
     "table_cells",
+    "translated",
     "warning_text",
 ]

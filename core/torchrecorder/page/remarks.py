@@ -20,6 +20,7 @@ from torchrecorder.errors import (
     WorkerNotStarted,
 )
 from torchrecorder.page.diagram import Outcome
+from torchrecorder.page.words import Translate, in_english, translated
 
 Place = TypeVar("Place")
 """How a front end knows the directive or the fence that asks for a diagram."""
@@ -154,7 +155,7 @@ def message(error: TorchRecorderError, missing: int = 0) -> str:
     return "\n".join(lines)
 
 
-def reader_notes(outcome: Outcome) -> tuple[str, ...]:
+def reader_notes(outcome: Outcome, translate: Translate = in_english) -> tuple[str, ...]:
     """What a reader should know of a picture: where it ends too early, what was guessed, what it does not show."""
     if outcome.diagram is None:
         return ()
@@ -165,4 +166,4 @@ def reader_notes(outcome: Outcome) -> tuple[str, ...]:
         notes.append(f"This diagram is not complete: {outcome.error.summary()}")
     if guessed := outcome.diagram.facts.get("guessed"):
         notes.append(guessed)
-    return (*notes, *outcome.diagram.notes)
+    return tuple(translated(note, translate) for note in (*notes, *outcome.diagram.notes))
