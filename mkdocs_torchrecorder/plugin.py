@@ -91,7 +91,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         self._batch = None
         if not self.config.enabled:
             return None
-        self._batch = Batch(self._read_settings(config), self._lasting)
+        self._batch = Batch(self._read_settings(config), self._lasting.open if self._lasting is not None else None)
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
         config.extra_css.insert(0, _FILES[STYLE])
         return config
