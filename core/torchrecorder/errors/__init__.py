@@ -39,6 +39,7 @@ How an error is made of its facts is in `torchrecorder.errors.base`.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.metadata
 from dataclasses import dataclass, field
 from typing import Any
@@ -189,6 +190,18 @@ class ForwardError(TorchRecorderError, RuntimeError):
 
     graph: Any = field(default=None, init=False, repr=False)  # a Graph; that module imports this one for its own errors
     """The `torchrecorder.graph.Graph` of what ran before the forward raised, or None; no part of the JSON."""
+    diagram: Any = field(default=None, init=False, repr=False)
+    """The `torchrecorder.Diagram` of that, where `torchrecorder.draw` could draw it; no part of the JSON either."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints for it; above that a notebook shows what ran."""
+        ipython: Any = importlib.import_module("IPython")
+        if self.diagram is not None:
+            ipython.display.display(self.diagram)
+        lines: list[str] = ipython.get_ipython().InteractiveTB.structured_traceback(
+            type(self), self, self.__traceback__
+        )
+        return lines
 
 
 @dataclass(eq=False)
