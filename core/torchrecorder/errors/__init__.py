@@ -6,6 +6,7 @@
     │   ├── TargetNotFound               no such module or attribute; offers the near miss
     │   ├── TargetImportFailed           importing the model's module raised
     │   ├── TargetBuildFailed            building the model raised, or gave something else
+    │   │   └── NotAModule               it is a class of something else, and was not built
     │   └── TargetRefused                it names what a page may not call
     ├── InputError(ValueError)           no input for the forward can be made
     ├── ForwardError(RuntimeError)       the forward raised; names the layer it happened in
@@ -130,6 +131,13 @@ class TargetBuildFailed(TargetError):
 
 
 @dataclass(eq=False)
+class NotAModule(TargetBuildFailed):
+    """The target is a class of something else, so it is not built at all."""
+
+    cause: str = "it is a class, but not a subclass of torch.nn.Module"
+
+
+@dataclass(eq=False)
 class TargetRefused(TargetError):
     """The target names what text in a page may not call."""
 
@@ -138,8 +146,7 @@ class TargetRefused(TargetError):
         "{target} is not called: a page may call classes of nn.Module, functions of the project, and functions of"
         " packages that depend on torch"
     )
-    dotted: str
-    """The name without its arguments."""
+    dotted: str  # the target without its arguments
 
     def hint(self) -> str:
         """How the site allows it."""

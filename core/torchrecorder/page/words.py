@@ -13,7 +13,7 @@ from typing import TypeAlias
 Translate: TypeAlias = Callable[[str], str]
 
 TABLE_HEAD = ("Layer", "Name", "Class", "Output", "Parameters", "FLOPs")
-FIGURE = ("Layers as a table", "Layers", "Depth", "Depth {}", "{} each", *TABLE_HEAD)
+FIGURE = ("Architecture of {}", "Layers as a table", "Layers", "Depth", "Depth {}", "{} each", *TABLE_HEAD)
 BOX = ("No diagram of {}", "No diagram", "It was not drawn.")
 SCRIPT_WORDS = (
     *("Details", "In", "Class", "Settings", "Parameters", "FLOPs", "Input", "Output", "Source", "Repeats", "Parts"),
