@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting, cache_remarks
-from torchrecorder.errors import ClusterFailed, OptionError
+from torchrecorder.errors import ClusterFailed, OptionError, shown_text
 from torchrecorder.pipeline import Collected, Pipeline, collect
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
@@ -99,7 +99,7 @@ def run_check(arguments: argparse.Namespace) -> int:
             verdict = "FAILED" if failed else finding.verdict.name.replace("_", "-")
             print(f"{verdict:12}{request.target}: {failed.error.summary() if failed and failed.error else finding}")
         elif manifest is not None and manifest.untracked:
-            print(f"{'not provable':12} {request.target}: its code {', '.join(manifest.untracked)}")
+            print(f"{'not provable':12} {request.target}: its code {shown_text(', '.join(manifest.untracked))}")
     recordings.save_indexes()
     pipeline.cache.close()
     for remark in cache_remarks(pipeline):

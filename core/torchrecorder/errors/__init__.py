@@ -43,8 +43,10 @@ import importlib.metadata
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchrecorder.errors.base import LOG_LIMIT as LOG_LIMIT
 from torchrecorder.errors.base import FormatError as FormatError
 from torchrecorder.errors.base import TorchRecorderError as TorchRecorderError
+from torchrecorder.errors.base import shown_text as shown_text
 
 
 @dataclass(eq=False)
@@ -231,7 +233,7 @@ class WorkerNotStarted(WorkerError):
 class FailedInside(WorkerError):
     """torchrecorder's own code raised an exception, not the user's."""
 
-    _summary = "cannot record {target}: torchrecorder failed inside[, with torch {torch}]: {cause}[ ({origin})]"
+    _summary = "cannot {doing} {target}: torchrecorder failed inside[, with torch {torch}]: {cause}[ ({origin})]"
     _details = "{traceback}"
     cause: str
     """The exception as `Type: message`."""
@@ -242,6 +244,8 @@ class FailedInside(WorkerError):
     traceback: str = ""
     at_start: bool = False
     """Whether nothing at all can be recorded, and not only this target."""
+    doing: str = "record"
+    """Or `draw`."""
 
     def hint(self) -> str:
         """Where to report it: the issue tracker that the distribution's metadata names, if it names one."""

@@ -122,10 +122,15 @@ class Recordings:
         best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
         key = request.key()
         for entry, is_local in self._cache.entries("recording", key):
-            manifest = Manifest.from_json(entry)
-            if manifest is None:
+            try:
+                manifest = Manifest.from_json(entry)
+                if manifest is None or not manifest.is_of(request):
+                    continue
+                manifest = manifest if is_local else manifest.inside()
+                finding = self._freshness.of(manifest)
+            except Exception as error:  # of a cache that others wrote, in ways that no check foresees
+                self._cache.note_unreadable("recording", key, error)
                 continue
-            finding = self._freshness.of(manifest, is_local=is_local)
             if finding.verdict is Verdict.FRESH:
                 self._cache.copy_remote("recording", key, entry)
                 return manifest, finding
@@ -156,7 +161,12 @@ class Recordings:
             for request, answer in worker.record_all(
                 requests, lambda request: on_each(request.target, next(begun), len(requests))
             ):
-                made[request] = self._keep(request, answer)
+                try:
+                    made[request] = self._keep(request, answer)
+                except Exception as error:  # an answer is what the model's code made of it
+                    from torchrecorder.faults import failed_inside
+
+                    made[request] = Recording(error=failed_inside(request.target, error))
                 if isinstance(answer.error, TorchMissing):
                     made[request] = self._old(request) or made[request]
         return {request: made[request] for request in requests}
@@ -169,7 +179,8 @@ class Recordings:
 
     def _keep(self, request: RecordingRequest, answer: Answer) -> Recording:
         sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
-        text = (answer.graph or "").encode()
+        # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
+        text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", answer.graph or "").encode()
         digest = hashlib.sha256(text).hexdigest() if text else ""
         if answer.error is not None:
             if answer.trace is not None and is_lasting(answer):
@@ -188,16 +199,19 @@ class Recordings:
     ) -> Manifest | None:
         """What a recording that has just ended depended on; None if that has changed already."""
         self._digests.forget()
-        return build_manifest(
+        cache = self._machine if is_failure else self._cache
+        manifest = build_manifest(
             request,
             digest,
             trace,
             project=self._settings.root,
             finder=self._finder(),
             digests=self._digests,
-            put_object=(self._machine if is_failure else self._cache).put_object,
-            is_of_this_machine=is_failure,
+            put_object=cache.put_object,
+            salt=lambda: cache.salt,  # a cache without such digests needs none
+            is_failure=is_failure,
         )
+        return manifest.inside() if manifest is not None and cache.is_shared else manifest
 
     def _old(self, request: RecordingRequest) -> Recording | None:
         """What was recorded before, where it cannot be done again; None if there is nothing."""
@@ -220,6 +234,7 @@ class Recordings:
         return ModuleFinder(foreign_path(path), self._own_path)
 
 
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 _FRAME = re.compile(r'^ *File "(.+)", line \d', re.MULTILINE)
 _NOT_THE_USERS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 _OURS = Path(__file__).parents[1]

@@ -19,6 +19,10 @@ from torchrecorder.cache.store import Store
 _DIGITS = 32
 """Hexadecimal digits kept of a SHA-256: changes are found by it, not attacks, and manifests are kept in git."""
 
+_ROUNDS = 10_000
+_OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
+"""What is read there may be of use, but never end."""
+
 _PASSING_SUFFIXES = (".pyc", ".pyo")
 _PASSING_FOLDERS = {"__pycache__", ".torchrecorder", ".git"}
 """What importing and drawing leave in a folder does not count."""
@@ -40,8 +44,22 @@ def data_digest(data: bytes) -> str:
 
 
 def text_digest(text: str) -> str:
-    """The digest of a value that must not be readable, such as that of an environment variable."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+
+
+def value_digest(value: str, salt: str) -> str:
+    """The digest of a value that must not be readable, that of an environment variable; it names its salt.
+
+    It takes milliseconds to make, so that trying values takes long.
+    """
+    digest = hashlib.pbkdf2_hmac("sha256", value.encode("utf-8", "surrogatepass"), salt.encode(), _ROUNDS)
+    return f"{salt}${digest.hex()[:_DIGITS]}"
+
+
+def is_value(value: str, digest: str) -> bool:
+    """Whether the digest is of that value; a manifest of an earlier version has one without a salt."""
+    salt, sign, _ = digest.partition("$")
+    return (value_digest(value, salt) if sign else text_digest(value)) == digest
 
 
 class FileDigests:
@@ -97,7 +115,7 @@ class FileDigests:
         known = self._files.get(name, stamp)
         if isinstance(known, str):
             return known
-        if not os.path.isfile(name):
+        if not os.path.isfile(name) or os.path.realpath(name).startswith(_OF_THE_KERNEL):
             return None  # a shared cache may name a device that never ends
         try:
             digest = data_digest(Path(name).read_bytes())

@@ -15,9 +15,13 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from torchrecorder.trace.digests import FileDigests, text_digest
-from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
+from torchrecorder.errors import shown_text
+from torchrecorder.trace.digests import FileDigests, is_value
+from torchrecorder.trace.finder import FileNames, ModuleFinder, shown_name
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
+
+_LONGEST = 300
+"""Characters of a reason."""
 
 
 class Verdict(Enum):
@@ -72,22 +76,23 @@ class Freshness:
         self._modules: dict[str, _Modules | None] = {}
         self._files: dict[str, str | None] = {}
         self._folders: dict[str, str | None] = {}
+        self._variables: dict[tuple[str, str | None], bool] = {}
         self._versions: dict[tuple[str, str], str] = {}
 
-    def of(self, manifest: Manifest, *, is_local: bool = True) -> Finding:
-        """Files outside the project may be absent if the recording is from another machine (not `is_local`)."""
+    def of(self, manifest: Manifest) -> Finding:
         modules = self._modules_of(manifest)
         if modules is None:
             return Finding(Verdict.MISSING, ("its table of modules is missing or damaged",))
         code = [
             (change.module, reason) for change in modules.changes for reason in self._code_reasons(change, manifest)
         ]
-        others = list(self._other_reasons(manifest, is_local))
+        others = list(self._other_reasons(manifest))
         reasons = (*(reason for _, reason in code), *others)
         if not reasons:
             return Finding(Verdict.FRESH)
         ran = bool(others) or any(module in manifest.ran for module, _ in code)
-        return Finding(Verdict.STALE if ran else Verdict.IMPORT_ONLY, reasons)
+        shown = tuple(shown_text(reason, _LONGEST) for reason in reasons)  # names of files may hold anything
+        return Finding(Verdict.STALE if ran else Verdict.IMPORT_ONLY, shown)
 
     def files(self, manifest: Manifest) -> tuple[Path, ...]:
         """The files it depends on, as they lie on this machine; for a server to watch."""
@@ -137,10 +142,9 @@ class Freshness:
             if changed := [name for name, digest in ran.items() if now.get(name) != digest]:
                 yield _functions(self._shown(change.module), changed)
 
-    def _other_reasons(self, manifest: Manifest, is_local: bool) -> Iterator[str]:
+    def _other_reasons(self, manifest: Manifest) -> Iterator[str]:
         for name, then in manifest.files.items():
-            now = self._file(name, then)
-            if now != then and (is_local or now is not None or not is_elsewhere(name)):
+            if (now := self._file(name, then)) != then:
                 yield f"{shown_name(name)} {_what_happened(then, now)}"
         for name, then in manifest.folders.items():
             if name not in self._folders:
@@ -148,14 +152,22 @@ class Freshness:
             if self._folders[name] != then:
                 yield f"the list of files in {shown_name(name)}/ changed"
         for name, then in manifest.environment.items():
-            if (None if (value := os.environ.get(name)) is None else text_digest(value)) != then:
-                yield f"${name} {_what_happened(then, value)}"
+            if not self._is_as_before(name, then):
+                yield f"${name} {_what_happened(then, os.environ.get(name))}"
         for name in manifest.missing:
             if self._finder.exists(name):
                 yield f"{name} can be imported now"
         for name, version in manifest.distributions.items():
             if now := self._other_version(name, version):
                 yield f"{name} {version} became {now}"
+
+    def _is_as_before(self, variable: str, then: str | None) -> bool:
+        if (variable, then) not in self._variables:
+            value = os.environ.get(variable)
+            self._variables[variable, then] = value is then is None or (
+                value is not None and then is not None and is_value(value, then)
+            )
+        return self._variables[variable, then]
 
     def _file(self, name: str, then: str | None) -> str | None:
         path = self._names.path(name)

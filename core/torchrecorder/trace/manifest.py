@@ -11,13 +11,13 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path, PurePath
 from typing import Any
 
 from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.request import RecordingRequest
-from torchrecorder.trace.digests import FileDigests, text_digest
+from torchrecorder.trace.digests import FileDigests, value_digest
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere
 
 VERSION = 2
@@ -117,6 +117,22 @@ class Manifest:
     def to_json(self) -> dict[str, Any]:
         return {"torchrecorder_manifest": VERSION, **{key: value for key, value in asdict(self).items() if value}}
 
+    def is_of(self, request: RecordingRequest) -> bool:
+        """Whether it was made for that request; an entry of a cache may have been moved."""
+        try:
+            return RecordingRequest.from_json(self.request) == request
+        except TypeError:
+            return False
+
+    def inside(self) -> Manifest:
+        """Without the files that are outside of the project and its packages, which another machine need not have."""
+        files, folders = (
+            {name: then for name, then in named.items() if not is_elsewhere(name)}
+            for named in (self.files, self.folders)
+        )
+        outside = {f"reads {PurePath(name).name} outside of the project" for name in {*self.files} - {*files}}
+        return replace(self, files=files, folders=folders, untracked=tuple(sorted({*self.untracked, *outside})))
+
     @staticmethod
     def from_json(data: Mapping[str, Any] | None) -> Manifest | None:
         """The manifest that `to_json` wrote; None for anything else."""
@@ -185,12 +201,13 @@ def build_manifest(
     finder: ModuleFinder,
     digests: FileDigests,
     put_object: Callable[[bytes], str],
-    is_of_this_machine: bool = False,
+    salt: Callable[[], str],
+    is_failure: bool = False,
 ) -> Manifest | None:
     """The manifest of a recording; None if files changed while it was made, so that it may show neither state.
 
-    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules. One that
-    stays on this machine names what the recording looked for outside of the project, too.
+    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules, and `salt`
+    goes into the digests of variables. That of a failure names what it looked for outside of the project, too.
     """
     if any(stamp_of(path) != then for path, then in result.stamps().items()):
         return None
@@ -203,9 +220,9 @@ def build_manifest(
         {key: value for key, value in request.to_json().items() if value},
         put_object(table_to_json(table)),
         builder.ran(table),
-        builder.files(is_of_this_machine),
+        builder.files(is_failure),
         builder.folders(),
-        {name: None if value is None else text_digest(value) for name, value in values.items()},
+        {name: None if value is None else value_digest(value, salt()) for name, value in values.items()},
         tuple(module for module in result.missing if not finder.exists(module)),
         result.distributions,
         result.untracked,

@@ -60,6 +60,7 @@ def main() -> None:
     else:
         from torchrecorder.worker.serving import Serving
 
+        fork.adopt()
         Serving(jobs.fileno(), answers.fileno()).serve()
     os._exit(0)  # threads that the user's code left must not keep the process, nor what torch tidies up at its end
 
