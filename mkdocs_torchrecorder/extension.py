@@ -37,6 +37,7 @@ from mkdocs_torchrecorder.page import KeepSource, page_of_markdown
 from mkdocs_torchrecorder.report import DiagramsFailed, Report
 from torchrecorder.errors import OptionError
 from torchrecorder.request import SITE_SETTINGS, Settings, SiteSetting, site_settings
+from torchrecorder.worker.client import worker_of_process
 
 ON_ERROR = SiteSetting(
     "on_error", "`warn` and show a box in the page, or `raise` and end the build.", "warn", ("warn", "raise")
@@ -72,7 +73,7 @@ class TorchRecorderExtension(Extension):
 
     def _fill(self, md: Markdown, html: str) -> str:
         page = page_of_markdown(md, html)
-        drawn = draw([page], Batch(settings(Path.cwd(), self.getConfigs())))
+        drawn = draw([page], Batch(settings(Path.cwd(), self.getConfigs()), worker_of_process))
         if problems := drawn.fatal(self.getConfig("on_error") == "raise"):
             raise DiagramsFailed("\n".join(problems))
         return fill(html, drawn.results[0])

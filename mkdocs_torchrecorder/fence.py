@@ -190,7 +190,7 @@ def read_fence(fence: Fence) -> Body:
     named = body.options.pop("target", None)
     if named and body.target:
         problems.append(f"two models are named, {body.target} and {named}")
-    return Body(body.target or named or "", body.options, tuple(problems))
+    return Body(body.target or named or "", body.options, tuple(problems), body.legend)
 
 
 def read_header(text: str) -> Body:

@@ -7,6 +7,7 @@ plugins still change it in between.
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -90,7 +91,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         self._batch = None
         if not self.config.enabled:
             return None
-        self._batch = Batch(self._read_settings(config), self._lasting)
+        self._batch = Batch(self._read_settings(config), self._lasting.open if self._lasting is not None else None)
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
         config.extra_css.insert(0, _FILES[STYLE])
         return config
@@ -176,7 +177,17 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def _fill(self, html: str, url: str, config: MkDocsConfig) -> str:
         # The script stands in the contents: themes that load a page into another run those of its contents only.
-        return fill(html, self._results, finder(config.plugins, url), get_relative_url(_FILES[SCRIPT], url))
+        script = get_relative_url(_FILES[SCRIPT], url)
+
+        def save(svg: str) -> str:
+            data = svg.encode()
+            name = f"assets/torchrecorder-{hashlib.sha256(data).hexdigest()[:16]}.svg"
+            file = Path(config.site_dir, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+            return get_relative_url(name, url)
+
+        return fill(html, self._results, finder(config.plugins, url), script, save)
 
     def _read_settings(self, config: MkDocsConfig) -> Settings:
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,21 @@ def test_a_switch_and_a_table(site: Site) -> None:
     tables = seen.all("details", "torchrecorder-table")
     assert (len(radios), len(tables), seen.wrong, seen.twice) == (2, 1, [], set())
     assert "Parameters" not in built.search_index()
+
+
+def test_a_figure_of_a_file_with_a_legend(site: Site) -> None:
+    text = FENCE.replace(":shape", ":loading: lazy\n:figwidth: 50%\n:dpeth: 2\n:shape")
+    site.write("sub/page.md", text.replace("\n```", "\n\nA legend\nof a & b.\n\nMore.\n```"))
+    built = site.build()
+    (warning,) = built.warnings
+    assert "unknown option 'dpeth', did you mean depth?\nthe diagram is drawn without it" in warning
+    page = built.page("sub/page/index.html")
+    found = re.search(r'<img src="../../(assets/torchrecorder-\w+\.svg)"[^>]* loading="lazy"', page)
+    assert found is not None
+    assert "<svg" in built.page(found[1])
+    assert "width:50%;" in page
+    assert ">A legend\nof a &amp; b.</small>" in page
+    assert ">More.</small>" in page
 
 
 def test_snippets(site: Site) -> None:
@@ -186,7 +202,7 @@ def test_plugin_and_extension_together_draw_once(site: Site, nets: Path) -> None
 
 def test_the_extension_alone_knows_page_and_line(site: Site, nets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(site.folder)
-    text = "---\ntitle: x\ntorchrecorder: {depth: 0}\n---\n" + FENCE + "\n```torchrecorder nets.Net depht=1\n```\n"
+    text = "---\ntitle: x\ntorchrecorder: {depth: 0}\n---\n" + FENCE + "\n```torchrecorder nets.Net shpae=1\n```\n"
     site.write("sub/page.md", text)
     site.write("index.md", "# Home\n")
     extension = {"mkdocs_torchrecorder:TorchRecorderExtension": {"path": [str(nets)]}}
@@ -195,7 +211,7 @@ def test_the_extension_alone_knows_page_and_line(site: Site, nets: Path, monkeyp
     seen = see(built.page("sub/page/index.html"))
     assert (len(seen.figures), len(seen.boxes)) == (1, 1)
     assert "ReLU" not in seen.figures[0].text
-    assert built.warnings == ["sub/page.md:10: torchrecorder: unknown option 'depht', did you mean depth?"]
+    assert built.warnings == ["sub/page.md:10: torchrecorder: unknown option 'shpae', did you mean shape?"]
 
 
 def test_switched_off(site: Site) -> None:

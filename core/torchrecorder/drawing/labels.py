@@ -26,6 +26,7 @@ from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.view.op_families import DROPOUTS
+from torchrecorder.view.simplified.affine import is_affine
 
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""
@@ -74,6 +75,7 @@ class Labels:
             classes.append((cls, n + 1))
         cls = " + ".join(f"{n} {cls}" if n > 1 else cls for cls, n in classes)
         cls = f"({cls})" if " + " in cls else cls
+        cls = "" if box.period > 1 and len(cls) > MAX_NAME else cls  # they stand in it
         facts = [self._params(module, box), self._flops(box.calls)] if box.period == 1 else []
         parts = [name if name != cls else "", *_repeated(cls, box), *facts]
         return clean(" · ".join(filter(None, parts)), MAX_NAME + MAX_LINE)
@@ -193,6 +195,8 @@ class Labels:
 
     def _parts_of_op(self, node: Node) -> str:
         """`+ pos_embedding`, `+ · relu`."""
+        if is_affine(self.graph, node):
+            return "scale · shift"
         first, *others = node.parts
         words = self.node(first).name
         for part in others:
@@ -331,7 +335,7 @@ def _shortened(path: str) -> str:
 def _repeated(text: str, thing: Box | Node) -> list[str]:
     """What a thing is, how often, and in what its repeats differ."""
     words = times(thing.repeat, thing.repetition)
-    head = [f"{text} {words}"] if words.startswith("×") else [text, words]
+    head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
     return [*filter(None, (*head, *thing.differs))]
 
 

@@ -57,6 +57,10 @@ class OptionError(TorchRecorderError, ValueError):
     _summary = "{problems}"
     problems: tuple[str, ...]
 
+    def shared(self) -> str:
+        """Nothing: what is written is wrong."""
+        return ""
+
 
 @dataclass(eq=False)
 class TargetError(TorchRecorderError, ImportError):
@@ -86,6 +90,10 @@ class TargetNotFound(TargetError):
             return "did you mean " + " or ".join(self.near) + "?"
         return "" if self.parent else "is its folder on the Python path of the build?"
 
+    def shared(self) -> str:
+        """The package, if it is not found: whatever of it is asked for, one path is wrong."""
+        return "" if self.parent else self.missing
+
 
 @dataclass(eq=False)
 class TargetImportFailed(TargetError):
@@ -102,6 +110,10 @@ class TargetImportFailed(TargetError):
     """`file:line` of the innermost frame, or the name of the module that failed."""
     advice: str = ""
     traceback: str = ""
+
+    def shared(self) -> str:
+        """The exception and its place, whichever module of a package was asked for."""
+        return f"{self.cause} {self.origin}"
 
 
 @dataclass(eq=False)
@@ -132,10 +144,11 @@ class TargetRefused(TargetError):
 
     def hint(self) -> str:
         """How the site allows it."""
-        return (
-            f'to allow it, write torchrecorder_allow = ["{self.dotted}"] in conf.py,'
-            f" or `allow: [{self.dotted}]` under the plugin in mkdocs.yml"
-        )
+        return f"to allow it, add {self.dotted!r} to the setting `allow`"
+
+    def shared(self) -> str:
+        """Nothing: each page that says it is named."""
+        return ""
 
 
 @dataclass(eq=False)
@@ -195,7 +208,7 @@ class TorchMissing(WorkerError):
     _summary = "cannot record {target}: {python} cannot import torch[ ({cause})]"
     _hint = (
         "install torch there, {python} -m pip install torch (a CPU build is enough), name another Python with"
-        " the option `python`, or build with a cache made on a machine that has it"
+        " the setting `python`, or build with a cache made on a machine that has it"
     )
     python: str
     cause: str = ""

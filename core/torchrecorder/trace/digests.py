@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from torchrecorder.cache.index import StampedIndex, is_settled, stamp_of
@@ -21,7 +22,7 @@ _DIGITS = 32
 
 _ROUNDS = 10_000
 _OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
-"""What is read there may be of use, but never end."""
+"""Reading what is there may never end."""
 
 _PASSING_SUFFIXES = (".pyc", ".pyo")
 _PASSING_FOLDERS = {"__pycache__", ".torchrecorder", ".git"}
@@ -47,19 +48,20 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
-def value_digest(value: str, salt: str) -> str:
-    """The digest of a value that must not be readable, that of an environment variable; it names its salt.
+@lru_cache(maxsize=256)  # the diagrams of a site ask for the same variables
+def salted_digest(text: str, salt: str) -> str:
+    """The digest of a text that must not be readable, such as the value of a variable; it names its salt.
 
-    It takes milliseconds to make, so that trying values takes long.
+    It takes milliseconds to make, so that trying texts takes long.
     """
-    digest = hashlib.pbkdf2_hmac("sha256", value.encode("utf-8", "surrogatepass"), salt.encode(), _ROUNDS)
+    digest = hashlib.pbkdf2_hmac("sha256", text.encode("utf-8", "surrogatepass"), salt.encode(), _ROUNDS)
     return f"{salt}${digest.hex()[:_DIGITS]}"
 
 
-def is_value(value: str, digest: str) -> bool:
-    """Whether the digest is of that value; a manifest of an earlier version has one without a salt."""
+def is_salted_of(text: str, digest: str) -> bool:
+    """Whether the digest is of that text; one that an earlier version made has no salt."""
     salt, sign, _ = digest.partition("$")
-    return (value_digest(value, salt) if sign else text_digest(value)) == digest
+    return (salted_digest(text, salt) if sign else text_digest(text)) == digest
 
 
 class FileDigests:

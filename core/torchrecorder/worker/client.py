@@ -7,15 +7,17 @@ of the batch.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -49,6 +51,8 @@ class _Sent:
     request: RecordingRequest
     timeout_s: float
     log: Path
+    start: float
+    """By the clock of `time.monotonic`."""
 
 
 class Worker:
@@ -198,7 +202,7 @@ class Worker:
         except OSError as error:  # of this machine: a full disk, no more processes
             self._end_process()
             return Answer(error=WorkerCrashed(request.target, f"it could not be started: {error}"))
-        self._sent[self._number] = _Sent(request, timeout_s, log)
+        self._sent[self._number] = _Sent(request, timeout_s, log, time.monotonic())
         return None
 
     def _receive(self) -> tuple[list[tuple[RecordingRequest, Answer]], list[RecordingRequest]]:
@@ -225,7 +229,7 @@ class Worker:
             self._needs_compiler = self._needs_compiler or answer.needed_compiler
             if not self._forks:
                 self._end_process()
-            return [(sent.request, answer)], []
+            return [(sent.request, replace(answer, seconds=time.monotonic() - sent.start))], []
         jobs, self._sent = [*self._sent.values()], {}
         if len(jobs) > 1:
             return [], [sent.request for sent in jobs]
@@ -314,6 +318,36 @@ class PersistentWorker:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
+
+
+class _ProcessWorker:
+    """The one worker of a process, given to one thread at a time."""
+
+    def __init__(self) -> None:
+        self._lasting: PersistentWorker | None = None
+        self._pid = 0
+        self._turn = threading.Lock()
+
+    @contextmanager
+    def open(self, settings: Settings) -> Iterator[Worker]:
+        with self._turn:
+            if self._lasting is None or self._pid != os.getpid():  # a forked child shares nothing with it
+                self._lasting, self._pid = PersistentWorker(), os.getpid()
+                atexit.register(self._close, self._lasting, self._pid)
+            with self._lasting.open(settings) as worker:
+                yield worker
+
+    @staticmethod
+    def _close(lasting: PersistentWorker, pid: int) -> None:
+        if pid == os.getpid():
+            lasting.close()
+
+
+worker_of_process = _ProcessWorker().open
+"""Opens the worker of this process, for a caller that is made anew for each page and does not know which is the last.
+
+It is as lasting as a `PersistentWorker`. It ends with the process; if that is killed, at the end of its own input.
+"""
 
 
 def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:

@@ -23,6 +23,7 @@ from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
 from torchrecorder.line_process import children
 from torchrecorder.recording.memory import left
+from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker import fork
 from torchrecorder.worker.job import answer_line, begin
@@ -316,7 +317,7 @@ def _serve_preloaded(job: Job, jobs: int, writer: int) -> None:
     trace = begin(job)
     is_usable = False
     with contextlib.suppress(BaseException), torch.random.fork_rng(devices=()):
-        torch.manual_seed(job.request.seed)
+        start_random_numbers(job.request.seed)
         importlib.import_module(job.package)
         is_usable = threading.active_count() == fork.threads() == 1
     if is_usable:

@@ -54,7 +54,7 @@ class Recorded(OneByOne):
             {data: stamp_of(data), str(root / "absent"): None, **({EXTRA: stamp_of(EXTRA)} if EXTRA else {})},
             {str(root / "src"): "folder"},
             (str(root / "src"),),
-            ("PATH", "PATH_SECRET", "FUZ_NOT_SET"),
+            {"FUZ_SECRET": "user", "FUZ_NOT_SET": "user", "PATH": "user"},
             ("fuz_missing.part",),
             ("starts git",),
             {"pytest": "1"},

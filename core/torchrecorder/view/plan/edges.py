@@ -79,7 +79,7 @@ class Ends:
     def _draw_outputs(self) -> None:
         root = self.plan.root
         idle = self.plan.node_of_call.get(root) if not self.plan.tree.n_ops[root] else None
-        paths = self.graph.outputs if root == 0 else {p: (v,) for p, v in self.graph.calls[root].outputs.items()}
+        paths = self.graph.outputs if root == 0 else self._given_by(root)
         secondary = lists(paths)
         for path, values in paths.items():
             for value in values if path.partition(".")[0] not in secondary else ():
@@ -88,6 +88,16 @@ class Ends:
             node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=differs)
             for value in outputs:
                 self._join(self._tail(value) if idle is None else idle, node, value)
+
+    def _given_by(self, call: int) -> dict[str, tuple[int, ...]]:
+        """By path what a call gives; of a layer within the picture only what something outside of it reads."""
+        given = self.graph.calls[call].outputs
+        if call == self.plan.visible.root:
+            return {path: (value,) for path, value in given.items()}
+        is_read = self.plan.visible.is_read_outside
+        return {path: (value,) for path, value in given.items() if is_read(value, call)} or {
+            path: (value,) for path, value in given.items()
+        }
 
     def _named_outputs(self, paths: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
         """By name the values that one node stands for, and which layer they are of."""

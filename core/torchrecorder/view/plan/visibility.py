@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -17,7 +17,7 @@ from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import ViewOptions
-from torchrecorder.view.op_families import DROPOUTS, PIECES, POINTWISE, SHAPING
+from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.plan.repeats import Repeats
 from torchrecorder.view.tree import call_tree
 
@@ -26,6 +26,15 @@ State = Literal["box", "node", "gone", "open"]
 _NUMBER = re.compile(r"-?\d+")
 _ALL_OF_IT = re.compile(r"\(?(\s*(None|\.\.\.|0?:)\s*,?)+\)?")
 """An index that takes everything, perhaps with new axes: `(..., None)`, `(:, 0:)`."""
+_OF_AXIS = r"(\.\.\.|(-?\d+)?:(-?\d+)?)"
+_STRETCH = re.compile(rf"\(?{_OF_AXIS}(, {_OF_AXIS})*\)?")
+"""An index that takes a stretch of each axis: `1:`, `(:, :-1)`."""
+
+
+_ZERO, _ONE = ("0", "0.0"), ("1", "1.0")
+_UNCHANGED = {"add": _ZERO, "sub": _ZERO, "mul": _ONE, "div": _ONE}
+"""By op the numbers that leave the other side as it is; a sum over a list begins with such a zero."""
+_EITHER_SIDE = ("add", "mul")
 
 
 class Visibility:
@@ -40,6 +49,8 @@ class Visibility:
         self.repeats = Repeats(tree) if options.fold else None
         is_all = options.depth == "all"
         self.handed = [_handed_on(graph, op, is_all) if options.contract else None for op in graph.ops]
+        for op, value in _put_together(graph) if options.contract and not is_all else ():
+            self.handed[op] = value
         """For each op the value whose data it only gives another shape, type or place; None if it is a node."""
         self.atomic = [self._is_atomic(call) for call in range(len(graph.calls))]
         """For each call whether it is one node at every depth."""
@@ -118,6 +129,33 @@ class Visibility:
         """Whether a closed layer may be opened."""
         return not self.atomic[call] and call not in self.formulas and call not in self.collapsed
 
+    def is_read_outside(self, value: int, call: int) -> bool:
+        """Whether anything reads what a call gives, in whatever shape, but what is in it."""
+        inside, pending = range(call, self.tree.end[call]), [value]
+        while pending:
+            one = pending.pop()
+            if one in self._last:
+                return True
+            for op in self._readers.get(one, ()):
+                is_handed = self.handed[op.id] == one
+                if op.call not in inside and not is_handed:
+                    return True
+                pending += op.outputs if is_handed else ()
+        return False
+
+    @cached_property
+    def _last(self) -> set[int]:
+        """The values that the model gives."""
+        return {value for values in self.graph.outputs.values() for value in values}
+
+    @cached_property
+    def _readers(self) -> dict[int, list[Op]]:
+        found: dict[int, list[Op]] = {}
+        for op in self.graph.ops:
+            for value in op.inputs:
+                found.setdefault(value, []).append(op)
+        return found
+
     def _is_gone(self, call: int, found: Sequence[State]) -> bool:
         if not self.graph.calls[call].ok:
             return False
@@ -166,10 +204,34 @@ def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
     return full[0][0] if full[0][1].shape == joined.shape else None
 
 
+def _put_together(graph: Graph) -> Iterator[tuple[int, int | None]]:
+    """By op what it hands on, where stretches of a tensor are put together again in another order; else nothing.
+
+    If they are the whole tensor, it only changes its place; if not, the stretches are drawn.
+    """
+
+    def shape(value: int) -> tuple[int | str, ...]:
+        meta = graph.values[value].meta
+        return () if meta is None else meta.shape
+
+    cut = {op.outputs[0]: op for op in graph.ops if op.name == "getitem" and len(op.inputs) == 1 and op.outputs}
+    for op in graph.ops:
+        joined = [value for value in op.inputs if 0 not in shape(value)] if op.name in JOINS else []
+        pieces = [cut[value] for value in joined if value in cut]
+        sources = {piece.inputs[0] for piece in pieces}
+        if len(pieces) > len(sources):
+            source = pieces[0].inputs[0]
+            if len(pieces) == len(joined) and len(sources) == 1 and shape(source) == shape(op.outputs[0]):
+                yield op.id, source
+            else:
+                yield from ((piece.id, None) for piece in pieces)
+
+
 def _is_part(op: Op) -> bool:
-    """Whether it gives pieces of a tensor, one element of its first axis, or the tensor times one."""
-    other = op.attrs.get("1") or op.attrs.get("other", "")
+    """Whether it gives pieces of a tensor, one element of its first axis, or the tensor plus nothing or times one."""
+    name, other = op.name.removesuffix("_"), op.attrs.get("1") or op.attrs.get("other", "")
     if op.name == "getitem":
-        return len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other))
-    is_number_one = op.name in ("mul", "div", "mul_", "div_") and len(op.inputs) == 1 and other in ("1", "1.0")
-    return op.name in PIECES or is_number_one
+        return len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other) or _STRETCH.fullmatch(other))
+    if name in _EITHER_SIDE:
+        other = other or op.attrs.get("0", "")
+    return op.name in PIECES or (len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Node, View, ViewOptions
 from torchrecorder.view.plan.repeats import ROW
+from torchrecorder.view.simplified.affine import scaled_and_shifted
 from torchrecorder.view.simplified.asides import named_in_readers, without_asides
 from torchrecorder.view.simplified.draft import Draft
 from torchrecorder.view.simplified.functions import with_functions
@@ -33,7 +34,7 @@ def simplified(view: View, facts: Facts, options: ViewOptions, asked: Set[int] =
     view = with_functions(without_asides(view, facts), facts, asked)
     if not options.weights:
         view = named_in_readers(view)
-    view = without_lone_boxes(view, asked)
+    view = without_lone_boxes(scaled_and_shifted(view), asked)
     view = without_lone_boxes(fused(view, facts, fold=options.fold), asked)
     view = fused(view, facts, fold=options.fold)  # what had boxes of its own may be in series
     return _side_by_side(view) if options.fold else view

@@ -17,7 +17,7 @@ from torchrecorder.view.templates.kinds import VARIANT
 ENOUGH, MOST = 22, 40
 """Nodes of a picture: what tells a little may fill it up to the first, what tells much up to the second."""
 _LEAST_SHARE = 0.04
-_MUCH = 0.15
+_MUCH = 0.2
 _LARGE = 0.1
 _DEEPER = 0.8
 """What a layer counts that lies in another one which is opened."""
@@ -184,12 +184,13 @@ class Choice:
     def _differences(self, calls: tuple[int, ...], model: int) -> list[str]:
         """In what calls differ from the one that is opened: `2 without downsample`."""
         found = Counter[str]()
-        for call in calls:
+        by_module = {self.interiors.graph.calls[call].module: call for call in calls}
+        for call in by_module.values():
             same = self.interiors.of(call).sign == self.interiors.of(model).sign
             found["" if same else self.kinds.differs(call, model)] += 1
         del found[""]
         if len(found) > 1:
             found = Counter({VARIANT: found.total()})
-        if len(calls) == 1:
+        if len(by_module) == 1:
             return [*found]
         return [f"{n} {text}s" if text == VARIANT and n > 1 else f"{n} {text}" for text, n in found.items()]

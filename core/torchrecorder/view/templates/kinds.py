@@ -36,6 +36,8 @@ class Kinds:
         """By class its kinds: the lists that hold them, what is in the first of them, their number."""
         self._known: dict[tuple[str, int, str], int] = {}
         self._n_kinds = 0
+        self._joined: dict[int, int] = {}
+        """By kind the one that it has become part of."""
 
     @cached_property
     def structure(self) -> list[int]:
@@ -58,7 +60,8 @@ class Kinds:
     @cached_property
     def of(self) -> list[int]:
         """For each call the number of its kind."""
-        return [self._kind(call) for call in range(len(self.graph.calls))]
+        found = [self._kind(call) for call in range(len(self.graph.calls))]
+        return [self._last(number) for number in found]
 
     @cached_property
     def members(self) -> dict[int, list[int]]:
@@ -113,14 +116,29 @@ class Kinds:
         return self._known[key]
 
     def _like(self, cls: str, home: str, inside: set[Hashable]) -> int:
+        """The number of the kind that is alike or stands in the same list; where these are two kinds, they are one."""
         kinds = self._classes.setdefault(cls, [])
-        for homes, other, number in kinds:
-            if (home and home in homes) or len(inside & other) >= _ALIKE * len(inside | other):
-                homes.add(home)
-                return number
-        kinds.append(({home}, inside, self._n_kinds))
-        self._n_kinds += 1
-        return self._n_kinds - 1
+        found = [
+            kind
+            for kind in kinds
+            if (home and home in kind[0]) or len(inside & kind[1]) >= _ALIKE * len(inside | kind[1])
+        ]
+        if not found:
+            found = [({home}, inside, self._n_kinds)]
+            kinds += found
+            self._n_kinds += 1
+        first, *others = found
+        first[0].add(home)
+        for other in others:
+            first[0].update(other[0])
+            self._joined[other[2]] = first[2]
+            kinds.remove(other)
+        return first[2]
+
+    def _last(self, kind: int) -> int:
+        while kind in self._joined:
+            kind = self._joined[kind]
+        return kind
 
     def _inside(self, call: int, module: Module | None) -> set[Hashable]:
         """The paths in a call from its own on, without numbers; in a container, which has no others, with classes."""
