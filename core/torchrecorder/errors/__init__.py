@@ -315,12 +315,14 @@ class OutOfDate(TorchRecorderError, RuntimeError):
     """What a cached diagram depended on has changed, and torch is missing to record it again."""
 
     kind = "stale"
-    _hint = "record it on a machine that has torch: torchrecorder update"
+    _hint = "record it on a machine that has torch: torchrecorder update {docs}"
     target: str
     reasons: tuple[str, ...]
     """What changed, each in a few words."""
     is_fatal: bool = False
     """Whether the build is to fail, as its settings say."""
+    docs: str = "docs"
+    """The folder that the command takes."""
 
     def summary(self) -> str:
         """The first three changes, and how many more there are."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -230,7 +231,8 @@ class Recordings:
         sources = self._freshness.files(manifest)
         if finding.verdict is Verdict.IMPORT_ONLY:
             return Recording(manifest.graph, sources=sources, info=f"{request.target}: {finding}")
-        error = OutOfDate(request.target, finding.reasons, is_fatal=self._settings.on_stale == "error")
+        is_fatal = self._settings.on_stale == "error"
+        error = OutOfDate(request.target, finding.reasons, is_fatal, shlex.quote(self._settings.shown_root))
         return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
 
     def _installed_now(self) -> Installed:
