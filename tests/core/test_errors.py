@@ -30,6 +30,10 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
         "cannot build pkg.Net: TypeError: no (pkg.py:3)",
     ),
     (
+        errors.NotAModule("pkg.Config"),
+        "cannot build pkg.Config: it is a class, but not a subclass of torch.nn.Module",
+    ),
+    (
         errors.TargetRefused("os.system('ls')", "os.system"),
         "os.system('ls') is not called: a page may call classes of nn.Module, functions of the project, and functions"
         " of packages that depend on torch\nto allow it, add 'os.system' to the setting `allow`",

@@ -6,6 +6,7 @@
     │   ├── TargetNotFound               no such module or attribute; offers the near miss
     │   ├── TargetImportFailed           importing the model's module raised
     │   ├── TargetBuildFailed            building the model raised, or gave something else
+    │   │   └── NotAModule               it is a class of something else, and was not built
     │   └── TargetRefused                it names what a page may not call
     ├── InputError(ValueError)           no input for the forward can be made
     ├── ForwardError(RuntimeError)       the forward raised; names the layer it happened in
@@ -39,6 +40,7 @@ How an error is made of its facts is in `torchrecorder.errors.base`.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.metadata
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,6 +133,13 @@ class TargetBuildFailed(TargetError):
 
 
 @dataclass(eq=False)
+class NotAModule(TargetBuildFailed):
+    """The target is a class of something else, so it is not built at all."""
+
+    cause: str = "it is a class, but not a subclass of torch.nn.Module"
+
+
+@dataclass(eq=False)
 class TargetRefused(TargetError):
     """The target names what text in a page may not call."""
 
@@ -139,8 +148,7 @@ class TargetRefused(TargetError):
         "{target} is not called: a page may call classes of nn.Module, functions of the project, and functions of"
         " packages that depend on torch"
     )
-    dotted: str
-    """The name without its arguments."""
+    dotted: str  # the target without its arguments
 
     def hint(self) -> str:
         """How the site allows it."""
@@ -191,6 +199,18 @@ class ForwardError(TorchRecorderError, RuntimeError):
 
     graph: Any = field(default=None, init=False, repr=False)  # a Graph; that module imports this one for its own errors
     """The `torchrecorder.graph.Graph` of what ran before the forward raised, or None; no part of the JSON."""
+    diagram: Any = field(default=None, init=False, repr=False)
+    """The `torchrecorder.Diagram` of that, where `torchrecorder.draw` could draw it; no part of the JSON either."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints for it; above that a notebook shows what ran."""
+        ipython: Any = importlib.import_module("IPython")
+        if self.diagram is not None:
+            ipython.display.display(self.diagram)
+        lines: list[str] = ipython.get_ipython().InteractiveTB.structured_traceback(
+            type(self), self, self.__traceback__
+        )
+        return lines
 
 
 @dataclass(eq=False)

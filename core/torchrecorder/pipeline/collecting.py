@@ -130,5 +130,8 @@ def _request_from_json(data: Mapping[str, Any]) -> DiagramRequest:
         key: tuple(value) if isinstance(value, list) else value for key, value in data["drawing"].items()
     }
     return DiagramRequest(
-        RecordingRequest.from_json(data["recording"]), DrawingOptions(**drawing), timeout_s=data["timeout_s"]
+        RecordingRequest.from_json(data["recording"]),
+        DrawingOptions(**drawing),
+        timeout_s=data["timeout_s"],
+        is_tried=data["is_tried"],
     )

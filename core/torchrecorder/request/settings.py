@@ -23,7 +23,7 @@ MEMORY_BYTES = 16 << 30
 """Torch takes a few GiB of addresses without using them; 64 GiB asked for by mistake must not reach the machine."""
 
 OnStale = Literal["warn", "error", "placeholder"]
-SettingValue = str | list[str] | dict[str, str]
+SettingValue = str | bool | list[str] | dict[str, str]
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.ASCII)
 
