@@ -133,7 +133,7 @@ def fill(
         if is_printed and outcome.diagram is not None:
             outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        return figure(outcome, copy, find, can_hide=script is not None, save=save)
+        return figure(outcome, copy, find, can_hide=script is not None, save=save, page=copies)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
