@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TypeAlias
 
@@ -102,7 +101,7 @@ def fill(
     script: str | None = None,
     save: Callable[[str], str] | None = None,
     *,
-    is_printed: bool = False,
+    style: str = "",
 ) -> str:
     """The HTML of a page with its diagrams; markers of other fences stay.
 
@@ -110,9 +109,9 @@ def fill(
         html: Of the page.
         results: What became of its fences.
         find: Knows the pages that pictures link to.
-        script: Address of the script, seen from the page; None if it has none, and no style sheet either.
+        script: The element of the script. None for paper: no style sheet, and a switch shows its first depth alone.
         save: Makes a file of an SVG and gives its address, seen from the page.
-        is_printed: Whether it is made for paper, where a switch shows its first depth alone.
+        style: The element of the style sheet, if the page does not link it.
     """
     copies = CopyNumbers()
 
@@ -127,16 +126,17 @@ def fill(
         if outcome.error is not None and outcome.error is not result.error:  # its pictures have left the cache
             text = f"{outcome.request.recording.target}: {message(outcome.error)}"
             Report().warn(text, details=outcome.error.details())
-        if is_printed and outcome.diagram is not None:
+        if script is None and outcome.diagram is not None:
             outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
         return figure(outcome, copy, find, can_hide=script is not None, save=save)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
-    if script is None or "torchrecorder-zoom" not in before:
+    if not end:
         return filled
-    return f'{before}{end}<script src="{escape(script)}" defer></script>{after}'
+    # In the figure, whose words no search finds.
+    return f"{before}{style}{script or '' if 'torchrecorder-zoom' in before else ''}{end}{after}"
 
 
 def drop_markers(html: str, page: str) -> str:
