@@ -18,7 +18,7 @@ from mkdocs_torchrecorder.links import Find, nowhere
 from mkdocs_torchrecorder.page import KEY, MarkdownPage
 from mkdocs_torchrecorder.report import Report, show_progress
 from torchrecorder.errors import OptionError
-from torchrecorder.page import CopyNumbers, Outcome, fatal_messages, log_entries, message
+from torchrecorder.page import CopyNumbers, Outcome, fatal_messages, log_entries, message, slowest, warning_text
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, Settings, site_options
 from torchrecorder.worker.client import Worker
@@ -87,10 +87,13 @@ def draw(pages: Sequence[MarkdownPage], batch: Batch) -> DrawnPages:
     ]
     for entry in log_entries(placed, pipeline.problems(), pipeline.cache.notice):
         if entry.kind:
-            location = "" if entry.place is None else entry.place[0].location(entry.place[1])
-            report.warn(entry.text, location, entry.details)
+            first, *others = [page.location(fence) for page, fence in filter(None, (entry.place, *entry.also))] or [""]
+            text = warning_text(entry.text, others, "`{}` of the plugin torchrecorder in mkdocs.yml")
+            report.warn(text, first, entry.details)
         else:
             report.info(entry.text)
+    if text := slowest(pipeline.seconds):
+        report.info(text)
     return DrawnPages(results, report.warnings, fatal_messages(result for _, result in placed))
 
 
@@ -121,7 +124,7 @@ def fill(
             return marker(fence)
         if isinstance(result, OptionError):
             body = read_fence(fence)
-            return error_box(body.target, "\n".join(result.problems), body.options.get("name") or "")
+            return error_box(body.target, result.problems, body.options.get("name") or "")
         outcome = result.loaded()
         if outcome.error is not None and outcome.error is not result.error:  # its pictures have left the cache
             text = f"{outcome.request.recording.target}: {message(outcome.error)}"
@@ -147,7 +150,7 @@ def drop_markers(html: str, page: str) -> str:
         which = f"for a fence of {fence.page or 'another page'}" if fence.raw else "that another version has left"
         text = f"a marker {which} came into this page when all was drawn: empty the cache of the plugin that put it in"
         report.warn(text, page)
-        return error_box(read_fence(fence).target, text)
+        return error_box(read_fence(fence).target, (text,))
 
     return replace_markers(html, box)
 

@@ -6,11 +6,11 @@ It looks right without a style sheet, because Python-Markdown alone cannot bring
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.page import Outcome, contents, reader_notes
+from torchrecorder.page import Outcome, contents, problems_of, reader_notes
 
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _NOTE = "display:block;margin-top:.4em"
@@ -39,8 +39,9 @@ def figure(
     """
     options = outcome.request.figure
     if outcome.diagram is None:
-        reason = str(outcome.error or "it was not drawn")
-        return error_box(outcome.request.recording.target, reason, options.name)
+        problems = problems_of(outcome.error) if outcome.error else ("it was not drawn",)
+        reasons = problems if len(problems) > 1 else (str(outcome.error or problems[0]),)
+        return error_box(outcome.request.recording.target, reasons, options.name)
     width = {"": "auto", "image": "fit-content"}.get(options.figwidth, options.figwidth)
     style = _FIGURE.format(width) + (options.align or "center")
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
@@ -55,11 +56,12 @@ def figure(
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 
-def error_box(target: str, reason: str, name: str = "") -> str:
+def error_box(target: str, reasons: Sequence[str], name: str = "") -> str:
     """A box in place of a figure; it keeps the name, so that links to it still lead there."""
     title = f"No diagram of <code>{escape(target)}</code>" if target else "No diagram"
-    lines = "<br>".join(map(escape, reason.splitlines()))
-    return f"<div{_attributes(name, ('torchrecorder-error',), _BOX)}><strong>{title}</strong><br>{lines}</div>"
+    texts = ["<br>".join(map(escape, reason.splitlines())) for reason in reasons]
+    shown = f"<ul>{''.join(f'<li>{text}</li>' for text in texts)}</ul>" if len(texts) > 1 else f"<br>{texts[0]}"
+    return f"<div{_attributes(name, ('torchrecorder-error',), _BOX)}><strong>{title}</strong>{shown}</div>"
 
 
 def anchor(name: str) -> str:

@@ -32,9 +32,9 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors import EnvironmentCollector
 
 from sphinx_torchrecorder import links
-from sphinx_torchrecorder.report import ProgressLine, report, warn
+from sphinx_torchrecorder.report import ProgressLine, logger, report, warn
 from torchrecorder.errors import OptionError
-from torchrecorder.page import LogEntry, Outcome
+from torchrecorder.page import LogEntry, Outcome, slowest
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import SITE_SETTINGS, Body, DiagramRequest, Settings, site_settings
 
@@ -159,6 +159,8 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
         pipeline.problems(),
         pipeline.cache.notice,
     )
+    if text := slowest(pipeline.seconds):
+        logger.info("torchrecorder: %s", text)
     return [] if build.form == "nothing" else _changed_documents(app, build)
 
 

@@ -14,7 +14,7 @@ from sphinx.writers.html5 import HTML5Translator
 from sphinx_torchrecorder.build import Form, ImageType
 from sphinx_torchrecorder.links import addresses, reference
 from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.page import TABLE_HEAD, Diagram, Outcome, contents, reader_notes, table_cells
+from torchrecorder.page import TABLE_HEAD, Diagram, Outcome, contents, problems_of, reader_notes, table_cells
 from torchrecorder.request import FigureOptions
 
 
@@ -161,9 +161,11 @@ def _row(texts: Sequence[str]) -> nodes.row:
 def error_box(target: str, error: TorchRecorderError | None) -> nodes.Node:
     """A box in place of a picture; an admonition, so every theme and every builder has a style for it."""
     title = f"No diagram of {target or 'a model'}"
-    reason = error.summary() if error else "It was not drawn."
+    paragraphs = [nodes.paragraph("", text) for text in (problems_of(error) if error else ("It was not drawn.",))]
+    items = (nodes.list_item("", paragraph) for paragraph in paragraphs)
+    reason = nodes.bullet_list("", *items) if len(paragraphs) > 1 else paragraphs[0]
     classes = ["torchrecorder-error", "error"]
-    return nodes.admonition("", nodes.title("", title), nodes.paragraph("", reason), classes=classes)
+    return nodes.admonition("", nodes.title("", title), reason, classes=classes)
 
 
 def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:

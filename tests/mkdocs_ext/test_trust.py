@@ -26,7 +26,7 @@ def test_commands_in_a_page_are_refused_before_they_run(site: Site, tmp_path: Pa
     assert not touched.exists()
     refused = [text for text in built.warnings if "is not called: a page may call classes of nn.Module" in text]
     assert len(refused) == len(built.warnings) == len(fences), built.warnings
-    assert "or `allow: [os.system]` under the plugin in mkdocs.yml" in refused[0]
+    assert "to allow it, add 'os.system' to `allow` of the plugin torchrecorder in mkdocs.yml" in refused[0]
 
 
 @pytest.mark.parametrize("allow", [["copy.deepcopy"], ["copy"], ["*"]])

@@ -24,7 +24,7 @@ def test_commands_in_a_page_are_refused_before_they_run(project: Project) -> Non
     assert not list(project.root.rglob("touched"))
     assert built.warnings.count("is not called: a page may call classes of nn.Module") == len(directives)
     assert built.warnings.count("[torchrecorder.refused]") == len(directives) - 1
-    assert 'to allow it, write torchrecorder_allow = ["subprocess.check_output"] in conf.py' in built.warnings
+    assert "to allow it, add 'subprocess.check_output' to `torchrecorder_allow` in conf.py" in built.warnings
     assert built.warnings.count("WARNING") == len(directives)
 
 

@@ -16,7 +16,7 @@ from torchrecorder.drawing.details import details
 from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
-from torchrecorder.drawing.names import class_name, clean
+from torchrecorder.drawing.names import class_name, clean, kind_name
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.drawing.styler_process import styles_by, styles_by_name
@@ -254,7 +254,7 @@ def _drawing(
         svg=picture.svg,
         width=picture.width,
         height=picture.height,
-        text=tree(graph, depth=view.depth, like=view if view.insets else None).rstrip("\n"),
+        text=tree(view.graph, depth=view.depth, like=view if view.insets else None).rstrip("\n"),
         alt=". ".join(filter(None, (title, description, _beside(view)))),
         facts=facts,
         notes=(*graph.info.notes, *view.notes, *memory),
@@ -270,7 +270,7 @@ def _beside(view: View) -> str:
     graph, names = view.graph, list[str]()
     for inset in view.insets:
         module = graph.modules.get(graph.calls[inset.calls[0]].module)
-        names.append(f"{inset.letter}, {class_name(module)}" if module is not None else inset.letter)
+        names.append(f"{inset.letter}, {kind_name(module)}" if module is not None else inset.letter)
     verb = "is" if len(names) == 1 else "are"
     return clean(f"Beside it {verb} {'; '.join(names)}", _MAX_PATH) if names else ""
 

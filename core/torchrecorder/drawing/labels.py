@@ -14,6 +14,7 @@ from torchrecorder.drawing.names import (
     clean,
     flops,
     flops_by_call,
+    kind_name,
     parameters,
     relative,
     run_name,
@@ -70,7 +71,7 @@ class Labels:
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
             called = self._module(call)
-            cls = self.graph.calls[call].module if called is None else class_name(called)
+            cls = self.graph.calls[call].module if called is None else kind_name(called)
             n = classes.pop()[1] if classes and classes[-1][0] == cls else 0
             classes.append((cls, n + 1))
         cls = " + ".join(f"{n} {cls}" if n > 1 else cls for cls, n in classes)
@@ -123,7 +124,7 @@ class Labels:
         if module is None:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box)
-        name, cls, kind = _shortened(name), class_name(module), self.kind(node)
+        name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
         if module.native and kind != "block":  # whose summary shows the number of parameters
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" else ""
             what = heads or self._summaries(node, cls)

@@ -39,6 +39,7 @@ How an error is made of its facts is in `torchrecorder.errors.base`.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.metadata
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,10 @@ class OptionError(TorchRecorderError, ValueError):
     kind = "option"
     _summary = "{problems}"
     problems: tuple[str, ...]
+
+    def shared(self) -> str:
+        """Nothing: what is written is wrong."""
+        return ""
 
 
 @dataclass(eq=False)
@@ -84,6 +89,10 @@ class TargetNotFound(TargetError):
             return "did you mean " + " or ".join(self.near) + "?"
         return "" if self.parent else "is its folder on the Python path of the build?"
 
+    def shared(self) -> str:
+        """The package, if it is not found: whatever of it is asked for, one path is wrong."""
+        return "" if self.parent else self.missing
+
 
 @dataclass(eq=False)
 class TargetImportFailed(TargetError):
@@ -100,6 +109,10 @@ class TargetImportFailed(TargetError):
     """`file:line` of the innermost frame, or the name of the module that failed."""
     advice: str = ""
     traceback: str = ""
+
+    def shared(self) -> str:
+        """The exception and its place, whichever module of a package was asked for."""
+        return f"{self.cause} {self.origin}"
 
 
 @dataclass(eq=False)
@@ -130,10 +143,11 @@ class TargetRefused(TargetError):
 
     def hint(self) -> str:
         """How the site allows it."""
-        return (
-            f'to allow it, write torchrecorder_allow = ["{self.dotted}"] in conf.py,'
-            f" or `allow: [{self.dotted}]` under the plugin in mkdocs.yml"
-        )
+        return f"to allow it, add {self.dotted!r} to the setting `allow`"
+
+    def shared(self) -> str:
+        """Nothing: each page that says it is named."""
+        return ""
 
 
 @dataclass(eq=False)
@@ -176,6 +190,18 @@ class ForwardError(TorchRecorderError, RuntimeError):
 
     graph: Any = field(default=None, init=False, repr=False)  # a Graph; that module imports this one for its own errors
     """The `torchrecorder.graph.Graph` of what ran before the forward raised, or None; no part of the JSON."""
+    diagram: Any = field(default=None, init=False, repr=False)
+    """The `torchrecorder.Diagram` of that, where `torchrecorder.draw` could draw it; no part of the JSON either."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints for it; above that a notebook shows what ran."""
+        ipython: Any = importlib.import_module("IPython")
+        if self.diagram is not None:
+            ipython.display.display(self.diagram)
+        lines: list[str] = ipython.get_ipython().InteractiveTB.structured_traceback(
+            type(self), self, self.__traceback__
+        )
+        return lines
 
 
 @dataclass(eq=False)
@@ -193,7 +219,7 @@ class TorchMissing(WorkerError):
     _summary = "cannot record {target}: {python} cannot import torch[ ({cause})]"
     _hint = (
         "install torch there, {python} -m pip install torch (a CPU build is enough), name another Python with"
-        " the option `python`, or build with a cache made on a machine that has it"
+        " the setting `python`, or build with a cache made on a machine that has it"
     )
     python: str
     cause: str = ""

@@ -25,6 +25,7 @@ from torchrecorder.errors import (
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.weights import advice_on_weights
 from torchrecorder.request import Target, parse_target
+from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.allowed import EVERYTHING, may_call, may_import, unwrapped
 
 _OPERATOR_MISSING = "does not exist"
@@ -47,9 +48,9 @@ def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn
     """
     target = parse_target(text)
     with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)  # the import may build models too
+        start_random_numbers(seed)  # the import may build models too
         found = load_object(text, target, allow)
-        torch.manual_seed(seed)  # but whether it did must not change those that are built now
+        start_random_numbers(seed)  # but whether it did must not change those that are built now
         found = as_module(found)
         if isinstance(found, nn.Module) and not target.called:
             return found

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
+from torchrecorder.view.entries import with_entries
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
 from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
@@ -51,8 +52,9 @@ class Views:
     """The views of one Graph, with what they have in common made once."""
 
     def __init__(self, graph: Graph, options: ViewOptions = _USUAL) -> None:
-        self.graph, self.options = graph, options
-        self.visible = Visibility(graph, options)
+        is_simple = options.depth == "auto" and options.contract and graph.info.recorder != "classic"
+        self.graph, self.options = with_entries(graph) if is_simple else graph, options
+        self.visible = Visibility(self.graph, options)
         self.max_depth = self.visible.max_depth
 
     def view(self, *, beside: bool = True) -> View:

@@ -13,10 +13,11 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -50,6 +51,8 @@ class _Sent:
     request: RecordingRequest
     timeout_s: float
     log: Path
+    start: float
+    """By the clock of `time.monotonic`."""
 
 
 class Worker:
@@ -199,7 +202,7 @@ class Worker:
         except OSError as error:  # of this machine: a full disk, no more processes
             self._end_process()
             return Answer(error=WorkerCrashed(request.target, f"it could not be started: {error}"))
-        self._sent[self._number] = _Sent(request, timeout_s, log)
+        self._sent[self._number] = _Sent(request, timeout_s, log, time.monotonic())
         return None
 
     def _receive(self) -> tuple[list[tuple[RecordingRequest, Answer]], list[RecordingRequest]]:
@@ -224,7 +227,7 @@ class Worker:
             self._needs_compiler = self._needs_compiler or answer.needed_compiler
             if not self._forks:
                 self._end_process()
-            return [(sent.request, answer)], []
+            return [(sent.request, replace(answer, seconds=time.monotonic() - sent.start))], []
         jobs, self._sent = [*self._sent.values()], {}
         if len(jobs) > 1:
             return [], [sent.request for sent in jobs]

@@ -69,6 +69,8 @@ class Answer:
     """The number of the job."""
     needed_compiler: bool = False
     """Whether torch's compiler was loaded in the end."""
+    seconds: float = 0.0
+    """By the clock, from sending the job to its answer; not sent."""
 
     def to_json(self) -> dict[str, Any]:
         return {

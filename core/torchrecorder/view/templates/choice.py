@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchrecorder.view.model import Box, Inset, Node, View
+from torchrecorder.view.skips import with_skips
 from torchrecorder.view.templates.interiors import Interior, Interiors
 from torchrecorder.view.templates.kinds import VARIANT
 
@@ -147,6 +148,7 @@ class Choice:
         letters: dict[int, str] = {}
         free = _LETTERS.replace("B", "") if self.interiors.graph.batch else _LETTERS  # in shapes, B is the batch
         for interior in self._shown():
+            levels = _levels(interior.view) if self.beside else set()
             for node in interior.nodes:
                 kind = self.kinds.of[node.calls[0]] if self.interiors.is_block(node) else -1
                 if kind not in self.opened or kind in letters:
@@ -154,7 +156,7 @@ class Choice:
                 is_first = self.opened[kind].call == node.calls[0]
                 # one of those that take turns is drawn for calls that are not at its node
                 is_alone = uses[kind] == 1 and node.box == 0 and node.repetition == "series"
-                if is_alone and is_first:
+                if is_alone and is_first and node.id not in levels:
                     in_place[node.calls[0]] = node.calls
                 elif self.beside:
                     letters[kind] = free[len(letters)]
@@ -194,3 +196,10 @@ class Choice:
         if len(by_module) == 1:
             return [*found]
         return [f"{n} {text}s" if text == VARIANT and n > 1 else f"{n} {text}" for text, n in found.items()]
+
+
+def _levels(view: View) -> set[int]:
+    """The nodes that skips lead to which lie in one another: opened in place, they would part the levels of a U."""
+    skips = [edge for edge in with_skips(view).edges if edge.skip]
+    inner = ((x, y) for x in skips for y in skips if x.tail < y.tail and y.head < x.head)
+    return {edge.head for pair in inner for edge in pair}

@@ -13,6 +13,7 @@ from collections.abc import Hashable
 from functools import cached_property
 
 from torchrecorder.graph.model import Module, Op
+from torchrecorder.view.entries import is_list
 from torchrecorder.view.op_families import JOINS, SUMS
 from torchrecorder.view.plan.visibility import Visibility
 
@@ -110,6 +111,7 @@ class Kinds:
         path = self.graph.calls[call].module
         around, _, last = path.rpartition(".")
         home = without_numbers(around) if last.isdigit() else ""
+        cls = f"{cls} {home}" if is_list(cls) else cls  # entries of other lists may have the same layers
         key = (cls, self.structure[call], home)
         if key not in self._known:
             self._known[key] = self._like(cls, home, self._inside(call, module))
