@@ -118,10 +118,10 @@ def fill(
     """
     copies = CopyNumbers()
 
-    def shown(fence: Fence) -> str:
+    def shown(fence: Fence, caption: str) -> str:
         result = results.get(fence)
         if result is None:
-            return marker(fence)
+            return marker(fence, caption)
         if isinstance(result, OptionError):
             body = read_fence(fence)
             return error_box(body.target, result.problems, body.options.get("name") or "")
@@ -132,7 +132,7 @@ def fill(
         if script is None and outcome.diagram is not None:
             outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        return figure(outcome, copy, find, can_hide=script is not None, save=save)
+        return figure(outcome, copy, find, caption=caption, can_hide=script is not None, save=save)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
@@ -146,7 +146,7 @@ def drop_markers(html: str, page: str) -> str:
     """The HTML of a finished page with a box for each marker that is left in it, of which a warning tells."""
     report = Report()
 
-    def box(fence: Fence) -> str:
+    def box(fence: Fence, _: str) -> str:
         which = f"for a fence of {fence.page or 'another page'}" if fence.raw else "that another version has left"
         text = f"a marker {which} came into this page when all was drawn: empty the cache of the plugin that put it in"
         report.warn(text, page)

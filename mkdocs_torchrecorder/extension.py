@@ -8,6 +8,7 @@ drawn before the HTML is finished:
     TakeFences        (26)  ```torchrecorder … ```  ->  a placeholder, for which the stash holds the marker
     SplitParagraphs   (12)  a placeholder in a paragraph  ->  a paragraph of its own
     ShowIndented      (50)  <pre><code> placeholder  ->  <pre><code> the fence as it was written
+    SetCaptions, TakeCaptions    the text of a caption  ->  HTML in the marker
     FillMarkers        (1)  <div class="torchrecorder-marker">  ->  <figure class="torchrecorder">
 
 Alone (Python-Markdown, Zensical) it draws the diagrams of each page when the page is converted. The plugin has it leave
@@ -34,6 +35,7 @@ from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER, AtomicString, code_escape
 
 from mkdocs_torchrecorder.batch import Batch, DrawnPages, draw, fill
+from mkdocs_torchrecorder.caption import SetCaptions, TakeCaptions
 from mkdocs_torchrecorder.fence import continued, find_fences, is_marker, marked_fences, marker, show_examples
 from mkdocs_torchrecorder.links import nowhere
 from mkdocs_torchrecorder.page import KeepSource, folder_of_markdown, page_of_markdown
@@ -74,6 +76,8 @@ class TorchRecorderExtension(Extension):
         md.preprocessors.register(TakeFences(md), TakeFences.name, TakeFences.priority)
         md.parser.blockprocessors.register(SplitParagraphs(md.parser), SplitParagraphs.name, SplitParagraphs.priority)
         md.treeprocessors.register(ShowIndented(md), ShowIndented.name, ShowIndented.priority)
+        for captions in (SetCaptions, TakeCaptions):
+            md.treeprocessors.register(captions(md), captions.name, captions.priority)
         figures = FillMarkers(md, None if self._leave_markers else self._fill)
         md.postprocessors.register(figures, FillMarkers.name, FillMarkers.priority)
 

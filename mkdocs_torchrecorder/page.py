@@ -36,7 +36,7 @@ class KeepSource(Preprocessor):
         return lines
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MarkdownPage:
     """A page, or a piece of Markdown that belongs to none."""
 
