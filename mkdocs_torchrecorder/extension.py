@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
@@ -31,11 +32,12 @@ from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER, AtomicString, code_escape
 
 from mkdocs_torchrecorder.batch import Batch, draw, fill
-from mkdocs_torchrecorder.fence import LANGUAGE, find_fences, is_marker, marked_fences, marker, show_examples
+from mkdocs_torchrecorder.fence import continued, find_fences, is_marker, marked_fences, marker, show_examples
 from mkdocs_torchrecorder.page import KeepSource, page_of_markdown
 from mkdocs_torchrecorder.report import DiagramsFailed, Report
 from torchrecorder.errors import OptionError
 from torchrecorder.request import SITE_SETTINGS, Settings, SiteSetting, site_settings
+from torchrecorder.worker.client import worker_of_process
 
 ON_ERROR = SiteSetting(
     "on_error", "`warn` and show a box in the page, or `raise` and end the build.", "warn", ("warn", "raise")
@@ -71,7 +73,7 @@ class TorchRecorderExtension(Extension):
 
     def _fill(self, md: Markdown, html: str) -> str:
         page = page_of_markdown(md, html)
-        drawn = draw([page], Batch(settings(Path.cwd(), self.getConfigs())))
+        drawn = draw([page], Batch(settings(Path.cwd(), self.getConfigs()), worker_of_process))
         if problems := drawn.fatal(self.getConfig("on_error") == "raise"):
             raise DiagramsFailed("\n".join(problems))
         return fill(html, drawn.results[0])
@@ -102,12 +104,13 @@ class TakeFences(Preprocessor):
 
     def run(self, lines: list[str]) -> list[str]:
         """The lines with one placeholder for each fence."""
-        if not any(LANGUAGE in line for line in lines):
-            return lines
         left: list[str] = []
         done = 0
+        page: str | None = None
         for place in find_fences(lines):
-            left += [*lines[done : place.start], place.prefix + self.md.htmlStash.store(marker(place.fence))]
+            page = page_of_markdown(self.md, "").name if page is None else page
+            placeholder = self.md.htmlStash.store(marker(replace(place.fence, page=page)))
+            left += [*lines[done : place.start], place.prefix + placeholder + place.suffix]
             done = place.end
         return left + lines[done:]
 
@@ -154,8 +157,9 @@ class ShowIndented(Treeprocessor):
         fences = marked_fences(_stored(self.md, placeholder[2]))
         if len(fences) != 1:  # it is not ours
             return placeholder[0]
-        lines = code_escape(fences[0].raw).split("\n")
-        return "\n".join((placeholder["prefix"] + line).rstrip() for line in lines)
+        first, *others = code_escape(fences[0].raw).split("\n")
+        prefix = placeholder["prefix"]
+        return "\n".join([prefix + first, *((continued(prefix) + line).rstrip() for line in others)])
 
 
 class FillMarkers(Postprocessor):

@@ -32,9 +32,9 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors import EnvironmentCollector
 
 from sphinx_torchrecorder import links
-from sphinx_torchrecorder.report import ProgressLine, report, warn
+from sphinx_torchrecorder.report import ProgressLine, logger, report, warn
 from torchrecorder.errors import OptionError
-from torchrecorder.page import LogEntry, Outcome
+from torchrecorder.page import LogEntry, Outcome, slowest
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import SITE_SETTINGS, Body, DiagramRequest, Settings, site_settings
 
@@ -60,6 +60,8 @@ class DirectiveRequest:
     options: tuple[tuple[str, str | None], ...]
     problems: tuple[str, ...] = ()
     """What could not be understood as target or option."""
+    is_table: bool = False
+    """Whether it shows the table of the layers and no picture."""
 
 
 class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -157,6 +159,8 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
         pipeline.problems(),
         pipeline.cache.notice,
     )
+    if text := slowest(pipeline.seconds):
+        logger.info("torchrecorder: %s", text)
     return [] if build.form == "nothing" else _changed_documents(app, build)
 
 
@@ -184,8 +188,9 @@ def settings_of(app: Sphinx) -> Settings:
 
 
 def _read(directive: DirectiveRequest, site: Mapping[str, str]) -> DiagramRequest | OptionError:
+    options = dict(directive.options) | ({"table": "yes"} if directive.is_table else {})
     try:
-        return Body(directive.target, dict(directive.options), directive.problems).request(site)
+        return Body(directive.target, options, directive.problems).request(site)
     except OptionError as error:
         return error
 

@@ -21,7 +21,7 @@ from torchrecorder import __version__
 from torchrecorder.page import ASSETS, SCRIPT, STYLE
 from torchrecorder.request import SITE_SETTINGS
 
-ENV_VERSION = 2
+ENV_VERSION = 3
 """Raised when what is kept in Sphinx's environment or in its doctrees changes; all pages are then read again."""
 
 
@@ -32,6 +32,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
         # Not "env": settings change drawings, and the pages whose drawings have changed are found by `build`.
         app.add_config_value(f"torchrecorder_{setting.name}", setting.default, "", types, setting.help)
     app.add_directive(directive.NAME, directive.DiagramDirective)
+    app.add_directive(directive.TABLE_NAME, directive.TableDirective)
     app.add_node(build.diagram_placeholder)
     app.add_node(figure.diagram_picture, html=(figure.visit_picture, None))
     app.add_env_collector(build.RequestCollector)
@@ -56,7 +57,7 @@ def complete_config(app: Sphinx, config: Config) -> None:
     config.html_static_path = [str(ASSETS), *config.html_static_path]
     # The bare Markdown fence that MkDocs knows: one page of text serves both tools.
     if "myst_parser" in app.extensions:
-        config.myst_fence_as_directive = {*config.myst_fence_as_directive, directive.NAME}
+        config.myst_fence_as_directive = {*config.myst_fence_as_directive, directive.NAME, directive.TABLE_NAME}
 
 
 def link_assets(
@@ -65,7 +66,8 @@ def link_assets(
     """Link the assets of this page; Sphinx adds a check sum to their addresses, so no browser keeps an old one."""
     if doctree is None or not isinstance(app.builder, StandaloneHTMLBuilder):
         return
-    if any("torchrecorder" in frame["classes"] for frame in doctree.findall(nodes.figure)):
+    frames: list[nodes.Element] = [*doctree.findall(nodes.figure), *doctree.findall(nodes.table)]
+    if any({"torchrecorder", "torchrecorder-layers"}.intersection(frame["classes"]) for frame in frames):
         app.add_css_file(STYLE)
     if any(node["picture"].options.zoom for node in doctree.findall(figure.diagram_picture)):
         app.add_js_file(SCRIPT, loading_method="defer")

@@ -13,8 +13,8 @@ from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_torchrecorder.build import Form, ImageType
 from sphinx_torchrecorder.links import addresses, reference
-from torchrecorder.errors import TorchRecorderError
-from torchrecorder.page import TABLE_HEAD, Diagram, Outcome, contents, reader_notes, table_cells
+from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.page import TABLE_HEAD, Diagram, Outcome, contents, problems_of, reader_notes, table_cells
 from torchrecorder.request import FigureOptions
 
 
@@ -72,16 +72,28 @@ def inline(
         copy: Counts the same picture in a page, for ids that are unique.
         linked: The classes that have a page; there is no use in looking for the others again.
     """
-    if options.align in ("left", "right"):  # text flows around, so the caption must not make the figure wider
-        frame["width"] = options.width or f"{max(drawing.width for drawing in diagram.drawings):.0f}px"
-        options = replace(options, width=options.width and "100%")
+    natural = max(drawing.width for drawing in diagram.drawings)
+    width, height = options.size(natural)
+    if options.figwidth == "image" or (options.align in ("left", "right") and not options.figwidth):
+        # Text flows around, so the caption must not make the figure wider.
+        frame["width"] = width or (
+            f"calc({height} * {natural / diagram.size[1]:.4g})" if height else f"{natural:.0f}px"
+        )
+        options = replace(options, width=width and "100%", height=height, scale=100)
+    elif options.figwidth:
+        frame["width"] = options.figwidth
     classes = [cls for cls in diagram.classes if cls in linked] if options.links else []
     references = [reference(cls, docname) for cls in classes]
     return diagram_picture("", *references, picture=PagePicture(diagram, copy, options))
 
 
 def image(
-    diagram: Diagram, options: FigureOptions, env: BuildEnvironment, docname: str, mimetype: ImageType
+    frame: nodes.Element,
+    diagram: Diagram,
+    options: FigureOptions,
+    env: BuildEnvironment,
+    docname: str,
+    mimetype: ImageType,
 ) -> nodes.Node:
     """The picture as a file, lying beside the doctrees until the builder collects it."""
     is_svg = mimetype == "image/svg+xml"
@@ -92,8 +104,12 @@ def image(
     file.write_bytes(data)
     env.images.add_file(docname, str(file))
     shown = nodes.image("", uri=str(file), alt=options.alt or diagram.alt, candidates={mimetype: str(file)})
-    if options.width:
-        shown["width"] = options.width
+    width, height = options.size(diagram.size[0])
+    shown.attributes |= {name: length for name, length in (("width", width), ("height", height)) if length}
+    if options.loading != "embed":
+        shown["loading"] = options.loading
+    if options.figwidth:
+        frame["width"] = options.figwidth if options.figwidth != "image" else width or f"{diagram.size[0]:.0f}px"
     return shown
 
 
@@ -102,14 +118,40 @@ def tree(diagram: Diagram) -> nodes.Node:
     return nodes.literal_block(diagram.text, diagram.text, language="none", classes=["torchrecorder-tree"])
 
 
-def table(diagram: Diagram) -> nodes.table:
-    """The layers as rows, for all that is not an HTML page."""
-    rows = [table_cells(row) for row in diagram.table]
+def add_table(frame: nodes.Element, outcome: Outcome, image_type: ImageType | None) -> None:
+    """Put the table behind the figure, if there is to be one: a figure floats on paper, and a long table does not."""
+    if outcome.diagram is not None and outcome.request.drawing.table:
+        if image_type == "application/pdf" and frame.get("align") in ("left", "right"):
+            frame["align"] = "center"  # LaTeX lets text flow around a figure, but prints a table over it
+        rows = nodes.table("", _rows(outcome), classes=["torchrecorder-layers"])
+        frame.parent.insert(frame.parent.index(frame) + 1, rows)
+
+
+def show_table(frame: nodes.Element, target: str, result: Outcome | OptionError) -> None:
+    """Put the rows into a table that stands alone, or a box in its place."""
+    error = result if isinstance(result, OptionError) else result.error
+    if isinstance(result, OptionError) or result.diagram is None:
+        frame.replace_self(error_box(target, error))
+        return
+    frame[-1] = _rows(result)
+    options = result.request.figure
+    dress(frame, options, "inline")
+    if options.width:
+        frame["width"] = options.width
+    notes = [text for text in reader_notes(result) if text not in result.diagram.notes]  # those are of the picture
+    place = frame.parent.index(frame) + 1
+    frame.parent.insert(place, [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in notes])
+
+
+def _rows(outcome: Outcome) -> nodes.tgroup:
+    """The layers, down to the depth that is asked for."""
+    assert outcome.diagram is not None
+    depth = max(outcome.request.depths, default=outcome.request.drawing.depth)
+    rows = [table_cells(row) for row in outcome.diagram.table if isinstance(depth, str) or row.level <= depth]
     widths = [max(map(len, column)) for column in zip(TABLE_HEAD, *rows, strict=True)]
     columns = (nodes.colspec(colwidth=width) for width in widths)
     head, body = nodes.thead("", _row(TABLE_HEAD)), nodes.tbody("", *map(_row, rows))
-    group = nodes.tgroup("", *columns, head, body, cols=len(TABLE_HEAD))
-    return nodes.table("", group, classes=["torchrecorder-layers"])
+    return nodes.tgroup("", *columns, head, body, cols=len(TABLE_HEAD))
 
 
 def _row(texts: Sequence[str]) -> nodes.row:
@@ -119,13 +161,17 @@ def _row(texts: Sequence[str]) -> nodes.row:
 def error_box(target: str, error: TorchRecorderError | None) -> nodes.Node:
     """A box in place of a picture; an admonition, so every theme and every builder has a style for it."""
     title = f"No diagram of {target or 'a model'}"
-    reason = error.summary() if error else "It was not drawn."
+    paragraphs = [nodes.paragraph("", text) for text in (problems_of(error) if error else ("It was not drawn.",))]
+    items = (nodes.list_item("", paragraph) for paragraph in paragraphs)
+    reason = nodes.bullet_list("", *items) if len(paragraphs) > 1 else paragraphs[0]
     classes = ["torchrecorder-error", "error"]
-    return nodes.admonition("", nodes.title("", title), nodes.paragraph("", reason), classes=classes)
+    return nodes.admonition("", nodes.title("", title), reason, classes=classes)
 
 
 def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
     """Put under the caption what a reader should know of the picture."""
     notes = [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in reader_notes(outcome)]
-    if notes:
+    if notes and isinstance(frame[-1], nodes.legend):
+        frame[-1] += notes
+    elif notes:
         frame += nodes.legend("", *notes)

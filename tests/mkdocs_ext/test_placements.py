@@ -10,7 +10,7 @@ import pytest
 from markdown import Markdown
 
 from mkdocs_torchrecorder import TorchRecorderExtension
-from tests.mkdocs_ext.placements import DRAWN, EXTENSIONS, FENCE, SHOWN, SUPERFENCES
+from tests.mkdocs_ext.placements import DRAWN, EXTENSIONS, FENCE, SHOWN, SUPERFENCES, WRONG
 from tests.mkdocs_ext.seeing import Seen, see
 
 
@@ -55,9 +55,20 @@ def test_shown(md: Markdown, text: str, caplog: pytest.LogCaptureFixture) -> Non
     seen = see(page)
     assert (seen.figures, seen.boxes) == ([], [])
     assert "marker" not in page
-    assert "torchrecorder" in page
+    assert "recorder" in page
     assert "After." in page
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(("line", "text", "problem"), WRONG.values(), ids=list(WRONG))
+def test_wrong(md: Markdown, line: int, text: str, problem: str, caplog: pytest.LogCaptureFixture) -> None:
+    page = md.convert("# Before\n" + text + "\nAfter.\n")
+    seen = see(page)
+    assert [record.getMessage() for record in caplog.records] == [f"line {line}: torchrecorder: {problem}"]
+    assert (len(seen.figures), len(seen.boxes)) == (0, 1)
+    assert problem in seen.boxes[0].text
+    assert "marker" not in page
+    assert "After." in page
 
 
 def test_an_example_is_shown_as_it_was_written(md: Markdown) -> None:

@@ -70,10 +70,11 @@ class LayeredCache:
                 return stamp
         return None
 
-    def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
-        self._first.put_entry(kind, key, entry)
+    def put_entry(self, kind: Kind, key: str, entry: Entry, shared: Entry | None = None) -> None:
+        """Keep an entry; `shared` is what of it means something on other machines, if that is not all."""
+        self._first.put_entry(kind, key, shared if shared is not None and self._first.is_shared else entry)
         if self._remote is not None:
-            self._remote.put_entry(kind, key, entry)
+            self._remote.put_entry(kind, key, entry if shared is None else shared)
 
     def put_object(self, data: bytes) -> str:
         digest = self._first.put_object(data)

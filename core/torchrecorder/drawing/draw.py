@@ -16,7 +16,7 @@ from torchrecorder.drawing.details import details
 from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
-from torchrecorder.drawing.names import class_name, clean
+from torchrecorder.drawing.names import class_name, clean, kind_name
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.drawing.styler_process import styles_by, styles_by_name
@@ -27,7 +27,7 @@ from torchrecorder.drawing.text import caption_facts, describe, layer_table, tre
 from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.graph import Graph
-from torchrecorder.request import DrawingOptions
+from torchrecorder.request import DrawingOptions, Settings
 from torchrecorder.view import View, ViewOptions, Views
 from torchrecorder.view.classic import autograd_graph
 
@@ -50,14 +50,13 @@ class DrawJob:
 def draw(
     jobs: Sequence[DrawJob],
     engine: Engine,
-    path: Sequence[str] = (),
-    python: str = "",
+    settings: Settings | None = None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Drawing | TorchRecorderError]:
     """The drawings in the order of the jobs, laid out in one go; an error in place of one that failed.
 
-    Stylers are imported from the folders in `path` by the given Python; `on_modules` gets each styler's name and the
-    digests of the modules that its process imported.
+    Stylers are imported as the settings say, which are not needed if no options name one; `on_modules` gets each
+    styler's name and the digests of the modules that its process imported.
     """
     results: dict[int, Drawing | TorchRecorderError] = {}
     views: dict[int, list[_JobView]] = {}
@@ -67,7 +66,7 @@ def draw(
         except TorchRecorderError as error:  # a path to focus on that the model does not have
             results[position] = error
     styled = [(one.job, view) for of_job in views.values() for one in of_job for view in one.views]
-    styles = iter(_styles(styled, path, python, on_modules))
+    styles = iter(_styles(styled, settings, on_modules))
     asked: dict[int, list[_Asked]] = {}
     for position, of_job in views.items():
         own = [[*islice(styles, len(one.views))] for one in of_job]
@@ -211,8 +210,7 @@ def nested_views(views: Views, view: View) -> list[NestedView]:
 
 def _styles(
     views: Sequence[tuple[DrawJob, View]],
-    path: Sequence[str],
-    python: str,
+    settings: Settings | None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
 ) -> list[Styles | StylerError | None]:
     found: list[Styles | StylerError | None] = [None] * len(views)
@@ -230,7 +228,8 @@ def _styles(
         except StylerError as error:
             found[i] = error
     for styler, places in named.items():
-        answers = styles_by_name(styler, [given[i] for i in places], path, python, on_modules=on_modules)
+        assert settings is not None
+        answers = styles_by_name(styler, [given[i] for i in places], settings, on_modules=on_modules)
         for i, answer in zip(places, answers, strict=True):
             found[i] = answer
     return found
@@ -255,7 +254,7 @@ def _drawing(
         svg=picture.svg,
         width=picture.width,
         height=picture.height,
-        text=tree(graph, depth=view.depth, like=view if view.insets else None).rstrip("\n"),
+        text=tree(view.graph, depth=view.depth, like=view if view.insets else None).rstrip("\n"),
         alt=". ".join(filter(None, (title, description, _beside(view)))),
         facts=facts,
         notes=(*graph.info.notes, *view.notes, *memory),
@@ -271,7 +270,7 @@ def _beside(view: View) -> str:
     graph, names = view.graph, list[str]()
     for inset in view.insets:
         module = graph.modules.get(graph.calls[inset.calls[0]].module)
-        names.append(f"{inset.letter}, {class_name(module)}" if module is not None else inset.letter)
+        names.append(f"{inset.letter}, {kind_name(module)}" if module is not None else inset.letter)
     verb = "is" if len(names) == 1 else "are"
     return clean(f"Beside it {verb} {'; '.join(names)}", _MAX_PATH) if names else ""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from torchrecorder.errors import StylerError
-from torchrecorder.request import parse_target
+from torchrecorder.request import Settings, parse_target
 from torchrecorder.trace.digests import source_digest
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.worker.interpreter import environment, foreign_path
@@ -66,8 +66,7 @@ def styles_by(styler: object, given: StylerInput) -> Styles:
 def styles_by_name(
     styler: str,
     given: Sequence[StylerInput],
-    path: Sequence[str],
-    python: str = "",
+    settings: Settings,
     timeout_s: float = TIMEOUT_S,
     on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Styles | StylerError]:
@@ -78,11 +77,12 @@ def styles_by_name(
     """
     job = {
         "styler": styler,
-        "path": list(path) if not python else foreign_path(path),
+        "path": list(settings.path) if not settings.python else foreign_path(settings.path),
+        "allow": settings.allow,
         "pictures": [asdict(picture) for picture in given],
     }
     try:
-        answers, modules = _asked(styler, json.dumps(job), python, timeout_s)
+        answers, modules = _asked(styler, json.dumps(job), settings.python, timeout_s)
         if on_modules is not None:
             on_modules(styler, modules)
     except StylerError as error:

@@ -5,7 +5,8 @@
     ├── TargetError(ImportError)         the model cannot be found, imported or built
     │   ├── TargetNotFound               no such module or attribute; offers the near miss
     │   ├── TargetImportFailed           importing the model's module raised
-    │   └── TargetBuildFailed            building the model raised, or gave something else
+    │   ├── TargetBuildFailed            building the model raised, or gave something else
+    │   └── TargetRefused                it names what a page may not call
     ├── InputError(ValueError)           no input for the forward can be made
     ├── ForwardError(RuntimeError)       the forward raised; names the layer it happened in
     ├── WorkerError(RuntimeError)        the process that records could not do its job
@@ -54,6 +55,10 @@ class OptionError(TorchRecorderError, ValueError):
     _summary = "{problems}"
     problems: tuple[str, ...]
 
+    def shared(self) -> str:
+        """Nothing: what is written is wrong."""
+        return ""
+
 
 @dataclass(eq=False)
 class TargetError(TorchRecorderError, ImportError):
@@ -83,6 +88,10 @@ class TargetNotFound(TargetError):
             return "did you mean " + " or ".join(self.near) + "?"
         return "" if self.parent else "is its folder on the Python path of the build?"
 
+    def shared(self) -> str:
+        """The package, if it is not found: whatever of it is asked for, one path is wrong."""
+        return "" if self.parent else self.missing
+
 
 @dataclass(eq=False)
 class TargetImportFailed(TargetError):
@@ -100,6 +109,10 @@ class TargetImportFailed(TargetError):
     advice: str = ""
     traceback: str = ""
 
+    def shared(self) -> str:
+        """The exception and its place, whichever module of a package was asked for."""
+        return f"{self.cause} {self.origin}"
+
 
 @dataclass(eq=False)
 class TargetBuildFailed(TargetError):
@@ -113,6 +126,27 @@ class TargetBuildFailed(TargetError):
     origin: str = ""
     advice: str = ""
     traceback: str = ""
+
+
+@dataclass(eq=False)
+class TargetRefused(TargetError):
+    """The target names what text in a page may not call."""
+
+    kind = "refused"
+    _summary = (
+        "{target} is not called: a page may call classes of nn.Module, functions of the project, and functions of"
+        " packages that depend on torch"
+    )
+    dotted: str
+    """The name without its arguments."""
+
+    def hint(self) -> str:
+        """How the site allows it."""
+        return f"to allow it, add {self.dotted!r} to the setting `allow`"
+
+    def shared(self) -> str:
+        """Nothing: each page that says it is named."""
+        return ""
 
 
 @dataclass(eq=False)
@@ -172,7 +206,7 @@ class TorchMissing(WorkerError):
     _summary = "cannot record {target}: {python} cannot import torch[ ({cause})]"
     _hint = (
         "install torch there, {python} -m pip install torch (a CPU build is enough), name another Python with"
-        " the option `python`, or build with a cache made on a machine that has it"
+        " the setting `python`, or build with a cache made on a machine that has it"
     )
     python: str
     cause: str = ""

@@ -41,6 +41,10 @@ class TorchRecorderError(Exception):
         """What a person who debugs wants besides: a traceback or the tail of a log."""
         return self._filled(self._details)
 
+    def shared(self) -> str:
+        """What is the same in all failures of one cause; empty if each has to be corrected where it is written."""
+        return str(self)
+
     def to_json(self) -> dict[str, Any]:
         """The error as plain data: its class name and its facts."""
         facts = {f.name: getattr(self, f.name) for f in fields(self) if f.init}

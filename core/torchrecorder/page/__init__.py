@@ -9,7 +9,10 @@ from torchrecorder.page.remarks import (
     is_build_wide,
     log_entries,
     message,
+    problems_of,
     reader_notes,
+    slowest,
+    warning_text,
 )
 
 __all__ = [
@@ -28,6 +31,9 @@ __all__ = [
     "log_entries",
     "message",
     "names_of_class",
+    "problems_of",
     "reader_notes",
+    "slowest",
     "table_cells",
+    "warning_text",
 ]

@@ -6,7 +6,7 @@ Nothing here needs the script, and no element runs code of its own, so pages may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -55,6 +55,7 @@ def contents(
     copy: int = 1,
     urls: Mapping[str, str] = MappingProxyType({}),
     can_hide: bool = True,
+    save: Callable[[str], str] | None = None,
 ) -> str:
     """The HTML inside of a figure, without its caption.
 
@@ -64,9 +65,27 @@ def contents(
         copy: Its number by the `CopyNumbers` of the page.
         urls: Addresses by class, for those of `diagram.classes` that have one.
         can_hide: Whether the page has the style sheet; without it, the insides of layers would all be seen.
+        save: Makes a file of an SVG and gives its address, seen from the page; without it, an address holds the SVG.
     """
+    if options.loading != "embed":
+        return _image(diagram, options, save or _as_address) + (_table(rows) if (rows := diagram.drawing.table) else "")
     writer = _FigureWriter(diagram, options, copy, urls, is_live=can_hide and options.zoom)
     return "".join(writer.parts())
+
+
+def _image(diagram: Diagram, options: FigureOptions, save: Callable[[str], str]) -> str:
+    """The picture as a file: without links, zoom, and the insides of layers."""
+    width, height = options.size(diagram.size[0])
+    lazy = ' loading="lazy"' if options.loading == "lazy" else ""
+    style = f"width:{width or 'auto'};max-width:100%;height:{height or 'auto'}"
+    address = escape(save(diagram.standalone_svg()))
+    return f'<img src="{address}" alt="{escape(options.alt or diagram.alt)}"{lazy} style="{style}">'
+
+
+def _as_address(svg: str) -> str:
+    from base64 import b64encode
+
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
 
 
 def table_cells(row: LayerRow) -> tuple[str, ...]:
@@ -115,10 +134,15 @@ class _FigureWriter:
             yield _table(table)
 
     def _main(self, drawing: Drawing) -> str:
-        return self._picture(drawing, drawing, None, self.options.alt, self.options.width)
+        return self._picture(drawing, drawing, None, self.options.alt, self.options.size(drawing.width))
 
     def _picture(
-        self, drawn: Drawing | NestedDrawing, owner: Drawing, call: int | None, alt: str = "", width: str = ""
+        self,
+        drawn: Drawing | NestedDrawing,
+        owner: Drawing,
+        call: int | None,
+        alt: str = "",
+        size: tuple[str, str] = ("", ""),
     ) -> str:
         """The picture in its frame, which scrolls before a wide one becomes too small to read."""
         from torchrecorder.drawing.links import Expandable  # a build that writes no page does not need it
@@ -126,8 +150,9 @@ class _FigureWriter:
         paths = {one.call: one.path for one in owner.nested if one.parent == call and one.path in self.insides}
         doors = Expandable(paths, self.prefix, frozenset(self.named))
         self.named.update(paths.values())
-        shown = fitted(drawn.svg, copy=self.copy, alt=alt, width=width, urls=self.urls, doors=doors)
-        style = "" if width else f' style="--torchrecorder-width:{drawn.width:.0f}px"'
+        width, height = size
+        shown = fitted(drawn.svg, copy=self.copy, alt=alt, width=width, height=height, urls=self.urls, doors=doors)
+        style = "" if width or height else f' style="--torchrecorder-width:{drawn.width:.0f}px"'
         return f'<div class="torchrecorder-picture"{style}>{shown}</div>'
 
     def _switch(self) -> Iterator[str]:

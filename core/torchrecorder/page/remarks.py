@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from torchrecorder.errors import (
@@ -12,6 +13,7 @@ from torchrecorder.errors import (
     NotDrawn,
     OptionError,
     OutOfDate,
+    StylerError,
     TorchMissing,
     TorchRecorderError,
     WorkerError,
@@ -23,6 +25,13 @@ Place = TypeVar("Place")
 """How a front end knows the directive or the fence that asks for a diagram."""
 
 _LOG_LINES = 5
+_LISTED = 20
+"""How many places of one cause are written out."""
+_LISTED_TIMES = 5
+_FEW = 10
+"""So few recordings need no list of times."""
+_SETTING = re.compile(r"the setting `(\w+)`")
+"""What errors call a setting, which each tool writes in its own way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,8 @@ class LogEntry(Generic[Place]):
     """Where a warning belongs; None if it concerns the whole build."""
     details: str = ""
     """A traceback or the tail of a log, for those who debug."""
+    also: tuple[Place, ...] = ()
+    """Further places of a warning, where the same cause has failed."""
 
 
 def log_entries(
@@ -43,8 +54,8 @@ def log_entries(
 ) -> Iterator[LogEntry[Place]]:
     """What a build logs once its diagrams are drawn.
 
-    Each failure is a warning at its place. One that no page can be blamed for is a warning once for the whole build,
-    with the number of diagrams that it costs.
+    Each failure is a warning at its place; one cause that fails at several is one warning. One that no page can be
+    blamed for is a warning once for the whole build, with the number of diagrams that it costs.
 
     Args:
         results: What became of each directive or fence.
@@ -55,15 +66,22 @@ def log_entries(
     for info in dict.fromkeys(result.info for _, result in results if isinstance(result, Outcome)):
         if info:
             yield LogEntry(info)
+    located: dict[object, list[tuple[Place, TorchRecorderError]]] = {}
     build_wide: dict[type[TorchRecorderError], list[TorchRecorderError]] = {}
     for place, result in results:
         error = result if isinstance(result, OptionError) else result.error
+        if isinstance(result, Outcome) and result.request.left_out:
+            left_out = result.request.left_out
+            without = f"the diagram is drawn without {'it' if len(left_out) == 1 else 'them'}"
+            yield LogEntry("\n".join((*left_out, without)), OptionError.kind, place)
         if error is None or isinstance(error, NotDrawn):
             continue
         if is_build_wide(error):
             build_wide.setdefault(type(error), []).append(error)
         else:
-            yield failure(error, place)
+            located.setdefault((type(error), error.shared() or (place, str(error))), []).append((place, error))
+    for (place, error), *same in located.values():
+        yield replace(failure(error, place), also=tuple(dict.fromkeys(it for it, _ in same if it != place)))
     for first, *others in build_wide.values():
         yield LogEntry(message(first, missing=1 + len(others)), first.kind, None, first.details())
     for kind, text in problems.items():
@@ -75,6 +93,37 @@ def log_entries(
 def failure(error: TorchRecorderError, place: Place) -> LogEntry[Place]:
     """The warning of a diagram that failed, at its place."""
     return LogEntry(message(error), error.kind, place, error.details())
+
+
+def warning_text(text: str, also: Sequence[str], setting: str) -> str:
+    """A warning as a tool writes it.
+
+    Args:
+        text: Of its entry.
+        also: Further places of it.
+        setting: How the tool writes a setting, with `{}` for its name.
+    """
+    named = _SETTING.sub(lambda found: setting.format(found[1]), text)
+    more = f" and {len(also) - _LISTED} more" if len(also) > _LISTED else ""
+    return "\n  ".join([f"{named}\nthe same at", *also[:_LISTED]]) + more if also else named
+
+
+def problems_of(error: TorchRecorderError) -> tuple[str, ...]:
+    """What a box in a page says, each problem by itself."""
+    return error.problems if isinstance(error, OptionError | StylerError) else (error.summary(),)
+
+
+def slowest(seconds: Mapping[str, float]) -> str:
+    """What a build logs of the time that its recordings took; nothing if they are few.
+
+    Args:
+        seconds: Of each recording, by target.
+    """
+    if len(seconds) <= _FEW:
+        return ""
+    most = sorted(seconds.items(), key=lambda pair: -pair[1])[:_LISTED_TIMES]
+    lines = (f"{time:8.2f} s  {target}" for target, time in most)
+    return "\n".join((f"the slowest of {len(seconds)} recordings, {sum(seconds.values()):.1f} s in all:", *lines))
 
 
 def fatal_messages(results: Iterable[Outcome | OptionError]) -> list[str]:

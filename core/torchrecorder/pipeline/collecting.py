@@ -59,7 +59,7 @@ def collect(docs: Path) -> Collected:
     requests = [_request_from_json(request) for row in rows for request in row["requests"]]
     plain: dict[str, Any] = rows[0]["settings"]
     paths = {name: Path(plain[name]) for name in _PATHS if plain[name] is not None}
-    settings = Settings(**{**plain, "path": tuple(plain["path"]), **paths})
+    settings = Settings(**{**plain, "path": tuple(plain["path"]), "allow": tuple(plain["allow"]), **paths})
     if is_passing:  # Sphinx keeps it beside its doctrees, and where those of its own builds lie is not known
         settings = replace(settings, cache=settings.root / CACHE_FOLDER)
     return Collected(settings, tuple(dict.fromkeys(requests)))

@@ -152,8 +152,7 @@ class Drawings:
             except FormatError as error:
                 done[key] = error
         modules: dict[str, Mapping[str, str]] = {}
-        path, python = self._settings.path, self._settings.python
-        made = draw(list(orders.values()), engine, path, python, modules.__setitem__)
+        made = draw(list(orders.values()), engine, self._settings, modules.__setitem__)
         for (key, order), drawing in zip(orders.items(), made, strict=True):
             done[key] = drawing
             if isinstance(drawing, OptionError) and not key.options.styler:

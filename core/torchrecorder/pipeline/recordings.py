@@ -21,6 +21,7 @@ from torchrecorder.request.settings import Settings
 from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
+from torchrecorder.trace.installed import Installed, remember, what_changed
 from torchrecorder.trace.manifest import Manifest, build_manifest, table_from_json
 
 if TYPE_CHECKING:
@@ -84,20 +85,26 @@ class Recordings:
         self._open_worker = open_worker
         self._digests = FileDigests(machine)
         self._own_path: list[str] | None = None
+        self._python = ""
         if settings.python:
-            from torchrecorder.worker.interpreter import path_of
+            from torchrecorder.worker.interpreter import ask
 
-            self._own_path = path_of(settings.python, machine)
+            if (interpreter := ask(settings.python, machine)) is not None:
+                self._own_path, self._python = interpreter
         self._freshness = Freshness(
             settings.root,
             self._finder(),
             self._digests,
             lambda digest: table_from_json(cache.object(digest) or machine.object(digest)),
             self._own_path,
+            self._what_changed,
         )
+        self._installed: tuple[Installed, str] | None = None
         self._failures = Failures(machine, self._freshness)
         self._retries = retries
         self._kept: dict[RecordingRequest, Recording | None] = {}
+        self.seconds: dict[str, float] = {}
+        """How long each new recording took by the clock, by target."""
 
     def kept(self, request: RecordingRequest) -> Recording | None:
         """The kept recording, or failure; None if there is none or what it depended on has changed."""
@@ -131,6 +138,8 @@ class Recordings:
                 return manifest, finding
             if best[0] is None or finding.verdict is Verdict.IMPORT_ONLY:
                 best = manifest, finding
+            if finding.is_of_machine:  # others do not know of what changed
+                break
         return best
 
     def save_indexes(self) -> None:
@@ -157,6 +166,7 @@ class Recordings:
                 requests, lambda request: on_each(request.target, next(begun), len(requests))
             ):
                 made[request] = self._keep(request, answer)
+                self.seconds[request.target] = max(answer.seconds, self.seconds.get(request.target, 0.0))
                 if isinstance(answer.error, TorchMissing):
                     made[request] = self._old(request) or made[request]
         return {request: made[request] for request in requests}
@@ -174,17 +184,18 @@ class Recordings:
         if answer.error is not None:
             if answer.trace is not None and is_lasting(answer):
                 trace = trace_of_failure(request, answer.trace)
-                if (manifest := self._manifest(request, digest, trace, is_failure=True)) is not None:
+                if (manifest := self._manifest(request, digest, trace, self._machine)) is not None:
                     self._failures.put(request, answer.error, manifest, text)
             sources = (*sources, *_files_of(answer.error))
         elif text and answer.trace is not None:
             self._cache.put_object(text)
-            if (manifest := self._manifest(request, digest, answer.trace)) is not None:
-                self._cache.put_entry("recording", request.key(), manifest.to_json())
+            if (manifest := self._manifest(request, digest, answer.trace, self._cache)) is not None:
+                shared = manifest.shared()
+                self._cache.put_entry("recording", request.key(), manifest.to_json(), shared.to_json())
         return Recording(digest, text or None, answer.error, sources)
 
     def _manifest(
-        self, request: RecordingRequest, digest: str, trace: TraceResult, *, is_failure: bool = False
+        self, request: RecordingRequest, digest: str, trace: TraceResult, objects: LayeredCache | Store
     ) -> Manifest | None:
         """What a recording that has just ended depended on; None if that has changed already."""
         self._digests.forget()
@@ -195,8 +206,8 @@ class Recordings:
             project=self._settings.root,
             finder=self._finder(),
             digests=self._digests,
-            put_object=(self._machine if is_failure else self._cache).put_object,
-            is_of_this_machine=is_failure,
+            put_object=objects.put_object,
+            installed=remember(self._machine, self._installed_now()),
         )
 
     def _old(self, request: RecordingRequest) -> Recording | None:
@@ -209,6 +220,17 @@ class Recordings:
             return Recording(manifest.graph, sources=sources, info=f"{request.target}: {finding}")
         error = OutOfDate(request.target, finding.reasons, is_fatal=self._settings.on_stale == "error")
         return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
+
+    def _installed_now(self) -> Installed:
+        return Installed.on(self._settings.path, self._own_path, self._python)
+
+    def _what_changed(self, then: str) -> str:
+        """What was installed or removed since a recording; nothing where none can be made, which needs other things."""
+        if self._installed is None:
+            now = self._installed_now()
+            self._installed = now, now.digest()
+        now, digest = self._installed
+        return "" if then == digest or "torch" not in now.distributions else what_changed(self._machine, then, now)
 
     def _finder(self) -> ModuleFinder:
         """Finds modules where the worker does."""

@@ -22,6 +22,7 @@ from typing import Protocol
 from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
 from torchrecorder.recording.memory import left
+from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker import fork
 from torchrecorder.worker.job import answer_line, begin
@@ -290,7 +291,7 @@ def _serve_preloaded(job: Job, jobs: int, writer: int) -> None:
     trace = begin(job)
     is_usable = False
     with contextlib.suppress(BaseException), torch.random.fork_rng(devices=()):
-        torch.manual_seed(job.request.seed)
+        start_random_numbers(job.request.seed)
         importlib.import_module(job.package)
         is_usable = threading.active_count() == 1
     if is_usable:

@@ -56,6 +56,19 @@ def test_a_width_takes_the_place_of_the_natural_one() -> None:
     assert "width:50%;max-width:100%" in text
 
 
+def test_a_picture_in_a_file() -> None:
+    diagram = drawn(mlp(), table=True)
+    files = {diagram.standalone_svg(): "../net.svg"}
+    options = FigureOptions(loading="lazy", height="200px", alt='A "net"')
+    text = contents(diagram, options, save=files.__getitem__)
+    style = "width:auto;max-width:100%;height:200px"
+    assert text.startswith(f'<img src="../net.svg" alt="A &quot;net&quot;" loading="lazy" style="{style}">')
+    assert "<summary>Layers as a table</summary>" in text
+    alone = html(diagram, loading="link")
+    assert alone.startswith('<img src="data:image/svg+xml;base64,')
+    assert "loading=" not in alone
+
+
 def test_a_closed_layer_leads_to_its_inside_and_back() -> None:
     diagram = drawn(transformer(2), depth=1)
     assert [inside.path for inside in diagram.drawing.nested][:1] == ["blocks.0"]

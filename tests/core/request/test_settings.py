@@ -62,6 +62,7 @@ def test_what_a_site_says(tmp_path: Path) -> None:
         "python": "python3.12",
         "memory": 0,
         "remote": "team",
+        "allow": ["legacy.zoo"],
         "engine": "pure",
         "options": {"depth": 2},
     }
@@ -77,6 +78,7 @@ def test_what_a_site_says(tmp_path: Path) -> None:
         python="python3.12",
         memory="0",
         remote="team",
+        allow=["legacy.zoo"],
         engine="pure",
         options={"depth": "2"},
     )

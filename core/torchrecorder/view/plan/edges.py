@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from torchrecorder.view.model import Edge, Node, NodeKind
+from torchrecorder.view.model import Box, Edge, Node, NodeKind
 from torchrecorder.view.order import Pair, forward
-from torchrecorder.view.outlets import Outlets
-from torchrecorder.view.plan import Plan
-from torchrecorder.view.reads import Read, Reads, Source, Sources, grouped, lists
+from torchrecorder.view.plan.plan import Plan
+from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped, lists
 
 _GHOST_FANOUT = 3
 """A parameter or constant read by more nodes than this is drawn beside each of them: long edges hide the structure."""
@@ -24,7 +24,7 @@ class Ends:
         self.leaves_out_constants = plan.visible.options.contract
         self.constant = self.reads.constant_ops() if self.leaves_out_constants else set()
         self.sources = Sources(self.reads, self.constant)
-        self.outlets = Outlets(self.reads)
+        self.outlets = _Outlets(self.reads)
         self.before: list[Node] = []
         self.after: list[Node] = []
         self.source_of: dict[int, int] = {}
@@ -79,7 +79,7 @@ class Ends:
     def _draw_outputs(self) -> None:
         root = self.plan.root
         idle = self.plan.node_of_call.get(root) if not self.plan.tree.n_ops[root] else None
-        paths = self.graph.outputs if root == 0 else {p: (v,) for p, v in self.graph.calls[root].outputs.items()}
+        paths = self.graph.outputs if root == 0 else self._given_by(root)
         secondary = lists(paths)
         for path, values in paths.items():
             for value in values if path.partition(".")[0] not in secondary else ():
@@ -88,6 +88,16 @@ class Ends:
             node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=differs)
             for value in outputs:
                 self._join(self._tail(value) if idle is None else idle, node, value)
+
+    def _given_by(self, call: int) -> dict[str, tuple[int, ...]]:
+        """By path what a call gives; of a layer within the picture only what something outside of it reads."""
+        given = self.graph.calls[call].outputs
+        if call == self.plan.visible.root:
+            return {path: (value,) for path, value in given.items()}
+        is_read = self.plan.visible.is_read_outside
+        return {path: (value,) for path, value in given.items() if is_read(value, call)} or {
+            path: (value,) for path, value in given.items()
+        }
 
     def _named_outputs(self, paths: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
         """By name the values that one node stands for, and which layer they are of."""
@@ -218,3 +228,69 @@ class Ends:
         new = {at: position for position, at in enumerate(positions)}
         edges = sorted((new[tail], new[head], pairs[tail, head]) for tail, head in kept)
         return nodes, tuple(Edge(*edge) for edge in edges)
+
+
+class _Outlets:
+    """Which of the layers that are drawn once for many give data to what stands outside of them.
+
+    Of a stack, a reader expects the last layer to give what comes out. Where others do too, the stack says so, and an
+    output says which layer it comes from.
+    """
+
+    def __init__(self, reads: Reads) -> None:
+        self.plan, self.graph, self.reads = reads.plan, reads.graph, reads
+        self._given: defaultdict[int, set[int]] = defaultdict(set)
+        """By run the turns that something outside of it reads."""
+
+    def note(self, value: int, reader: int | None) -> None:
+        """A value is read in a call, or given back."""
+        inside = self._turns(reader) if reader is not None else {}
+        for run, turn in self._made_in(value).items():
+            if run not in inside:
+                self._given[run].add(turn)
+
+    def series(self, value: int) -> tuple[int, int] | None:
+        """The series that gives data of several turns, and the turn that the value comes from."""
+        for run, turn in self._made_in(value).items():
+            if self._is_told(run):
+                return run, turn
+        return None
+
+    def giver(self, run: int, turn: int) -> str:
+        """The path of the layer."""
+        thing = self.plan.things[run]
+        period = thing.period if isinstance(thing, Box) else 1
+        return self.graph.calls[thing.calls[turn * period + period - 1]].module
+
+    def mark(self) -> None:
+        """Says at each stack which of its layers give data."""
+        for run, turns in self._given.items():
+            if not self._is_told(run):
+                continue
+            thing = self.plan.things[run]
+            names = [self.giver(run, turn).rpartition(".")[2] for turn in sorted(turns)]
+            which = f"outputs {', '.join(names)}" if all(name.isdigit() for name in names) else f"{len(turns)} outputs"
+            marked = replace(thing, differs=(*thing.differs, f"outputs ×{thing.repeat}" if self._all(run) else which))
+            if isinstance(marked, Box):
+                self.plan.boxes[thing.id] = marked
+            else:
+                self.plan.nodes[thing.id] = marked
+
+    def _is_told(self, run: int) -> bool:
+        thing, turns = self.plan.things[run], self._given[run]
+        return thing.repetition == "series" and not turns <= {thing.repeat - 1}
+
+    def _all(self, run: int) -> bool:
+        return len(self._given[run]) == self.plan.things[run].repeat
+
+    def _made_in(self, value: int) -> dict[int, int]:
+        producer = self.graph.values[self.reads.origin[value]].producer
+        return {} if producer is None else self._turns(self.graph.ops[producer].call)
+
+    def _turns(self, call: int) -> dict[int, int]:
+        found: dict[int, int] = {}
+        at: int | None = call
+        while at is not None:
+            found = self.plan.turns.get(at, {}) | found
+            at = self.graph.calls[at].parent
+        return found

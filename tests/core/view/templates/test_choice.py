@@ -275,3 +275,37 @@ def test_ops_of_other_layers_do_not_go_round_in_one() -> None:
     view = make_view(replace(graph, ops=ops))
     assert view.nodes[1].parts
     assert not [node for node in view.nodes if len(node.ops) > 1]
+
+
+def test_blocks_of_one_list_are_one_kind_even_where_others_are_alike_first() -> None:
+    """The first stage has no projections, as in a small ResNet."""
+    net = Net("Staged", params=6000)
+    x = net.input("x", 1, 8, 16, 16)
+    for i in range(3):
+        shape = (1, 8, 16 >> i, 16 >> i)
+        with net.call(f"layer{i + 1}", "Sequential", params=2000):
+            for j in range(2):
+                x = block(net, f"layer{i + 1}.{j}", x, shape, ("downsample",) if i and not j else ())
+    view = make_view(net.graph(x))
+    assert [inset.letter for inset in view.insets] == ["A"]
+    assert [node.repeat for node in view.nodes if node.inset] == [2, 2, 2]
+    assert [node.differs for node in view.nodes if node.inset] == [
+        ("2 without downsample",),
+        *[("1 without downsample",)] * 2,
+    ]
+
+
+def test_an_inset_shows_only_what_something_reads_of_a_layer() -> None:
+    net = Net(params=9000)
+    x = net.input("x", 1, 8)
+    for i in range(2):
+        path = f"blocks.{i}"
+        with net.call(path, "Block", params=3000):
+            call = len(net.calls) - 1
+            y = net.layer(f"{path}.first", "Linear", x, params=1000)
+            z = net.layer(f"{path}.second", "Linear", net.op("tanh", y), params=1000)
+            out = net.op("add", net.op("cat", x, z), net.layer(f"{path}.third", "Linear", z, params=1000))
+        net.calls[call] = replace(net.calls[call], inputs={"x": x}, outputs={"0": out, "weights": y})
+        x = net.op("roll", out)
+    (inset,) = make_view(net.graph(x)).insets
+    assert [node.name for node in inset.view.nodes if node.kind == "output"] == ["0"]

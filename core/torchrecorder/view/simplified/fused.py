@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Node, View
 from torchrecorder.view.node_kinds import Kind, plain
 from torchrecorder.view.op_families import DROPOUTS, JOINS, SUMS
+from torchrecorder.view.simplified.draft import Draft
 
 _HEAVY: tuple[Kind, ...] = ("conv", "linear")
 _LIGHT: tuple[Kind, ...] = ("norm", "act")

@@ -242,3 +242,81 @@ def test_a_function_around_what_it_does_not_hold_is_looked_through() -> None:
     x = net.op("sin", net.input("x", 1, 8))
     graph = with_frames(net, "ends", ops={0: 0, 2: 0}, out=net.op("tan", net.op("cos", x)))
     assert shown(make_view(graph)) == ["input:x", "sin", "cos", "tan", "output:"]
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "is_drawn"),
+    [
+        ("add", {"1": "0"}, False),  # a sum over a list begins so
+        ("add", {"0": "0.0"}, False),
+        ("sub", {"1": "0"}, False),
+        ("sub", {"0": "0"}, True),  # 0 − x
+        ("div", {"0": "1"}, True),  # 1 ÷ x
+        ("add", {"1": "1"}, True),
+        ("mul", {"1": "0"}, True),
+        ("getitem", {"1": "2:"}, False),
+        ("getitem", {"1": "(..., :-1)"}, False),
+        ("getitem", {"1": "(:, 0)"}, True),  # the class token
+        ("getitem", {"1": "(..., 0::2)"}, True),
+        ("getitem", {"1": "(:, None, 1:)"}, True),
+    ],
+)
+def test_what_gives_the_same_or_a_stretch_of_it_is_an_edge(op: str, attrs: dict[str, str], is_drawn: bool) -> None:
+    net = Net()
+    x = net.layer("first", "Linear", net.input("x", 4, 8), params=8)
+    x = net.layer("last", "Linear", net.op(op, x, attrs=attrs), params=9)
+    graph = net.graph(x)
+    assert shown(make_view(graph)) == ["input:x", "first", *([op] if is_drawn else []), "last", "output:"]
+    assert op in shown(make_view(graph, ViewOptions(depth="all")))
+
+
+def pieces(*cuts: str, shape: tuple[int, ...] = (4, 8)) -> View:
+    """Stretches of one tensor, put together."""
+    net = Net()
+    x = net.layer("first", "Linear", net.input("x", 4, 8), params=8)
+    cut = [net.op("getitem", x, shape=(2, 8), attrs={"1": index}) for index in cuts]
+    return make_view(net.graph(net.layer("last", "Linear", net.op("cat", *cut, shape=shape), params=9)))
+
+
+def test_a_tensor_that_is_put_together_in_another_order_is_an_edge() -> None:
+    assert shown(pieces("2:", ":2")) == ["input:x", "first", "last", "output:"]
+
+
+def test_pieces_that_are_put_together_to_something_else_are_drawn() -> None:
+    assert shown(pieces(":2", ":2", "2:", shape=(6, 8))).count("getitem") == 3
+
+
+def modulated(*, is_one: bool = True, plus_one: bool = True) -> View:
+    """A tensor that is scaled and shifted by parts of what one layer gives, or two."""
+    net = Net()
+    x, t = net.input("x", 2, 8), net.input("t", 2, 4)
+    both = net.layer("condition", "Linear", t, (2, 16), params=64)
+    other = both if is_one else net.layer("another", "Linear", t, (2, 16), params=65)
+    scale, shift = net.op("chunk", both, shape=(2, 8)), net.op("chunk", other, shape=(2, 8))
+    scale = net.op("add", scale, attrs={"1": "1"}) if plus_one else scale
+    y = net.op("add", net.op("mul", net.layer("norm", "LayerNorm", x, params=8), scale), shift)
+    return make_view(net.graph(net.layer("head", "Linear", y, params=9)))
+
+
+@pytest.mark.parametrize("plus_one", [True, False])
+def test_scale_and_shift_of_one_layer_are_one_node(plus_one: bool) -> None:
+    view = modulated(plus_one=plus_one)
+    assert sorted(words(view))[-1] == "scale · shift"
+    assert len(words(view)) == 4
+    assert edges(view).count("condition > mul") == edges(view).count("norm > mul") == 1
+
+
+def test_scale_and_shift_of_two_layers_are_not() -> None:
+    assert [word for word in words(modulated(is_one=False)) if word in ("+ 1", "×", "+")] == ["+ 1", "×", "+"]
+
+
+def test_of_many_weights_that_a_function_reads_none_is_named() -> None:
+    net = Net()
+    x = net.layer("first", "Linear", net.input("x", 4, 8), params=8)
+    y = net.op("mul", net.op("add", x, net.weight("bias", 8)), net.weight("scale", 8))
+    x = net.layer("last", "Linear", net.op("tanh", y), params=9)
+    graph = net.graph(x)
+    frame = Frame(0, "mix", "f.py:1", 0)
+    graph = replace(graph, frames=(frame,), ops=tuple(replace(op, frame=0) if op.call == 0 else op for op in graph.ops))
+    view = make_view(graph)
+    assert [Labels(view).node(node).name for node in view.nodes if node.kind == "function"] == ["mix()"]

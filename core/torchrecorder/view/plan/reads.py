@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from torchrecorder.graph.model import Op, Value
 from torchrecorder.view.model import NodeKind
 from torchrecorder.view.op_families import RANDOM, WEIGHTED
-from torchrecorder.view.plan import Plan
+from torchrecorder.view.plan.plan import Plan
 
 MAX_LISTED = 8
 """More inputs or outputs than this in one tuple or list are drawn as one node."""

@@ -12,13 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from torchrecorder.view.edges import Ends
-from torchrecorder.view.kinds import Kinds
+from torchrecorder.view.entries import is_list
 from torchrecorder.view.model import Node, View
-from torchrecorder.view.plan import Plan, State, Visibility
-from torchrecorder.view.series import in_series, series_with_outputs
+from torchrecorder.view.plan.edges import Ends
+from torchrecorder.view.plan.plan import Plan
+from torchrecorder.view.plan.visibility import State, Visibility
 from torchrecorder.view.simplified import simplified
-from torchrecorder.view.turns import in_turns
+from torchrecorder.view.templates.kinds import Kinds
+from torchrecorder.view.templates.series import in_series, series_with_outputs
+from torchrecorder.view.templates.turns import in_turns
 
 _ENDS = frozenset(("input", "output", "from", "to"))
 _SPINE = 0.85
@@ -161,8 +163,8 @@ class Interiors:
             return "open" if only.parts or (only.kind == "call" and not self._is_weighted(call)) else "node"
         if self._is_called_again(call):
             return "node"
-        is_list = module.native and module.cls.startswith("torch.nn.modules.container.")
-        return "open" if (self._is_open_list(call, nodes) if is_list else self._is_spine(call, nodes)) else "node"
+        is_chain = module.native and module.cls.startswith("torch.nn.modules.container.") and not is_list(module.cls)
+        return "open" if (self._is_open_list(call, nodes) if is_chain else self._is_spine(call, nodes)) else "node"
 
     def _is_weighted(self, call: int) -> bool:
         """Whether it has parameters of its own."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from torchrecorder.view.kinds import Kinds, without_numbers
 from torchrecorder.view.model import Box, Edge, Node, View
 from torchrecorder.view.op_families import JOINS
-from torchrecorder.view.series import Wiring, resolution
+from torchrecorder.view.templates.kinds import Kinds, without_numbers
+from torchrecorder.view.templates.series import Wiring, resolution
 
 _MAX_PERIOD = 16
 

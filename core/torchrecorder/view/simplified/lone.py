@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Set
 from dataclasses import replace
 
-from torchrecorder.view.draft import Draft
 from torchrecorder.view.model import Box, Node, View
+from torchrecorder.view.simplified.draft import Draft
 
 
 def without_lone_boxes(view: View, asked: Set[int]) -> View:

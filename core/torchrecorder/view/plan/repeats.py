@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from torchrecorder.graph.model import Graph, Op
-from torchrecorder.view.fold import Comparer
 from torchrecorder.view.model import Repetition
+from torchrecorder.view.plan.fold import Comparer
 from torchrecorder.view.tree import CallTree, call_tree
 
 ROW = 3
@@ -183,7 +183,7 @@ def going_round(graph: Graph, ops: Sequence[int], times: set[int]) -> dict[int, 
     by_place: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
     for op in ops if times else ():
         if graph.ops[op].offset is not None:
-            by_place[_place(graph, graph.ops[op])].append(op)
+            by_place[place(graph, graph.ops[op])].append(op)
     found: dict[int, tuple[int, ...]] = {}
     for group in by_place.values():
         if len(group) > 1 and times & {len(group) - 1, len(group), len(group) + 1}:
@@ -191,7 +191,8 @@ def going_round(graph: Graph, ops: Sequence[int], times: set[int]) -> dict[int, 
     return found
 
 
-def _place(graph: Graph, op: Op) -> tuple[object, ...]:
+def place(graph: Graph, op: Op) -> tuple[object, ...]:
+    """Where in the code it ran: what a loop repeats has one place."""
     found: list[object] = [op.name, op.call, op.source, op.offset]
     frame = op.frame
     while frame is not None:

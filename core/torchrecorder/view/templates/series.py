@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from torchrecorder.graph.model import Graph
-from torchrecorder.view.kinds import Kinds, entry, without_numbers
 from torchrecorder.view.model import Edge, Node, View
-from torchrecorder.view.repeats import sizes
+from torchrecorder.view.plan.repeats import sizes
+from torchrecorder.view.templates.kinds import Kinds, entry, without_numbers
 
 _MANY_STEPS = 4
 """If more in a row than this change the resolution one after another, they are one series."""
@@ -169,7 +169,7 @@ def _folded(stretch: Sequence[Node], wiring: Wiring, graph: Graph) -> Node:
     first, members = stretch[0], {node.id for node in stretch}
     calls = tuple(call for node in stretch for call in node.calls)
     is_dense = all(len(wiring.after[n.id] & members) == len(stretch) - 1 - i for i, n in enumerate(stretch))
-    differs = ("each reads all before",) if is_dense and len(stretch) > 2 else ()
+    differs = ("densely connected",) if is_dense and len(stretch) > 2 else ()
     if not differs and wiring.after[first.id] - members:
         differs = (f"outputs ×{len(stretch)}",)
     parts = tuple(

@@ -12,12 +12,12 @@ from collections import Counter
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph, Op
-from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, is_no_feature
 from torchrecorder.view.model import Node, View
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import INDEXING
-from torchrecorder.view.reads import lists
+from torchrecorder.view.plan.reads import lists
+from torchrecorder.view.simplified.draft import Draft
 
 
 def without_asides(view: View, facts: Facts) -> View:
@@ -136,6 +136,7 @@ def named_in_readers(view: View) -> View:
     draft = Draft(view)
     n_steps = Counter(node.box for node in view.nodes if node.kind in ("call", "op", "function"))
     n_steps.update(box.parent for box in view.boxes)
+    with_weights: set[int] = set()
     for node in view.nodes:
         is_data = node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
         is_table = node.kind == "call" and not draft.tails[node.id] and node.repeat == 1
@@ -148,9 +149,11 @@ def named_in_readers(view: View) -> View:
             draft.join(node.id, head, value)
             reader = draft.nodes[head]
         if reader.kind in ("op", "function") and len(draft.tails[reader.id]) > 1:
+            read = sum(draft.nodes[tail].kind == node.kind for tail in draft.tails[reader.id])
             draft.drop(node.id)
-            if reader.kind == "function" and n_steps[reader.box] == 1:
-                continue  # the weights of a layer whose forward is this function
+            if reader.kind == "function" and (n_steps[reader.box] == 1 or read > 1 or reader.id in with_weights):
+                with_weights.add(reader.id)
+                continue  # the weights of a layer whose forward is this function, or all but is
             parts = reader.parts or (reader,)
             draft.nodes[reader.id] = replace(reader, parts=(*parts, node))
     return draft.view()

@@ -10,9 +10,9 @@ from collections.abc import Set
 from dataclasses import replace
 
 from torchrecorder.graph.model import Graph
-from torchrecorder.view.draft import Draft
 from torchrecorder.view.facts import Facts, frames_around
 from torchrecorder.view.model import Node, View
+from torchrecorder.view.simplified.draft import Draft
 
 
 def with_functions(view: View, facts: Facts, asked: Set[int]) -> View:

@@ -13,8 +13,9 @@ from collections.abc import Hashable
 from functools import cached_property
 
 from torchrecorder.graph.model import Module, Op
+from torchrecorder.view.entries import is_list
 from torchrecorder.view.op_families import JOINS, SUMS
-from torchrecorder.view.plan import Visibility
+from torchrecorder.view.plan.visibility import Visibility
 
 _ALIKE = 0.8
 """How much of what is in two calls must be the same for them to be of one kind."""
@@ -36,6 +37,8 @@ class Kinds:
         """By class its kinds: the lists that hold them, what is in the first of them, their number."""
         self._known: dict[tuple[str, int, str], int] = {}
         self._n_kinds = 0
+        self._joined: dict[int, int] = {}
+        """By kind the one that it has become part of."""
 
     @cached_property
     def structure(self) -> list[int]:
@@ -58,7 +61,8 @@ class Kinds:
     @cached_property
     def of(self) -> list[int]:
         """For each call the number of its kind."""
-        return [self._kind(call) for call in range(len(self.graph.calls))]
+        found = [self._kind(call) for call in range(len(self.graph.calls))]
+        return [self._last(number) for number in found]
 
     @cached_property
     def members(self) -> dict[int, list[int]]:
@@ -107,20 +111,36 @@ class Kinds:
         path = self.graph.calls[call].module
         around, _, last = path.rpartition(".")
         home = without_numbers(around) if last.isdigit() else ""
+        cls = f"{cls} {home}" if is_list(cls) else cls  # entries of other lists may have the same layers
         key = (cls, self.structure[call], home)
         if key not in self._known:
             self._known[key] = self._like(cls, home, self._inside(call, module))
         return self._known[key]
 
     def _like(self, cls: str, home: str, inside: set[Hashable]) -> int:
+        """The number of the kind that is alike or stands in the same list; where these are two kinds, they are one."""
         kinds = self._classes.setdefault(cls, [])
-        for homes, other, number in kinds:
-            if (home and home in homes) or len(inside & other) >= _ALIKE * len(inside | other):
-                homes.add(home)
-                return number
-        kinds.append(({home}, inside, self._n_kinds))
-        self._n_kinds += 1
-        return self._n_kinds - 1
+        found = [
+            kind
+            for kind in kinds
+            if (home and home in kind[0]) or len(inside & kind[1]) >= _ALIKE * len(inside | kind[1])
+        ]
+        if not found:
+            found = [({home}, inside, self._n_kinds)]
+            kinds += found
+            self._n_kinds += 1
+        first, *others = found
+        first[0].add(home)
+        for other in others:
+            first[0].update(other[0])
+            self._joined[other[2]] = first[2]
+            kinds.remove(other)
+        return first[2]
+
+    def _last(self, kind: int) -> int:
+        while kind in self._joined:
+            kind = self._joined[kind]
+        return kind
 
     def _inside(self, call: int, module: Module | None) -> set[Hashable]:
         """The paths in a call from its own on, without numbers; in a container, which has no others, with classes."""

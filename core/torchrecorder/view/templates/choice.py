@@ -10,14 +10,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchrecorder.view.interiors import Interior, Interiors
-from torchrecorder.view.kinds import VARIANT
 from torchrecorder.view.model import Box, Inset, Node, View
+from torchrecorder.view.skips import with_skips
+from torchrecorder.view.templates.interiors import Interior, Interiors
+from torchrecorder.view.templates.kinds import VARIANT
 
 ENOUGH, MOST = 22, 40
 """Nodes of a picture: what tells a little may fill it up to the first, what tells much up to the second."""
 _LEAST_SHARE = 0.04
-_MUCH = 0.15
+_MUCH = 0.2
 _LARGE = 0.1
 _DEEPER = 0.8
 """What a layer counts that lies in another one which is opened."""
@@ -147,6 +148,7 @@ class Choice:
         letters: dict[int, str] = {}
         free = _LETTERS.replace("B", "") if self.interiors.graph.batch else _LETTERS  # in shapes, B is the batch
         for interior in self._shown():
+            levels = _levels(interior.view) if self.beside else set()
             for node in interior.nodes:
                 kind = self.kinds.of[node.calls[0]] if self.interiors.is_block(node) else -1
                 if kind not in self.opened or kind in letters:
@@ -154,7 +156,7 @@ class Choice:
                 is_first = self.opened[kind].call == node.calls[0]
                 # one of those that take turns is drawn for calls that are not at its node
                 is_alone = uses[kind] == 1 and node.box == 0 and node.repetition == "series"
-                if is_alone and is_first:
+                if is_alone and is_first and node.id not in levels:
                     in_place[node.calls[0]] = node.calls
                 elif self.beside:
                     letters[kind] = free[len(letters)]
@@ -184,12 +186,20 @@ class Choice:
     def _differences(self, calls: tuple[int, ...], model: int) -> list[str]:
         """In what calls differ from the one that is opened: `2 without downsample`."""
         found = Counter[str]()
-        for call in calls:
+        by_module = {self.interiors.graph.calls[call].module: call for call in calls}
+        for call in by_module.values():
             same = self.interiors.of(call).sign == self.interiors.of(model).sign
             found["" if same else self.kinds.differs(call, model)] += 1
         del found[""]
         if len(found) > 1:
             found = Counter({VARIANT: found.total()})
-        if len(calls) == 1:
+        if len(by_module) == 1:
             return [*found]
         return [f"{n} {text}s" if text == VARIANT and n > 1 else f"{n} {text}" for text, n in found.items()]
+
+
+def _levels(view: View) -> set[int]:
+    """The nodes that skips lead to which lie in one another: opened in place, they would part the levels of a U."""
+    skips = [edge for edge in with_skips(view).edges if edge.skip]
+    inner = ((x, y) for x in skips for y in skips if x.tail < y.tail and y.head < x.head)
+    return {edge.head for pair in inner for edge in pair}
