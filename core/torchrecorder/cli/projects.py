@@ -19,6 +19,7 @@ from typing import Any
 
 from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting, cache_remarks
 from torchrecorder.errors import ClusterFailed, OptionError
+from torchrecorder.page import is_skipped
 from torchrecorder.pipeline import Collected, Pipeline, collect
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
@@ -90,6 +91,9 @@ def run_check(arguments: argparse.Namespace) -> int:
     wanted = list(dict.fromkeys(request.recording for request in project.requests))
     pipeline = _pipeline(project)
     recordings = pipeline.recordings()
+    # What was tried and is not there most likely cannot be recorded; only the machine that tried it knows.
+    tried = _only_tried(project.requests)
+    wanted = [request for request in wanted if request not in tried or recordings.look(request)[0] is not None]
     wrong = 0
     for request in wanted:
         manifest, finding = recordings.look(request)
@@ -123,7 +127,7 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     known = _known(project)
     stale = [request for request, recording in known.items() if recording is None]
     fresh = [request for request, recording in known.items() if recording is not None]
-    failed = sum(1 for recording in known.values() if recording is not None and recording.error is not None)
+    failed = sum(1 for request, it in known.items() if it is not None and it.error and not request.is_tried)
     again = f", {failed} failed before and are as they were (--retry tries them again)" if failed else ""
     print(f"{len(project.requests)} diagrams, {len(stale)} to be recorded{again}", file=sys.stderr)
     # The fresh ones are looked at too, but do not count for the bar: they do not tell how long the others take.
@@ -146,7 +150,7 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     all_done.errors |= {
         request.recording.target: why
         for request, recording in _known(here).items()
-        if recording is None and request.recording.target not in all_done.errors
+        if recording is None and request.recording.target not in all_done.errors and not request.is_tried
     }
     return all_done
 
@@ -155,7 +159,8 @@ def draw_part(part: Collected) -> Done:
     """Record and draw some requests; a function of its own, so that any executor can take it elsewhere."""
     pipeline = _pipeline(part, worker_of_thread(part.settings))
     outcomes = pipeline.run(part.requests)
-    errors = {r.recording.target: str(outcome.error) for r, outcome in outcomes.items() if outcome.error is not None}
+    failed = {request: it.error for request, it in outcomes.items() if it.error is not None and not is_skipped(it)}
+    errors = {request.recording.target: str(error) for request, error in failed.items()}
     return Done(errors, set(cache_remarks(pipeline)))
 
 
@@ -183,6 +188,12 @@ def _pipeline(
     project: Collected, open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
 ) -> Pipeline:
     return Pipeline(project.settings, open_worker, writes_committed=True, retries=project.retries)
+
+
+def _only_tried(requests: Sequence[DiagramRequest]) -> set[RecordingRequest]:
+    """The recordings that no page and no pattern asks for by name."""
+    named = {request.recording for request in requests if not request.is_tried}
+    return {request.recording for request in requests} - named
 
 
 def _known(project: Collected) -> dict[DiagramRequest, Recording | None]:
