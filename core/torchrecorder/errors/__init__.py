@@ -45,8 +45,10 @@ import importlib.metadata
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchrecorder.errors.base import LOG_LIMIT as LOG_LIMIT
 from torchrecorder.errors.base import FormatError as FormatError
 from torchrecorder.errors.base import TorchRecorderError as TorchRecorderError
+from torchrecorder.errors.base import shown_text as shown_text
 
 
 @dataclass(eq=False)
@@ -264,7 +266,7 @@ class WorkerNotStarted(WorkerError):
 class FailedInside(WorkerError):
     """torchrecorder's own code raised an exception, not the user's."""
 
-    _summary = "cannot record {target}: torchrecorder failed inside[, with torch {torch}]: {cause}[ ({origin})]"
+    _summary = "cannot {doing} {target}: torchrecorder failed inside[, with torch {torch}]: {cause}[ ({origin})]"
     _details = "{traceback}"
     cause: str
     """The exception as `Type: message`."""
@@ -275,6 +277,8 @@ class FailedInside(WorkerError):
     traceback: str = ""
     at_start: bool = False
     """Whether nothing at all can be recorded, and not only this target."""
+    doing: str = "record"
+    """Or `draw`."""
 
     def hint(self) -> str:
         """Where to report it: the issue tracker that the distribution's metadata names, if it names one."""
@@ -331,12 +335,14 @@ class OutOfDate(TorchRecorderError, RuntimeError):
     """What a cached diagram depended on has changed, and torch is missing to record it again."""
 
     kind = "stale"
-    _hint = "record it on a machine that has torch: torchrecorder update"
+    _hint = "record it on a machine that has torch: torchrecorder update {docs}"
     target: str
     reasons: tuple[str, ...]
     """What changed, each in a few words."""
     is_fatal: bool = False
     """Whether the build is to fail, as its settings say."""
+    docs: str = "docs"
+    """The folder that the command takes."""
 
     def summary(self) -> str:
         """The first three changes, and how many more there are."""

@@ -143,7 +143,7 @@ class RecordingRequest:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> RecordingRequest:
-        """The request that `to_json` wrote."""
+        """The request that `to_json` wrote, perhaps without what is empty."""
         return RecordingRequest(**{**data, "depends": tuple(data.get("depends", ()))})
 
 

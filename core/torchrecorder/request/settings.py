@@ -129,6 +129,12 @@ class Settings:
         """The project's folder."""
         return Path(os.path.abspath(self.project or self.cache.parent))
 
+    @property
+    def shown_root(self) -> str:
+        """The project's folder as a command names it; without a path of this machine, since pages show it."""
+        here = Path.cwd()
+        return self.root.relative_to(here).as_posix() if self.root.is_relative_to(here) else self.root.name
+
     @staticmethod
     def for_project(
         root: Path,
