@@ -1,5 +1,6 @@
 """What a page shows of one model: the finished diagram, its figure in HTML, and the text around it."""
 
+from torchrecorder.page.automatic import is_closed, is_skipped
 from torchrecorder.page.diagram import Diagram, Outcome, names_of_class
 from torchrecorder.page.figure import ASSETS, SCRIPT, STYLE, TABLE_HEAD, CopyNumbers, contents, table_cells
 from torchrecorder.page.remarks import (
@@ -28,6 +29,8 @@ __all__ = [
     "failure",
     "fatal_messages",
     "is_build_wide",
+    "is_closed",
+    "is_skipped",
     "log_entries",
     "message",
     "names_of_class",
