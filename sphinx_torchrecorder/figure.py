@@ -14,7 +14,7 @@ from sphinx.writers.html5 import HTML5Translator
 from sphinx_torchrecorder.build import Form, ImageType
 from sphinx_torchrecorder.links import addresses, reference
 from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.page import TABLE_HEAD, Diagram, Outcome, contents, problems_of, reader_notes, table_cells
+from torchrecorder.page import TABLE_HEAD, Diagram, Outcome, contents, problems_of, reader_notes, table_cells, with_code
 from torchrecorder.request import FigureOptions
 
 
@@ -140,7 +140,7 @@ def show_table(frame: nodes.Element, target: str, result: Outcome | OptionError)
         frame["width"] = options.width
     notes = [text for text in reader_notes(result) if text not in result.diagram.notes]  # those are of the picture
     place = frame.parent.index(frame) + 1
-    frame.parent.insert(place, [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in notes])
+    frame.parent.insert(place, [_remark(text) for text in notes])
 
 
 def _rows(outcome: Outcome) -> nodes.tgroup:
@@ -168,9 +168,14 @@ def error_box(target: str, error: TorchRecorderError | None) -> nodes.Node:
     return nodes.admonition("", nodes.title("", title), reason, classes=classes)
 
 
+def _remark(note: str) -> nodes.paragraph:
+    parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in with_code(note))
+    return nodes.paragraph("", "", *parts, classes=["torchrecorder-remark"])
+
+
 def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
     """Put under the caption what a reader should know of the picture."""
-    notes = [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in reader_notes(outcome)]
+    notes = [_remark(text) for text in reader_notes(outcome)]
     if notes and isinstance(frame[-1], nodes.legend):
         frame[-1] += notes
     elif notes:

@@ -14,6 +14,7 @@ from torchrecorder.page.remarks import (
     reader_notes,
     slowest,
     warning_text,
+    with_code,
 )
 
 __all__ = [
@@ -39,4 +40,5 @@ __all__ = [
     "slowest",
     "table_cells",
     "warning_text",
+    "with_code",
 ]
