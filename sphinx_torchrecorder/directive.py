@@ -14,18 +14,27 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.parsing import nested_parse_to_nodes
 
-from sphinx_torchrecorder import figure
-from sphinx_torchrecorder.build import Build, DirectiveRequest, build_of, diagram_placeholder
+from sphinx_torchrecorder import automatic, figure
+from sphinx_torchrecorder.build import Asked, Build, DirectiveRequest, build_of, diagram_placeholder
+from sphinx_torchrecorder.documented import DocumentedClass
 from sphinx_torchrecorder.report import warn
 from torchrecorder.errors import OptionError
-from torchrecorder.page import CopyNumbers, Outcome, failure
-from torchrecorder.request import OPTIONS, Body, read_body
+from torchrecorder.page import CopyNumbers, Outcome, failure, is_skipped
+from torchrecorder.request import OPTIONS, Body, parse_target, read_body
 
 NAME, TABLE_NAME = "torchrecorder", "torchrecorder-table"
 
 
 def _as_written(text: str | None) -> str | None:
     return text
+
+
+def _names_model(line: str) -> bool:
+    try:
+        parse_target(line)
+    except ValueError:
+        return False
+    return True
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
@@ -47,10 +56,17 @@ class _Directive(SphinxDirective):
 
     def read(self) -> Body:
         """What is written; `options` holds those of the body, too."""
-        target = self.arguments[0] if self.arguments else ""
+        target = self.arguments[0] if self.arguments else self._described_class()
         body = read_body(["", *self.content] if target else self.content, target, self.options)
         self.options = dict(body.options)
         return body
+
+    def _described_class(self) -> str:
+        """The class in whose description it stands, by its dotted name; empty if its first line names the model."""
+        cls = self.env.ref_context.get("py:class")
+        if not cls or (self.content and _names_model(self.content[0])):
+            return ""
+        return ".".join(filter(None, (self.env.ref_context.get("py:module"), cls)))
 
     def placeholder(self, body: Body, *, is_table: bool = False) -> diagram_placeholder:
         """What stands where the diagram will be."""
@@ -154,23 +170,31 @@ class ShowDiagrams(SphinxPostTransform):
         build = build_of(self.env)
         copies = CopyNumbers()
         for placeholder in list(self.document.findall(diagram_placeholder)):
-            request: DirectiveRequest = placeholder["request"]
-            frame = placeholder.parent
+            request: Asked = placeholder["request"]
             result = _loaded(build, request)
-            if request.is_table and result is not None:
-                figure.show_table(frame, request.target, result)
-            else:
-                placeholder.replace_self(self._contents(frame, request, result, build, copies))
-                if isinstance(result, Outcome) and (build.form != "inline" or result.request.figure.loading != "embed"):
-                    figure.add_table(frame, result, build.image_type)
-                if build.form == "text":
-                    figure.unwrap(frame)
             build.written.add(request.docname)
+            if isinstance(request, DocumentedClass):
+                if result is None or is_skipped(result):
+                    placeholder.parent.remove(placeholder)
+                    continue
+                frame = automatic.framed(placeholder)
+            elif request.is_table and result is not None:
+                figure.show_table(placeholder.parent, request.target, result)
+                continue
+            else:
+                frame = placeholder.parent
+            placeholder.replace_self(self._contents(frame, request, result, build, copies))
+            if isinstance(result, Outcome) and (build.form != "inline" or result.request.figure.loading != "embed"):
+                figure.add_table(frame, result, build.image_type)
+            if build.form == "text":
+                figure.unwrap(frame)
+            elif build.form == "inline" and isinstance(request, DocumentedClass):
+                automatic.close_tall(frame, result, build.place)
 
     def _contents(
         self,
         frame: nodes.Element,
-        request: DirectiveRequest,
+        request: Asked,
         result: Outcome | OptionError | None,
         build: Build,
         copies: CopyNumbers,
@@ -190,11 +214,10 @@ class ShowDiagrams(SphinxPostTransform):
             return figure.image(frame, result.diagram, options, self.env, request.docname, build.image_type)
         if options.loading != "embed":
             return figure.image(frame, result.diagram, options, self.env, request.docname, "image/svg+xml")
-        copy = copies.add(result.diagram, options.name)
-        return figure.inline(frame, result.diagram, options, request.docname, copy, build.linked)
+        return figure.inline(frame, result.diagram, options, request.docname, copies, build.linked)
 
 
-def _loaded(build: Build, request: DirectiveRequest) -> Outcome | OptionError | None:
+def _loaded(build: Build, request: Asked) -> Outcome | OptionError | None:
     """The result with its pictures read; warns if they have left the cache and cannot be made again."""
     result = build.results.get(request)
     if not isinstance(result, Outcome):

@@ -31,7 +31,7 @@ def report(results: Iterable[tuple[str, Outcome | OptionError]], problems: Mappi
     results = [
         (place, it)
         for place, it in results
-        if isinstance(it, OptionError) or it.error or it.info or it.request.left_out
+        if isinstance(it, OptionError) or it.error or it.info or it.request.left_out or it.request.is_tried
     ]
     if not results and not problems and not notice:
         return
@@ -40,6 +40,8 @@ def report(results: Iterable[tuple[str, Outcome | OptionError]], problems: Mappi
             warn(entry)
         else:
             logger.info("torchrecorder: %s", entry.text)
+            if entry.details:
+                logger.verbose("%s", entry.details)
     if fatal := fatal_messages(result for _, result in results):
         raise ExtensionError("\n".join(fatal), modname=_TYPE)
 

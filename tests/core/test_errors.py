@@ -30,6 +30,10 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
         "cannot build pkg.Net: TypeError: no (pkg.py:3)",
     ),
     (
+        errors.NotAModule("pkg.Config"),
+        "cannot build pkg.Config: it is a class, but not a subclass of torch.nn.Module",
+    ),
+    (
         errors.TargetRefused("os.system('ls')", "os.system"),
         "os.system('ls') is not called: a page may call classes of nn.Module, functions of the project, and functions"
         " of packages that depend on torch\nto allow it, add 'os.system' to the setting `allow`",
@@ -92,7 +96,7 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
     (
         errors.OutOfDate("pkg.Net", ("net.py: Net.forward changed", "$A appeared", "$B changed", "$C changed"), True),
         "the diagram of pkg.Net is out of date: net.py: Net.forward changed; $A appeared; $B changed and 1 more\n"
-        "record it on a machine that has torch: torchrecorder update",
+        "record it on a machine that has torch: torchrecorder update docs",
     ),
     (
         errors.CollectFailed("docs", "it has neither conf.py nor mkdocs.yml"),

@@ -26,6 +26,7 @@ from torchrecorder.drawing.svg.layout import Layout
 from torchrecorder.drawing.text import caption_facts, describe, layer_table, tree
 from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
+from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions, Settings
 from torchrecorder.view import View, ViewOptions, Views
@@ -63,21 +64,35 @@ def draw(
     for position, job in enumerate(jobs):
         try:
             views[position] = _views(job)
-        except TorchRecorderError as error:  # a path to focus on that the model does not have
-            results[position] = error
+        except Exception as error:  # a path to focus on that the model does not have, or our fault
+            results[position] = _error(job, error)
     styled = [(one.job, view) for of_job in views.values() for one in of_job for view in one.views]
     styles = iter(_styles(styled, settings, on_modules))
     asked: dict[int, list[_Asked]] = {}
     for position, of_job in views.items():
         own = [[*islice(styles, len(one.views))] for one in of_job]
-        if wrong := next((style for one in own for style in one if isinstance(style, StylerError)), None):
+        if wrong := next((style for one in own for style in one if isinstance(style, TorchRecorderError)), None):
             results[position] = wrong
-        else:
+            continue
+        try:
             asked[position] = [one.asked(found) for one, found in zip(of_job, own, strict=True)]
+        except Exception as error:
+            results[position] = _error(jobs[position], error)
     layouts = iter(_layouts([one for pictures in asked.values() for one in pictures], engine))
     for position, pictures in asked.items():
-        results[position] = _drawing(views[position], pictures[0].dot, [*islice(layouts, len(pictures))])
+        laid_out = [*islice(layouts, len(pictures))]
+        try:
+            results[position] = _drawing(views[position], pictures[0].dot, laid_out)
+        except Exception as error:
+            results[position] = _error(jobs[position], error)
     return [results[position] for position in range(len(jobs))]
+
+
+def _error(job: DrawJob, error: Exception) -> TorchRecorderError:
+    """An error on purpose as it is; any other would otherwise cost all pictures of the batch."""
+    if isinstance(error, TorchRecorderError):
+        return error
+    return failed_inside(class_name(job.graph.modules[""]), error, doing="draw")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +123,8 @@ class _JobView:
     def options(self) -> DrawingOptions:
         return self.job.options
 
-    def asked(self, found: Sequence[Styles | StylerError | None]) -> _Asked:
-        options, styles = self.options, [style for style in found if not isinstance(style, StylerError)]
+    def asked(self, found: Sequence[Styles | TorchRecorderError | None]) -> _Asked:
+        options, styles = self.options, [style for style in found if not isinstance(style, TorchRecorderError)]
         if _is_as_before(self.job) or not _is_paper(options):
             return _Asked(self, styles[-1])
         paper = PaperLayout(self.view, show=options.show, styles=styles, width=options.room * _POINT)
@@ -140,13 +155,16 @@ class _Asked:
         return str(to_dot(view, direction=options.direction, show=options.show, styles=self.style).source)
 
 
-def _layouts(asked: Sequence[_Asked], engine: Engine) -> list[str | Layout | EngineError]:
+def _layouts(asked: Sequence[_Asked], engine: Engine) -> list[str | Layout | TorchRecorderError]:
     """All pictures in one run of the engine, and those for which the paper layout does not do in a second one."""
     answers = iter(engine.layout([dot for one in asked for dot in one.dots]))
-    found: list[str | Layout | EngineError | None] = []
+    found: list[str | Layout | TorchRecorderError | None] = []
     for one in asked:
         own = [*islice(answers, len(one.dots))]
-        found.append(own[0] if one.paper is None else one.paper.place(own))
+        try:
+            found.append(own[0] if one.paper is None else one.paper.place(own))
+        except Exception as error:
+            found.append(_error(one.one.job, error))
     pending = [i for i, layout in enumerate(found) if layout is None]
     second = engine.layout([asked[i].dot for i in pending]) if pending else []
     layered = dict(zip(pending, second, strict=True))
@@ -212,14 +230,18 @@ def _styles(
     views: Sequence[tuple[DrawJob, View]],
     settings: Settings | None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
-) -> list[Styles | StylerError | None]:
-    found: list[Styles | StylerError | None] = [None] * len(views)
+) -> list[Styles | TorchRecorderError | None]:
+    found: list[Styles | TorchRecorderError | None] = [None] * len(views)
     given: dict[int, StylerInput] = {}
     named: dict[str, list[int]] = {}
     for i, (job, view) in enumerate(views):
         if job.styler is None and not job.options.styler:
             continue
-        given[i] = StylerInput.of(view, Labels(view, show=job.options.show))
+        try:
+            given[i] = StylerInput.of(view, Labels(view, show=job.options.show))
+        except Exception as error:
+            found[i] = _error(job, error)
+            continue
         if job.styler is None:
             named.setdefault(job.options.styler, []).append(i)
             continue
@@ -236,10 +258,10 @@ def _styles(
 
 
 def _drawing(
-    views: Sequence[_JobView], dot: str, layouts: Sequence[str | Layout | EngineError]
-) -> Drawing | EngineError:
+    views: Sequence[_JobView], dot: str, layouts: Sequence[str | Layout | TorchRecorderError]
+) -> Drawing | TorchRecorderError:
     layout, job = layouts[0], views[0].job
-    if isinstance(layout, EngineError):
+    if isinstance(layout, TorchRecorderError):
         return layout
     graph, options = job.graph, job.options
     view = views[0].view if isinstance(layout, Layout) else views[0].flat or views[0].view
@@ -275,13 +297,13 @@ def _beside(view: View) -> str:
     return clean(f"Beside it {verb} {'; '.join(names)}", _MAX_PATH) if names else ""
 
 
-def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | EngineError]]) -> Iterator[NestedDrawing]:
+def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | TorchRecorderError]]) -> Iterator[NestedDrawing]:
     """Those that were laid out, as many as have room; one within another that is left out is left out too."""
     room = MAX_NESTED_BYTES
     there: set[int | None] = {None}
     for one, layout in views:
         it = one.nested
-        if it is None or it.parent not in there or isinstance(layout, EngineError):
+        if it is None or it.parent not in there or isinstance(layout, TorchRecorderError):
             continue
         path = clean(it.path, _MAX_PATH)
         title = f"{path}, {clean(class_name(one.job.graph.modules[it.path]), _MAX_PATH)}"

@@ -65,7 +65,7 @@ class Failures:
             return None
         written = entry.pop("error", None)
         manifest = Manifest.from_json(entry)
-        if manifest is None or not isinstance(written, dict):
+        if manifest is None or not manifest.is_of(request) or not isinstance(written, dict):
             return None
         try:
             error = TorchRecorderError.from_json(written)

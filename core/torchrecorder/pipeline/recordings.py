@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -129,10 +130,15 @@ class Recordings:
         best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
         key = request.key()
         for entry, is_local in self._cache.entries("recording", key):
-            manifest = Manifest.from_json(entry)
-            if manifest is None:
+            try:
+                manifest = Manifest.from_json(entry)
+                if manifest is None or not manifest.is_of(request):
+                    continue
+                manifest = manifest if is_local else manifest.shared()
+                finding = self._freshness.of(manifest)
+            except Exception as error:  # of a cache that others wrote, in ways that no check foresees
+                self._cache.note_unreadable("recording", key, error)
                 continue
-            finding = self._freshness.of(manifest, is_local=is_local)
             if finding.verdict is Verdict.FRESH:
                 self._cache.copy_remote("recording", key, entry)
                 return manifest, finding
@@ -165,7 +171,12 @@ class Recordings:
             for request, answer in worker.record_all(
                 requests, lambda request: on_each(request.target, next(begun), len(requests))
             ):
-                made[request] = self._keep(request, answer)
+                try:
+                    made[request] = self._keep(request, answer)
+                except Exception as error:  # an answer is what the model's code made of it
+                    from torchrecorder.faults import failed_inside
+
+                    made[request] = Recording(error=failed_inside(request.target, error))
                 self.seconds[request.target] = max(answer.seconds, self.seconds.get(request.target, 0.0))
                 if isinstance(answer.error, TorchMissing):
                     made[request] = self._old(request) or made[request]
@@ -179,7 +190,8 @@ class Recordings:
 
     def _keep(self, request: RecordingRequest, answer: Answer) -> Recording:
         sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
-        text = (answer.graph or "").encode()
+        # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
+        text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", answer.graph or "").encode()
         digest = hashlib.sha256(text).hexdigest() if text else ""
         if answer.error is not None:
             if answer.trace is not None and is_lasting(answer):
@@ -207,6 +219,7 @@ class Recordings:
             finder=self._finder(),
             digests=self._digests,
             put_object=objects.put_object,
+            salt=lambda: objects.salt,  # a cache without such digests needs none
             installed=remember(self._machine, self._installed_now()),
         )
 
@@ -218,7 +231,8 @@ class Recordings:
         sources = self._freshness.files(manifest)
         if finding.verdict is Verdict.IMPORT_ONLY:
             return Recording(manifest.graph, sources=sources, info=f"{request.target}: {finding}")
-        error = OutOfDate(request.target, finding.reasons, is_fatal=self._settings.on_stale == "error")
+        is_fatal = self._settings.on_stale == "error"
+        error = OutOfDate(request.target, finding.reasons, is_fatal, shlex.quote(self._settings.shown_root))
         return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
 
     def _installed_now(self) -> Installed:
@@ -242,6 +256,7 @@ class Recordings:
         return ModuleFinder(foreign_path(path), self._own_path)
 
 
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 _FRAME = re.compile(r'^ *File "(.+)", line \d', re.MULTILINE)
 _NOT_THE_USERS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 _OURS = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ import pkgutil
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
 
 import torch
@@ -16,6 +16,7 @@ from torch import nn
 
 from torchrecorder.errors import (
     InputError,
+    NotAModule,
     TargetBuildFailed,
     TargetError,
     TargetImportFailed,
@@ -44,6 +45,7 @@ def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn
         TargetRefused: It names what it may not call.
         TargetNotFound: A part of the name does not exist.
         TargetImportFailed: A module on the way raised an exception.
+        NotAModule: It is a class of other objects; none is built.
         TargetBuildFailed: Building raised, or gave no `nn.Module`.
     """
     target = parse_target(text)
@@ -59,6 +61,8 @@ def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn
         cls = unwrapped(found)
         if not (isinstance(cls, type) and issubclass(cls, nn.Module)) and not may_call(target.dotted, found, allow):
             raise TargetRefused(text, target.dotted)
+        if isinstance(found, type) and _builds_others(found):
+            raise NotAModule(text)
         try:
             built = as_module(found(*target.args, **target.kwargs))
         except Exception as error:
@@ -70,6 +74,13 @@ def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn
         if not isinstance(built, nn.Module):
             raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
         return built
+
+
+def _builds_others(cls: type) -> bool:
+    """Whether calling the class can give no module: neither is it one, nor has it a say in what calling it gives."""
+    if issubclass(cls, (nn.Module, torch.export.ExportedProgram)) or isinstance(cls.__new__, FunctionType):
+        return False
+    return type(cls).__call__ is type.__call__
 
 
 def as_module(found: object) -> object:

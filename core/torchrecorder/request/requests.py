@@ -143,7 +143,7 @@ class RecordingRequest:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> RecordingRequest:
-        """The request that `to_json` wrote."""
+        """The request that `to_json` wrote, perhaps without what is empty."""
         return RecordingRequest(**{**data, "depends": tuple(data.get("depends", ()))})
 
 
@@ -220,6 +220,10 @@ class DiagramRequest:
     """The depths that readers can switch between; `drawing` has the first, which is shown to begin with."""
     left_out: tuple[str, ...] = ()
     """What is wrong with options that were written and do not hold, because a diagram can be drawn without them."""
+    pattern: str = ""
+    """The one of the settings that asks for it; empty if a page or a docstring does."""
+    is_tried: bool = False
+    """Whether its page shows nothing if it cannot be drawn, because it was not asked for by name."""
 
     def singles(self) -> tuple[DiagramRequest, ...]:
         """One request for each depth, or only itself."""

@@ -23,7 +23,7 @@ MEMORY_BYTES = 16 << 30
 """Torch takes a few GiB of addresses without using them; 64 GiB asked for by mistake must not reach the machine."""
 
 OnStale = Literal["warn", "error", "placeholder"]
-SettingValue = str | list[str] | dict[str, str]
+SettingValue = str | bool | list[str] | dict[str, str]
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.ASCII)
 
@@ -128,6 +128,12 @@ class Settings:
     def root(self) -> Path:
         """The project's folder."""
         return Path(os.path.abspath(self.project or self.cache.parent))
+
+    @property
+    def shown_root(self) -> str:
+        """The project's folder as a command names it; without a path of this machine, since pages show it."""
+        here = Path.cwd()
+        return self.root.relative_to(here).as_posix() if self.root.is_relative_to(here) else self.root.name
 
     @staticmethod
     def for_project(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Literal
 
-from torchrecorder.trace.digests import text_digest
+from torchrecorder.trace.digests import is_salted_of, salted_digest
 from torchrecorder.trace.ownership import is_asked_for_user, is_stdlib, is_user_code
 
 Asker = Literal["user", "package", "python"]
@@ -38,13 +38,24 @@ def is_of_a_machine(name: str, asker: Asker) -> bool:
     return re.fullmatch(names, name) is not None
 
 
-def value_digest(name: str) -> str | None:
+def value_digest(name: str, salt: Callable[[], str]) -> str | None:
     """The digest of a variable as it is now; None if it is not set."""
+    value = _value(name)
+    return None if value is None else salted_digest(value, salt())
+
+
+def what_happened(name: str, then: str | None) -> str:
+    """What has become of a variable since it had that digest; empty if it is as it was."""
+    value = _value(name)
+    if value is None or then is None:
+        return "" if value is then else "appeared" if then is None else "is gone"
+    return "" if is_salted_of(value, then) else "changed"
+
+
+def _value(name: str) -> str | None:
     if name == ALL:
-        lasting = sorted(item for item in os.environ.items() if not re.fullmatch(_OF_A_SESSION, item[0]))
-        return text_digest(repr(lasting))
-    value = os.environ.get(name)
-    return None if value is None else text_digest(value)
+        return repr(sorted(item for item in os.environ.items() if not re.fullmatch(_OF_A_SESSION, item[0])))
+    return os.environ.get(name)
 
 
 class Environment:

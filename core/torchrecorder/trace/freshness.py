@@ -15,11 +15,15 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from torchrecorder.errors import shown_text
 from torchrecorder.trace.digests import FileDigests
-from torchrecorder.trace.environment import ALL, value_digest
+from torchrecorder.trace.environment import ALL, what_happened
 from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
+
+_LONGEST = 300
+"""Characters of a reason."""
 
 
 class Verdict(Enum):
@@ -81,8 +85,7 @@ class Freshness:
         self._folders: dict[str, str | None] = {}
         self._versions: dict[tuple[str, str], str] = {}
 
-    def of(self, manifest: Manifest, *, is_local: bool = True) -> Finding:
-        """Of a recording from another machine (not `is_local`), only what lies in the project is compared."""
+    def of(self, manifest: Manifest) -> Finding:
         modules = self._modules_of(manifest)
         if modules is None:
             return Finding(Verdict.MISSING, ("its table of modules is missing or damaged",))
@@ -90,12 +93,13 @@ class Freshness:
             (change.module, reason) for change in modules.changes for reason in self._code_reasons(change, manifest)
         ]
         others = list(self._other_reasons(manifest))
-        here = list(self._reasons_of_machine(manifest)) if is_local else []
+        here = list(self._reasons_of_machine(manifest))
         reasons = (*(reason for _, reason in code), *others, *here)
         if not reasons:
             return Finding(Verdict.FRESH)
         ran = bool(others or here) or any(module in manifest.ran for module, _ in code)
-        return Finding(Verdict.STALE if ran else Verdict.IMPORT_ONLY, reasons, bool(here))
+        shown = tuple(shown_text(reason, _LONGEST) for reason in reasons)  # names of files may hold anything
+        return Finding(Verdict.STALE if ran else Verdict.IMPORT_ONLY, shown, bool(here))
 
     def files(self, manifest: Manifest) -> tuple[Path, ...]:
         """The files it depends on, as they lie on this machine; for a server to watch."""
@@ -210,8 +214,8 @@ class Freshness:
 
 def _changed_variables(facts: Mapping[str, str | None]) -> Iterator[str]:
     for name, then in facts.items():
-        if (now := value_digest(name)) != then:
-            yield "the environment changed" if name == ALL else f"${name} {_what_happened(then, now)}"
+        if changed := what_happened(name, then):
+            yield "the environment changed" if name == ALL else f"${name} {changed}"
 
 
 def _functions(file: str, changed: Sequence[str]) -> str:

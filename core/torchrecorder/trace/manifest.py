@@ -124,11 +124,26 @@ class Manifest:
     """What means something on the machine of the recording only, by kind: `files` and `folders` outside of the project,
     variables of the `environment`, `measures` of files, and `links`."""
 
+    def is_of(self, request: RecordingRequest) -> bool:
+        """Whether it was made for that request; an entry of a cache may have been moved."""
+        try:
+            return RecordingRequest.from_json(self.request) == request
+        except TypeError:
+            return False
+
     def shared(self) -> Manifest:
-        """What of it means something on other machines, too."""
+        """What of it means something on other machines, too.
+
+        One from another machine names nothing else, unless it was made to have files read that are not the project's.
+        """
         read = [name for name, then in self.machine.get("files", {}).items() if then not in ("file", "folder", None)]
         outside = {f"reads {PurePath(name).name}, which lies outside of the project" for name in read}
-        return replace(self, untracked=tuple(sorted({*self.untracked, *outside})), installed="", machine={})
+        files, folders = (
+            {name: then for name, then in facts.items() if not is_elsewhere(name)}
+            for facts in (self.files, self.folders)
+        )
+        untracked = tuple(sorted({*self.untracked, *outside}))
+        return replace(self, files=files, folders=folders, untracked=untracked, installed="", machine={})
 
     def to_json(self) -> dict[str, Any]:
         return {"torchrecorder_manifest": VERSION, **{key: value for key, value in asdict(self).items() if value}}
@@ -203,12 +218,13 @@ def build_manifest(
     finder: ModuleFinder,
     digests: FileDigests,
     put_object: Callable[[bytes], str],
+    salt: Callable[[], str],
     installed: str = "",
 ) -> Manifest | None:
     """The manifest of a recording; None if files changed while it was made, so that it may show neither state.
 
-    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules; `installed`
-    is the digest of what is installed.
+    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules, `salt`
+    goes into the digests of variables, and `installed` is the digest of what is installed.
     """
     if any(stamp_of(path) != then for path, then in result.stamps().items()):
         return None
@@ -222,7 +238,7 @@ def build_manifest(
     machine: dict[str, Mapping[str, str | None]] = {
         "files": other_files,
         "folders": other_folders,
-        "environment": {name: value_digest(name) for name in here},
+        "environment": {name: value_digest(name, salt) for name in here},
         "measures": builder.named(result.measures),
         "links": builder.named(result.links),
     }
@@ -233,7 +249,7 @@ def build_manifest(
         builder.ran(table),
         files,
         folders,
-        {name: value_digest(name) for name in everywhere},
+        {name: value_digest(name, salt) for name in everywhere},
         tuple(module for module in result.missing if not finder.exists(module)),
         result.distributions,
         result.untracked,

@@ -213,14 +213,16 @@ class Worker:
         error: Callable[[_Sent], WorkerError]
         try:
             answer = Answer.from_json(self._process.next(limit))
+            sent = self._sent.pop(answer.job)
         except TimeoutError:
             self._end_process()
             error = lambda sent: WorkerTimeout(sent.request.target, sent.timeout_s, tail(sent.log))  # noqa: E731
-        except (EOFError, OSError):
+        except (EOFError, OSError, ValueError, KeyError, TypeError, AttributeError) as ended:
             how = self._end_process()
+            if not isinstance(ended, EOFError | OSError):
+                how = "its code wrote to descriptors that it did not open"
             error = lambda sent: WorkerCrashed(sent.request.target, how, tail(sent.log))  # noqa: E731
         else:
-            sent = self._sent.pop(answer.job)
             if isinstance(answer.error, WorkerCrashed | WorkerTimeout) and not answer.error.log:
                 answer.error.log = tail(sent.log)  # read here, where no trace takes it for the model's doing
             sent.log.unlink(missing_ok=True)
@@ -236,7 +238,11 @@ class Worker:
     def _folder(self) -> Path:
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="torchrecorder-")
-        return Path(self._scratch.name)
+        folder = Path(self._scratch.name)
+        if not folder.is_dir():  # a model tidied up, or a program that does so for a server that runs for days
+            folder.mkdir(mode=0o700)
+            environment(self._python, folder)
+        return folder
 
     def _started(self, request: RecordingRequest) -> LineProcess:
         """The process, once it is ready.
