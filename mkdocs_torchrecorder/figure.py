@@ -25,6 +25,7 @@ def figure(
     copy: int,
     find: Find = nowhere,
     *,
+    caption: str = "",
     can_hide: bool = True,
     save: Callable[[str], str] | None = None,
 ) -> str:
@@ -34,6 +35,7 @@ def figure(
         outcome: What became of the request.
         copy: Counts the same picture in a page, for ids that are unique.
         find: Knows the pages that pictures link to.
+        caption: As HTML; if it was not read as Markdown, it is text.
         can_hide: Whether the page has the style sheet.
         save: Makes a file of an SVG and gives its address, seen from the page.
     """
@@ -47,7 +49,7 @@ def figure(
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
     urls = addresses(outcome.diagram, find) if options.links else {}
     shown = contents(outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide, save=save)
-    caption = escape(options.caption)
+    caption = caption or escape(options.caption)
     for text in filter(None, options.legend.split("\n\n")):
         caption += f'<small style="{_NOTE}">{escape(text)}</small>'
     for i, text in enumerate(reader_notes(outcome)):
