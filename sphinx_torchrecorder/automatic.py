@@ -11,13 +11,17 @@ from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.locale import get_translation
 from sphinx.transforms import SphinxTransform
 from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_torchrecorder.build import DirectiveRequest, diagram_placeholder
 from sphinx_torchrecorder.documented import DocumentedClass, classes_of_document
+from sphinx_torchrecorder.figure import CATALOG
 from torchrecorder.errors import OptionError
 from torchrecorder.page import Outcome, is_closed
+
+_ = get_translation(CATALOG)
 
 
 class closed_figure(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -97,6 +101,8 @@ def framed(placeholder: nodes.Element) -> nodes.Element:
 def close_tall(frame: nodes.Element, result: Outcome | OptionError | None, place: str) -> None:
     """Put the figure under a summary that readers open, if its diagram is to stand there."""
     if isinstance(result, Outcome) and result.diagram is not None and is_closed(result, place):
-        summary = closed_figure(title=f"Architecture of {result.diagram.facts.get('model', 'the model')}")
+        summary = closed_figure(
+            title=_("Architecture of {}").format(result.diagram.facts.get("model", result.request.recording.target))
+        )
         frame.replace_self(summary)
         summary += frame

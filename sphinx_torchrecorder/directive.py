@@ -214,8 +214,7 @@ class ShowDiagrams(SphinxPostTransform):
             return figure.image(frame, result.diagram, options, self.env, request.docname, build.image_type)
         if options.loading != "embed":
             return figure.image(frame, result.diagram, options, self.env, request.docname, "image/svg+xml")
-        copy = copies.add(result.diagram, options.name)
-        return figure.inline(frame, result.diagram, options, request.docname, copy, build.linked)
+        return figure.inline(frame, result.diagram, options, request.docname, copies, build.linked)
 
 
 def _loaded(build: Build, request: Asked) -> Outcome | OptionError | None:

@@ -37,6 +37,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     app.add_directive(directive.TABLE_NAME, directive.TableDirective)
     app.add_node(build.diagram_placeholder)
     app.add_node(figure.diagram_picture, html=(figure.visit_picture, None))
+    app.add_message_catalog(figure.CATALOG, str(figure.LOCALE))
     app.add_node(automatic.closed_figure, html=(automatic.visit_closed, automatic.depart_closed))
     app.add_transform(automatic.PlaceDiagrams)
     app.add_env_collector(build.RequestCollector)

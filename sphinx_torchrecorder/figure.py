@@ -9,13 +9,30 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.environment import BuildEnvironment
+from sphinx.locale import get_translation
 from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_torchrecorder.build import Form, ImageType
 from sphinx_torchrecorder.links import addresses, reference
 from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.page import TABLE_HEAD, Diagram, Outcome, contents, problems_of, reader_notes, table_cells
+from torchrecorder.page import (
+    TABLE_HEAD,
+    CopyNumbers,
+    Diagram,
+    Outcome,
+    contents,
+    problems_of,
+    reader_notes,
+    table_cells,
+    translated,
+    with_code,
+)
 from torchrecorder.request import FigureOptions
+
+CATALOG, LOCALE = "torchrecorder", Path(__file__).with_name("locale")
+"""The texts of pages in other languages."""
+
+_ = get_translation(CATALOG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +43,8 @@ class PagePicture:
     copy: int
     """Counts the same picture in a page, for ids that are unique."""
     options: FigureOptions
+    is_first: bool
+    """Whether it is the first in the page that needs the script."""
 
 
 class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -39,7 +58,9 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils nam
 def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
     """Write the HTML of a picture."""
     it: PagePicture = node["picture"]
-    translator.body.append(contents(it.diagram, it.options, copy=it.copy, urls=addresses(node)) + "\n")
+    urls = addresses(node)
+    shown = contents(it.diagram, it.options, copy=it.copy, urls=urls, translate=_, is_first=it.is_first)
+    translator.body.append(f"{shown}\n")
     raise nodes.SkipNode
 
 
@@ -60,7 +81,12 @@ def unwrap(frame: nodes.Element) -> None:
 
 
 def inline(
-    frame: nodes.Element, diagram: Diagram, options: FigureOptions, docname: str, copy: int, linked: Container[str]
+    frame: nodes.Element,
+    diagram: Diagram,
+    options: FigureOptions,
+    docname: str,
+    copies: CopyNumbers,
+    linked: Container[str],
 ) -> nodes.Node:
     """The picture as a part of an HTML page, with references that Sphinx is still to resolve.
 
@@ -69,7 +95,7 @@ def inline(
         diagram: What it shows.
         options: With another text for its `alt` or another width, perhaps.
         docname: The document that it stands in.
-        copy: Counts the same picture in a page, for ids that are unique.
+        copies: Counts the pictures of the page, for ids that are unique.
         linked: The classes that have a page; there is no use in looking for the others again.
     """
     natural = max(drawing.width for drawing in diagram.drawings)
@@ -84,7 +110,10 @@ def inline(
         frame["width"] = options.figwidth
     classes = [cls for cls in diagram.classes if cls in linked] if options.links else []
     references = [reference(cls, docname) for cls in classes]
-    return diagram_picture("", *references, picture=PagePicture(diagram, copy, options))
+    is_first = options.zoom and not copies.has_script
+    copies.has_script = copies.has_script or options.zoom
+    picture = PagePicture(diagram, copies.add(diagram, options.name), options, is_first)
+    return diagram_picture("", *references, picture=picture)
 
 
 def image(
@@ -138,19 +167,21 @@ def show_table(frame: nodes.Element, target: str, result: Outcome | OptionError)
     dress(frame, options, "inline")
     if options.width:
         frame["width"] = options.width
-    notes = [text for text in reader_notes(result) if text not in result.diagram.notes]  # those are of the picture
+    of_picture = [translated(note, _) for note in result.diagram.notes]
+    notes = [text for text in reader_notes(result, _) if text not in of_picture]
     place = frame.parent.index(frame) + 1
-    frame.parent.insert(place, [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in notes])
+    frame.parent.insert(place, [_remark(text) for text in notes])
 
 
 def _rows(outcome: Outcome) -> nodes.tgroup:
     """The layers, down to the depth that is asked for."""
     assert outcome.diagram is not None
     depth = max(outcome.request.depths, default=outcome.request.drawing.depth)
-    rows = [table_cells(row) for row in outcome.diagram.table if isinstance(depth, str) or row.level <= depth]
-    widths = [max(map(len, column)) for column in zip(TABLE_HEAD, *rows, strict=True)]
+    rows = [table_cells(row, _) for row in outcome.diagram.table if isinstance(depth, str) or row.level <= depth]
+    names = [*map(_, TABLE_HEAD)]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     columns = (nodes.colspec(colwidth=width) for width in widths)
-    head, body = nodes.thead("", _row(TABLE_HEAD)), nodes.tbody("", *map(_row, rows))
+    head, body = nodes.thead("", _row(names)), nodes.tbody("", *map(_row, rows))
     return nodes.tgroup("", *columns, head, body, cols=len(TABLE_HEAD))
 
 
@@ -160,17 +191,23 @@ def _row(texts: Sequence[str]) -> nodes.row:
 
 def error_box(target: str, error: TorchRecorderError | None) -> nodes.Node:
     """A box in place of a picture; an admonition, so every theme and every builder has a style for it."""
-    title = f"No diagram of {target or 'a model'}"
-    paragraphs = [nodes.paragraph("", text) for text in (problems_of(error) if error else ("It was not drawn.",))]
+    title = _("No diagram of {}").format(target) if target else _("No diagram")
+    problems = problems_of(error) if error else (_("It was not drawn."),)
+    paragraphs = [nodes.paragraph("", text) for text in problems]
     items = (nodes.list_item("", paragraph) for paragraph in paragraphs)
     reason = nodes.bullet_list("", *items) if len(paragraphs) > 1 else paragraphs[0]
     classes = ["torchrecorder-error", "error"]
     return nodes.admonition("", nodes.title("", title), reason, classes=classes)
 
 
+def _remark(note: str) -> nodes.paragraph:
+    parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in with_code(note))
+    return nodes.paragraph("", "", *parts, classes=["torchrecorder-remark"])
+
+
 def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
     """Put under the caption what a reader should know of the picture."""
-    notes = [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in reader_notes(outcome)]
+    notes = [_remark(text) for text in reader_notes(outcome, _)]
     if notes and isinstance(frame[-1], nodes.legend):
         frame[-1] += notes
     elif notes:

@@ -2,7 +2,7 @@
 
 from torchrecorder.page.automatic import is_closed, is_skipped
 from torchrecorder.page.diagram import Diagram, Outcome, names_of_class
-from torchrecorder.page.figure import ASSETS, SCRIPT, STYLE, TABLE_HEAD, CopyNumbers, contents, table_cells
+from torchrecorder.page.figure import ASSETS, SCRIPT, STYLE, CopyNumbers, contents, table_cells
 from torchrecorder.page.remarks import (
     LogEntry,
     failure,
@@ -14,7 +14,9 @@ from torchrecorder.page.remarks import (
     reader_notes,
     slowest,
     warning_text,
+    with_code,
 )
+from torchrecorder.page.words import TABLE_HEAD, Translate, translated
 
 __all__ = [
     "ASSETS",
@@ -25,6 +27,7 @@ __all__ = [
     "Diagram",
     "LogEntry",
     "Outcome",
+    "Translate",
     "contents",
     "failure",
     "fatal_messages",
@@ -38,5 +41,7 @@ __all__ = [
     "reader_notes",
     "slowest",
     "table_cells",
+    "translated",
     "warning_text",
+    "with_code",
 ]

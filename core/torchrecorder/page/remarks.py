@@ -21,6 +21,7 @@ from torchrecorder.errors import (
 )
 from torchrecorder.page.automatic import is_skipped, said_of_tried
 from torchrecorder.page.diagram import Outcome
+from torchrecorder.page.words import Translate, in_english, translated
 from torchrecorder.request import parse_target
 
 Place = TypeVar("Place")
@@ -187,7 +188,15 @@ def message(error: TorchRecorderError, missing: int = 0) -> str:
     return "\n".join(lines)
 
 
-def reader_notes(outcome: Outcome) -> tuple[str, ...]:
+def with_code(note: str) -> list[tuple[str, bool]]:
+    """The stretches of a note, and whether each is code, which stands between backticks."""
+    stretches = note.split("`")
+    if len(stretches) % 2 == 0:  # the code has a backtick of its own
+        return [(note, False)]
+    return [(text, i % 2 == 1) for i, text in enumerate(stretches) if text]
+
+
+def reader_notes(outcome: Outcome, translate: Translate = in_english) -> tuple[str, ...]:
     """What a reader should know of a picture: where it ends too early, what was guessed, what it does not show."""
     if outcome.diagram is None:
         return ()
@@ -198,4 +207,4 @@ def reader_notes(outcome: Outcome) -> tuple[str, ...]:
         notes.append(f"This diagram is not complete: {outcome.error.summary()}")
     if guessed := outcome.diagram.facts.get("guessed"):
         notes.append(guessed)
-    return (*notes, *outcome.diagram.notes)
+    return tuple(translated(note, translate) for note in (*notes, *outcome.diagram.notes))
