@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TypeAlias
 
@@ -105,7 +104,7 @@ def fill(
     script: str | None = None,
     save: Callable[[str], str] | None = None,
     *,
-    is_printed: bool = False,
+    style: str = "",
 ) -> str:
     """The HTML of a page with its diagrams; markers of other fences stay.
 
@@ -113,16 +112,16 @@ def fill(
         html: Of the page.
         results: What became of its fences.
         find: Knows the pages that pictures link to.
-        script: Address of the script, seen from the page; None if it has none, and no style sheet either.
+        script: The element of the script. None for paper: no style sheet, and a switch shows its first depth alone.
         save: Makes a file of an SVG and gives its address, seen from the page.
-        is_printed: Whether it is made for paper, where a switch shows its first depth alone.
+        style: The element of the style sheet, if the page does not link it.
     """
     copies = CopyNumbers()
 
-    def shown(fence: Fence) -> str:
+    def shown(fence: Fence, caption: str) -> str:
         result = results.get(fence)
         if result is None:
-            return marker(fence)
+            return marker(fence, caption)
         if isinstance(result, OptionError):
             body = read_fence(fence)
             return error_box(body.target, result.problems, body.options.get("name") or "")
@@ -130,23 +129,24 @@ def fill(
         if outcome.error is not None and outcome.error is not result.error:  # its pictures have left the cache
             text = f"{outcome.request.recording.target}: {message(outcome.error)}"
             Report().warn(text, details=outcome.error.details())
-        if is_printed and outcome.diagram is not None:
+        if script is None and outcome.diagram is not None:
             outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        return figure(outcome, copy, find, can_hide=script is not None, save=save, page=copies)
+        return figure(outcome, copy, find, caption=caption, can_hide=script is not None, save=save, page=copies)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
-    if script is None or "torchrecorder-zoom" not in before:
+    if not end:
         return filled
-    return f'{before}{end}<script src="{escape(script)}" defer></script>{after}'
+    # In the figure, whose words no search finds.
+    return f"{before}{style}{script or '' if 'torchrecorder-zoom' in before else ''}{end}{after}"
 
 
 def drop_markers(html: str, page: str) -> str:
     """The HTML of a finished page with a box for each marker that is left in it, of which a warning tells."""
     report = Report()
 
-    def box(fence: Fence) -> str:
+    def box(fence: Fence, _: str) -> str:
         which = f"for a fence of {fence.page or 'another page'}" if fence.raw else "that another version has left"
         text = f"a marker {which} came into this page when all was drawn: empty the cache of the plugin that put it in"
         report.warn(text, page)

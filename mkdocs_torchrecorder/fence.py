@@ -12,8 +12,8 @@ or `shape="1,3; 1,8"`, and attribute lists, `{.wide #net depth=2}`, in any order
 
 A marker is what stands in the HTML where a diagram will be. It holds the whole fence, so it survives whatever carries
 it: caches, the pages of another plugin, a second Markdown for docstrings. The fence is written in letters and digits
-only, because such carriers like to rewrite attributes. An empty `<div>` gives nothing to search indexes, and an
-unfilled one shows nothing.
+only, because such carriers like to rewrite attributes. Nothing else is in the `<div>` but the caption as HTML, which
+has links that other plugins resolve.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PAIR = re.compile(r"(?P<name>[A-Za-z][\w-]*)=(?P<value>.*)", re.ASCII | re.DOTA
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
 
 _MARKER_START = '<div class="torchrecorder-marker" data-fence="'
-_MARKER = re.compile(rf'{_MARKER_START}([\w=-]+)"></div>', re.ASCII)
+_MARKER = re.compile(rf'{_MARKER_START}([\w=-]+)"(?: data-search-exclude="")?>(.*?)</div>', re.ASCII | re.DOTALL)
 _SHOWN = re.compile(r"<(pre|code|textarea|script|style)\b.*?</\1>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
 """Where HTML shows or hides text instead of reading it."""
 
@@ -241,10 +241,10 @@ def _words(text: str) -> Iterator[str]:
         yield word
 
 
-def marker(fence: Fence) -> str:
-    """The marker of a fence."""
+def marker(fence: Fence, caption: str = "") -> str:
+    """The marker of a fence, with its caption as HTML."""
     data = base64.urlsafe_b64encode(json.dumps(astuple(fence)).encode()).decode()
-    return f'{_MARKER_START}{data}"></div>'
+    return f'{_MARKER_START}{data}" data-search-exclude="">{caption}</div>'
 
 
 def is_marker(text: str) -> bool:
@@ -257,16 +257,25 @@ def marked_fences(text: str) -> list[Fence]:
     return [_fence(match[1]) for match in _MARKER.finditer(text)] if _MARKER_START in text else []
 
 
-def replace_markers(text: str, replacement: Callable[[Fence], str]) -> str:
-    """The HTML with something else in place of every marker."""
-    return _MARKER.sub(lambda match: replacement(_fence(match[1])), text) if _MARKER_START in text else text
+def replace_markers(text: str, replacement: Callable[[Fence, str], str]) -> str:
+    """The HTML with something else in place of every marker, given its fence and the HTML of its caption."""
+    return _MARKER.sub(lambda match: replacement(_fence(match[1]), match[2]), text) if _MARKER_START in text else text
 
 
 def show_examples(text: str) -> str:
     """The HTML with the fence itself in place of a marker that has come into shown or hidden text."""
     if _MARKER_START not in text:
         return text
-    return _SHOWN.sub(lambda part: replace_markers(part[0], lambda fence: html.escape(fence.raw, quote=False)), text)
+
+    def raw(fence: Fence, _: str) -> str:
+        return html.escape(fence.raw, quote=False)
+
+    return _SHOWN.sub(lambda part: replace_markers(part[0], raw), text)
+
+
+def without_shown(text: str) -> str:
+    """The HTML without what it shows as text or hides."""
+    return _SHOWN.sub("", text)
 
 
 @lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.page import CopyNumbers, Outcome, contents, problems_of, reader_notes
+from torchrecorder.page import CopyNumbers, Outcome, contents, problems_of, reader_notes, with_code
 
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _NOTE = "display:block;margin-top:.4em"
@@ -25,6 +25,7 @@ def figure(
     copy: int,
     find: Find = nowhere,
     *,
+    caption: str = "",
     can_hide: bool = True,
     save: Callable[[str], str] | None = None,
     page: CopyNumbers | None = None,
@@ -35,6 +36,7 @@ def figure(
         outcome: What became of the request.
         copy: Counts the same picture in a page, for ids that are unique.
         find: Knows the pages that pictures link to.
+        caption: As HTML; if it was not read as Markdown, it is text.
         can_hide: Whether the page has the style sheet.
         save: Makes a file of an SVG and gives its address, seen from the page.
         page: That of the page, where what is written once counts for all figures.
@@ -49,12 +51,13 @@ def figure(
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
     urls = addresses(outcome.diagram, find) if options.links else {}
     shown = contents(outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide, save=save, page=page)
-    caption = escape(options.caption)
+    caption = caption or escape(options.caption)
     for text in filter(None, options.legend.split("\n\n")):
         caption += f'<small style="{_NOTE}">{escape(text)}</small>'
     for i, text in enumerate(reader_notes(outcome)):
         style = f"{_NOTE};font-weight:bold" if i == 0 and outcome.error else _NOTE
-        caption += f'<small class="torchrecorder-remark" style="{style}">{escape(text)}</small>'
+        said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in with_code(text))
+        caption += f'<small class="torchrecorder-remark" style="{style}">{said}</small>'
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 

@@ -8,6 +8,7 @@ plugins still change it in between.
 from __future__ import annotations
 
 import hashlib
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -164,7 +165,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             html = file.read_text(encoding="utf-8", errors="surrogateescape")
             if marked_fences(html):
                 url = file.relative_to(config.site_dir).as_posix()
-                filled = fill(html, self._results, finder(config.plugins, url), is_printed=True)
+                filled = fill(html, self._results, finder(config.plugins, url))
                 file.write_text(drop_markers(filled, url), encoding="utf-8", errors="surrogateescape")
 
     def on_serve(
@@ -177,7 +178,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def _fill(self, html: str, url: str, config: MkDocsConfig) -> str:
         # The script stands in the contents: themes that load a page into another run those of its contents only.
-        script = get_relative_url(_FILES[SCRIPT], url)
+        script = f'<script src="{escape(get_relative_url(_FILES[SCRIPT], url))}" defer></script>'
 
         def save(svg: str) -> str:
             data = svg.encode()

@@ -108,7 +108,7 @@ def test_any_fence_can_be_marked_and_read(header: str, body: str, around: str) -
     fence = Fence(header, body, f"```{header}\n{body}\n```", 3)
     html = f"<p>{around.replace('<', '')}</p>{marker(fence)}"
     assert marked_fences(html) == [fence]
-    assert replace_markers(html, lambda one: one.header) == html.replace(marker(fence), header)
+    assert replace_markers(html, lambda one, caption: one.header) == html.replace(marker(fence), header)
     read_fence(fence)
 
 

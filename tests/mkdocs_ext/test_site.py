@@ -138,6 +138,18 @@ def test_a_link_to_a_figure_leads_somewhere(site: Site) -> None:
     assert len([text for text in built.warnings if "her-net" in text]) == 1
 
 
+def test_links_in_captions_are_those_of_the_page(site: Site) -> None:
+    site.write("index.md", "# Home\n")
+    fence = FENCE.replace(":shape", ":caption: [there](../index.md#home), [nowhere](nowhere.md)\n:shape")
+    example = "    ```torchrecorder\n    :caption: [x](no.md)\n    ```\n"
+    site.write("sub/page.md", f"{fence}\n\n{example}")
+    built = site.build(strict=True)
+    assert [it.text for it in see(built.page("sub/page/index.html")).all("figcaption")] == ["there, nowhere"]
+    assert '<a href="../../#home">there</a>' in built.page("sub/page/index.html")
+    assert [text for text in built.warnings if "no.md" in text] == []
+    assert len([text for text in built.warnings if "nowhere.md" in text]) == 1
+
+
 def test_excerpts_of_a_blog_show_their_figures(site: Site) -> None:
     site.write("index.md", "# Home\n")
     site.write("blog/index.md", "# Blog\n")

@@ -116,7 +116,7 @@
   /* Files */
   const vectors = ({ svg, copy }) => {
     const style = getComputedStyle(svg), { width, height } = copy.viewBox.baseVal, of = (_, name, usual) => style.getPropertyValue(name) || usual;
-    for (const a of copy.querySelectorAll("a")) a.setAttribute("xlink:href", new URL(a.href.baseVal, document.baseURI));
+    for (const a of copy.querySelectorAll("a:not([data-class])")) a.setAttribute("xlink:href", new URL(a.href.baseVal, document.baseURI));
     put(copy, { width: width * FULL / 2, height: height * FULL / 2, style: `color:${style.color};background:${paper(svg)}` });
     const text = new XMLSerializer().serializeToString(copy).replace(/var\((--[\w-]+),(#\w+)\)/g, of);
     return new Blob([text], { type: "image/svg+xml" });
@@ -384,7 +384,15 @@
     addEventListener("beforeprint", rest);
     route();
   };
+  /* Addresses that became known after the pictures */
+  const refer = () => {
+    const known = {};
+    for (const a of document.querySelectorAll(".torchrecorder-references a")) known[a.textContent] ??= a.getAttribute("href");
+    for (const a of document.querySelectorAll("a[data-class]"))
+      if (known[a.dataset.class]) a.setAttributeNS("http://www.w3.org/1999/xlink", "xlink:href", known[a.dataset.class]);
+  };
   const all = () => {
+    refer();
     words = JSON.parse(document.querySelector("[data-words]")?.dataset.words ?? "{}");
     document.querySelectorAll("[data-same]").forEach(repeat);
     document.querySelectorAll(".torchrecorder-zoom").forEach(equip);
