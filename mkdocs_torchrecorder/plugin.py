@@ -8,6 +8,7 @@ plugins still change it in between.
 from __future__ import annotations
 
 import hashlib
+import os
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -158,15 +159,12 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
         Such as one page with all pages, to be printed: there, nothing can be turned or opened.
         """
-        files = Path(config.site_dir).rglob("*.html") if self._batch is not None else ()
-        for file in sorted(files):
-            if str(file) in self._written:
-                continue
-            html = file.read_text(encoding="utf-8", errors="surrogateescape")
-            if marked_fences(html):
-                url = file.relative_to(config.site_dir).as_posix()
-                filled = fill(html, self._results, finder(config.plugins, url))
-                file.write_text(drop_markers(filled, url), encoding="utf-8", errors="surrogateescape")
+        if self._batch is None:
+            return
+        for folder, _, names in os.walk(config.site_dir):
+            for file in (os.path.join(folder, name) for name in sorted(names) if name.endswith(".html")):
+                if file not in self._written:
+                    self._fill_file(Path(file), config)
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]
@@ -189,6 +187,13 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             return get_relative_url(name, url)
 
         return fill(html, self._results, finder(config.plugins, url), script, save)
+
+    def _fill_file(self, file: Path, config: MkDocsConfig) -> None:
+        html = file.read_text(encoding="utf-8", errors="surrogateescape")
+        if marked_fences(html):
+            url = file.relative_to(config.site_dir).as_posix()
+            filled = drop_markers(fill(html, self._results, finder(config.plugins, url)), url)
+            file.write_text(filled, encoding="utf-8", errors="surrogateescape")
 
     def _read_settings(self, config: MkDocsConfig) -> Settings:
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
