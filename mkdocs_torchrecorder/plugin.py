@@ -20,7 +20,7 @@ from mkdocs.utils import get_relative_url
 
 from mkdocs_torchrecorder.batch import Batch, Results, draw, drop_markers, fill
 from mkdocs_torchrecorder.config import TorchRecorderConfig
-from mkdocs_torchrecorder.extension import TorchRecorderExtension, settings
+from mkdocs_torchrecorder.extension import MACHINE_CACHE, TorchRecorderExtension, settings
 from mkdocs_torchrecorder.fence import marked_fences
 from mkdocs_torchrecorder.figure import anchor
 from mkdocs_torchrecorder.links import finder
@@ -201,7 +201,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             site = settings(root.resolve(), dict(self.config))
         except OptionError as error:
             raise ConfigurationError(f"torchrecorder: {error}") from error
-        _warn_of_place(site, Path(config.docs_dir).resolve())
+        _warn_of_place(site, Path(config.docs_dir).resolve(), is_served=self._lasting is not None)
         return site
 
     def _watch(self) -> None:
@@ -213,8 +213,13 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             self._watched |= self._sources
 
 
-def _warn_of_place(settings: Settings, docs: Path) -> None:
+def _warn_of_place(settings: Settings, docs: Path, *, is_served: bool) -> None:
     """Warn of a cache among the pages: MkDocs publishes it, and its server builds again at each write, for ever."""
-    for cache in filter(None, (settings.committed, settings.cache)):
-        if cache.resolve().is_relative_to(docs):
-            Report().warn(f"the cache {cache} lies in docs_dir, where it is published and watched; move it")
+    for cache, setting in ((settings.committed, "cache"), (settings.cache, MACHINE_CACHE.name)):
+        if cache is None or not cache.resolve().is_relative_to(docs):
+            continue
+        is_published = not any(part.startswith(".") for part in cache.resolve().relative_to(docs).parts)
+        if is_published or is_served:
+            why = "is published and watched" if is_published else "is watched, so that the server builds for ever"
+            shown = os.path.relpath(cache, settings.root)
+            Report().warn(f"the cache {shown} lies in docs_dir, where it {why}: move it by the setting {setting}")
