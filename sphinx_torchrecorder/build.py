@@ -32,11 +32,21 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors import EnvironmentCollector
 
 from sphinx_torchrecorder import links
-from sphinx_torchrecorder.report import ProgressLine, report, warn
+from sphinx_torchrecorder.documented import DocumentedClass, automatic_request, documented_names
+from sphinx_torchrecorder.report import ProgressLine, logger, report, warn
 from torchrecorder.errors import OptionError
-from torchrecorder.page import LogEntry, Outcome
+from torchrecorder.page import LogEntry, Outcome, is_skipped, slowest
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import SITE_SETTINGS, Body, DiagramRequest, Settings, site_settings
+from torchrecorder.request import (
+    AUTOMATIC_SETTINGS,
+    SITE_SETTINGS,
+    Body,
+    DiagramRequest,
+    Rules,
+    Settings,
+    read_rules,
+    site_settings,
+)
 
 _REQUESTS = "torchrecorder_requests"
 _BUILD = "torchrecorder_build"
@@ -60,10 +70,16 @@ class DirectiveRequest:
     options: tuple[tuple[str, str | None], ...]
     problems: tuple[str, ...] = ()
     """What could not be understood as target or option."""
+    is_table: bool = False
+    """Whether it shows the table of the layers and no picture."""
+
+
+Asked: TypeAlias = DirectiveRequest | DocumentedClass
+"""What a diagram of a page stands for."""
 
 
 class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
-    """Stands where a diagram will be; its attribute `request` is the `DirectiveRequest`. No builder ever sees it."""
+    """Stands where a diagram will be; its attribute `request` is what is `Asked`. No builder ever sees it."""
 
 
 class Build:
@@ -76,7 +92,10 @@ class Build:
         self.form: Form = "nothing"
         self.image_type: ImageType | None = None
         """What a picture file is, if the form is an image."""
-        self.results: dict[DirectiveRequest, Outcome | OptionError] = {}
+        self.results: dict[Asked, Outcome | OptionError] = {}
+        """What became of it; a class that is to have no diagram is not among them."""
+        self.place = ""
+        """Where automatic diagrams go."""
         self.signatures: dict[str, str] = {}
         """Of each document with diagrams: changes when what its page shows of them changes."""
         self.signatures_before: dict[str, str] = {}
@@ -114,14 +133,14 @@ class RequestCollector(EnvironmentCollector):
         _expect(app, [one for requests in merged.values() for one in requests])
 
 
-def _expect(app: Sphinx, directives: Sequence[DirectiveRequest]) -> None:
-    """Have the worker start while documents are read, if one of the directives needs it."""
+def _expect(app: Sphinx, asked: Sequence[Asked]) -> None:
+    """Have the worker start while documents are read, if one of them needs it."""
     build = build_of(app.env)
     if form_for(app.builder) == "nothing":
         return
     pipeline = build.pipeline = build.pipeline or _pipeline(app)
-    for directive in directives:
-        if isinstance(request := _read(directive, pipeline.settings.options), DiagramRequest):
+    for request in _read(asked, rules_of(app), pipeline.settings.options).values():
+        if isinstance(request, DiagramRequest):
             pipeline.expect(request)
 
 
@@ -129,10 +148,10 @@ def _pipeline(app: Sphinx) -> Pipeline:
     return Pipeline(settings_of(app), retries=bool(app.fresh_env_used))  # as with `-E`
 
 
-def _requests_by_document(env: BuildEnvironment) -> dict[str, list[DirectiveRequest]]:
+def _requests_by_document(env: BuildEnvironment) -> dict[str, list[Asked]]:
     if not hasattr(env, _REQUESTS):
         setattr(env, _REQUESTS, {})
-    by_document: dict[str, list[DirectiveRequest]] = getattr(env, _REQUESTS)
+    by_document: dict[str, list[Asked]] = getattr(env, _REQUESTS)
     return by_document
 
 
@@ -142,21 +161,23 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     build = Build()  # forgets an earlier build of the same process
     setattr(env, _BUILD, build)
     build.form, build.image_type = form_for(app.builder), image_type(app.builder)
-    directives = [one for _, requests in sorted(_requests_by_document(env).items()) for one in requests]
-    read = {directive: _read(directive, pipeline.settings.options) for directive in directives}
+    build.place = _place(app)
+    rules = rules_of(app, warns=True)
+    asked = [one for _, requests in sorted(_requests_by_document(env).items()) for one in requests]
+    read = _read(asked, rules, pipeline.settings.options)
     if build.form == "nothing":
-        build.results = {directive: it for directive, it in read.items() if isinstance(it, OptionError)}
+        build.results = {one: it for one, it in read.items() if isinstance(it, OptionError)}
     else:
         with ProgressLine(app.verbosity) as progress:
             outcomes = pipeline.run([it for it in read.values() if isinstance(it, DiagramRequest)], progress)
-        build.results = {
-            directive: outcomes[it] if isinstance(it, DiagramRequest) else it for directive, it in read.items()
-        }
+        build.results = {one: outcomes[it] if isinstance(it, DiagramRequest) else it for one, it in read.items()}
     report(
-        ((directive.location, result) for directive, result in build.results.items()),
+        ((asked.location, result) for asked, result in build.results.items()),
         pipeline.problems(),
         pipeline.cache.notice,
     )
+    if text := slowest(pipeline.seconds):
+        logger.info("torchrecorder: %s", text)
     return [] if build.form == "nothing" else _changed_documents(app, build)
 
 
@@ -183,11 +204,44 @@ def settings_of(app: Sphinx) -> Settings:
     return settings
 
 
-def _read(directive: DirectiveRequest, site: Mapping[str, str]) -> DiagramRequest | OptionError:
-    try:
-        return Body(directive.target, dict(directive.options), directive.problems).request(site)
-    except OptionError as error:
-        return error
+def rules_of(app: Sphinx, *, warns: bool = False) -> Rules:
+    """Which documented classes get a diagram in this build.
+
+    Args:
+        app: The build.
+        warns: Whether what is wrong with the settings is to be said; all documents are read then.
+    """
+    rules, problems = read_rules(app.config.torchrecorder_autodoc)
+    if warns:
+        for problem in (*problems, *rules.problems(documented_names(app.env))):
+            warn(LogEntry(f"torchrecorder_autodoc: {problem}", "option"))
+    return rules
+
+
+def _place(app: Sphinx) -> str:
+    setting = next(setting for setting in AUTOMATIC_SETTINGS if setting.name == "autodoc_place")
+    written = str(app.config.torchrecorder_autodoc_place)
+    if problem := setting.problem(written):
+        warn(LogEntry(f"torchrecorder_autodoc_place: {problem}", "option"))
+        return str(setting.default)
+    return written
+
+
+def _read(
+    asked: Sequence[Asked], rules: Rules, site: Mapping[str, str]
+) -> dict[Asked, DiagramRequest | Outcome | OptionError]:
+    """What each of them asks for; classes that are to have no diagram are left out."""
+    read: dict[Asked, DiagramRequest | Outcome | OptionError] = {}
+    for one in asked:
+        try:
+            if isinstance(one, DirectiveRequest):
+                options = dict(one.options) | ({"table": "yes"} if one.is_table else {})
+                read[one] = Body(one.target, options, one.problems).request(site)
+            elif (request := automatic_request(one, rules, site)) is not None:
+                read[one] = request
+        except OptionError as error:
+            read[one] = error
+    return read
 
 
 def form_for(builder: Builder) -> Form:
@@ -243,30 +297,35 @@ def _changed_documents(app: Sphinx, build: Build) -> list[str]:
     classes = {cls for result in build.results.values() for cls in _linked_classes(result)}
     places = links.places(app, classes) if build.form == "inline" else {}
     build.linked = frozenset(places)
-    build.signatures = signatures_of(build.results, places)
+    build.signatures = signatures_of(build.results, places, build.place)
     try:
         kept = json.loads(_signatures_file(app).read_bytes())
         build.signatures_before = dict(kept["documents"]) if kept["version"] == _SIGNATURES_VERSION else {}
     except (OSError, ValueError, TypeError, KeyError):
         pass  # without a readable file, a page too many is written
     before = build.signatures_before
-    return sorted(name for name, signature in build.signatures.items() if before.get(name) != signature)
+    changed = [name for name, signature in build.signatures.items() if before.get(name) != signature]
+    # Settings alone may take all automatic diagrams from a page.
+    return sorted([*changed, *(before.keys() - build.signatures.keys() & app.env.found_docs)])
 
 
 def signatures_of(
-    results: Mapping[DirectiveRequest, Outcome | OptionError], places: Mapping[str, str] = MappingProxyType({})
+    results: Mapping[Asked, Outcome | OptionError], places: Mapping[str, str] = MappingProxyType({}), place: str = ""
 ) -> dict[str, str]:
     """One signature for each document, of all its diagrams in their order.
 
     Args:
-        results: What became of each directive.
+        results: What became of each directive or class.
         places: Where the pages of classes are.
+        place: Where automatic diagrams go.
     """
     parts: dict[str, list[object]] = {}
-    for directive, result in results.items():
+    for asked, result in results.items():
         part = result.signature() if isinstance(result, Outcome) else str(result)
         linked = [(cls, places.get(cls)) for cls in _linked_classes(result)]
-        parts.setdefault(directive.docname, []).append([part, linked])
+        if not is_skipped(result):
+            is_automatic = isinstance(asked, DocumentedClass)
+            parts.setdefault(asked.docname, []).append([f"{place} {part}" if is_automatic else part, linked])
     return {name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()}
 
 

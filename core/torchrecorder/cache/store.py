@@ -4,6 +4,7 @@
     fail/ab/<request key>.json    a failure: why a recording failed on this machine, and what it depended on
     ren/ab/<render key>.json      a drawing: which picture was drawn from a Graph
     obj/ab/<sha256>               Graphs, pictures, and tables of module digests
+    salt                          of the digests of variables
     stats.json, entries.json, …   indexes of this machine, which save time (`cache.index`)
 
 Nothing is ever changed in place: a file is written beside its final name and moved there, so a reader sees all of it or
@@ -20,10 +21,12 @@ import re
 import secrets
 import stat
 from collections.abc import Mapping
+from functools import cached_property
 from io import FileIO
 from pathlib import Path
 from typing import Any, Literal
 
+_SALT = re.compile(r"[0-9a-f]{16}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CHECK = re.compile(rb'\{\s*"check":\s*"([0-9a-f]{64})",\s*')
 _LARGEST = 1 << 30
@@ -58,6 +61,16 @@ class Store:
         self._is_hidden = not is_committed
         self.problem = ""
         """Why something could not be written; a build goes on without, and says so once."""
+
+    @cached_property
+    def salt(self) -> str:
+        """Goes into digests of values that must not be readable; each cache has its own, so that no table fits two."""
+        with contextlib.suppress(OSError, ValueError):
+            if _SALT.fullmatch(text := (self.folder / "salt").read_text(encoding="ascii")):
+                return text
+        salt = secrets.token_hex(8)
+        self._write(self.folder / "salt", salt.encode())
+        return salt
 
     def entry(self, kind: Kind, key: str) -> Entry | None:
         return entry_of(_read(self.entry_file(kind, key)))
@@ -146,7 +159,7 @@ def entry_text(entry: Entry) -> bytes:
 
     Without the digest, a flipped bit in the name of a file would be a dependency that is never looked at again.
     """
-    text = json.dumps(entry, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+    text = json.dumps(entry, sort_keys=True, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
     return _checked(text, b'{\n "check": "%s",\n %s')
 
 

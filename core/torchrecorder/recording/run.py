@@ -41,7 +41,7 @@ _recording = threading.local()
 
 def capture(
     model: nn.Module,
-    args: Sequence[object] = (),
+    args: Sequence[object] | Tensor = (),
     kwargs: Mapping[str, object] | None = None,
     *,
     mode: Mode = "eval",
@@ -57,7 +57,7 @@ def capture(
 
     Args:
         model: Any `nn.Module`.
-        args: Positional arguments of its forward.
+        args: Positional arguments of its forward; a tensor is the only one.
         kwargs: Keyword arguments of its forward.
         mode: Whether layers such as dropout behave as in training.
         run: `real` computes; `fake` only follows shapes, as `meta` does, which fewer models survive. `auto` computes
@@ -68,7 +68,7 @@ def capture(
             for the floating-point arguments too, whatever `args` say.
 
     Raises:
-        TypeError: `model` is not an `nn.Module`, or `args` is not a tuple or list: a tensor would be unpacked silently.
+        TypeError: `model` is not an `nn.Module`, or `args` is not a tuple, a list or a tensor.
         ForwardError: The forward raised. Its `graph` is what had been recorded.
         FailedInside: torchrecorder's own code raised.
         RuntimeError: It was called from inside a forward that is being recorded.
@@ -76,6 +76,8 @@ def capture(
     if not isinstance(model, nn.Module):
         what = f"the class {model.__name__}, not an instance" if isinstance(model, type) else type(model).__name__
         raise TypeError(f"only an nn.Module can be recorded; this is {what}")
+    if isinstance(args, Tensor):
+        args = (args,)
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"args holds the arguments of the forward, so one {type(args).__name__} is written (x,)")
     with _alone(), torch_private.outside_of_fake_mode():

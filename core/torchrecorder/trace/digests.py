@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from torchrecorder.cache.index import StampedIndex, is_settled, stamp_of
@@ -18,6 +19,10 @@ from torchrecorder.cache.store import Store
 
 _DIGITS = 32
 """Hexadecimal digits kept of a SHA-256: changes are found by it, not attacks, and manifests are kept in git."""
+
+_ROUNDS = 10_000
+_OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
+"""Reading what is there may never end."""
 
 _PASSING_SUFFIXES = (".pyc", ".pyo")
 _PASSING_FOLDERS = {"__pycache__", ".torchrecorder", ".git"}
@@ -40,8 +45,23 @@ def data_digest(data: bytes) -> str:
 
 
 def text_digest(text: str) -> str:
-    """The digest of a value that must not be readable, such as that of an environment variable."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+
+
+@lru_cache(maxsize=256)  # the diagrams of a site ask for the same variables
+def salted_digest(text: str, salt: str) -> str:
+    """The digest of a text that must not be readable, such as the value of a variable; it names its salt.
+
+    It takes milliseconds to make, so that trying texts takes long.
+    """
+    digest = hashlib.pbkdf2_hmac("sha256", text.encode("utf-8", "surrogatepass"), salt.encode(), _ROUNDS)
+    return f"{salt}${digest.hex()[:_DIGITS]}"
+
+
+def is_salted_of(text: str, digest: str) -> bool:
+    """Whether the digest is of that text; one that an earlier version made has no salt."""
+    salt, sign, _ = digest.partition("$")
+    return (salted_digest(text, salt) if sign else text_digest(text)) == digest
 
 
 class FileDigests:
@@ -97,7 +117,7 @@ class FileDigests:
         known = self._files.get(name, stamp)
         if isinstance(known, str):
             return known
-        if not os.path.isfile(name):
+        if not os.path.isfile(name) or os.path.realpath(name).startswith(_OF_THE_KERNEL):
             return None  # a shared cache may name a device that never ends
         try:
             digest = data_digest(Path(name).read_bytes())

@@ -65,10 +65,12 @@ class Composer:
         """Lets lines begin and end inside the border of an inset, with names if they are several."""
         nodes = self._panels.view.nodes
         n = len({*piece.entries, *piece.late})
+        named = {-1}
         for wire in piece.wires:
             if wire.tail.key.kind == "in" and not wire.is_late:
                 wire.points[0] = (wire.points[0][0], BAND)
-                wire.word = nodes[wire.source].name if n > 1 and wire.source >= 0 else ""
+                wire.word = nodes[wire.source].name if n > 1 and wire.source not in named else ""
+                named.add(wire.source)
             if wire.head.key.kind == "out":
                 wire.is_open = True
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
