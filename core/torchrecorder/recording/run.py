@@ -184,10 +184,11 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
             running.run(args, kwargs)
         except Exception as error:
             found = forward_error(error, running.graph(info), _advice(executed, forward))
-            found.blame = blame(error, found.graph, running.values_of)
             if wants_memory(found):
                 found.advice = found.advice or _TAKES_LESS
                 traceback.clear_frames(error.__traceback__)  # they hold what fills it
+            else:  # a frame whose variables were read holds them until it ends
+                found.blame = blame(error, found.graph, running.values_of)
             raise found from error
         with _looking_at(forward.model):
             graph = running.graph(info)

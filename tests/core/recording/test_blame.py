@@ -91,7 +91,7 @@ class Modulates(Layered):
         self.given.append((scale is not None, shift is not None))
         return self._modulated(self.fc(x), scale, shift)
 
-    def _modulated(self, x: Tensor, factor: Any, summand: Any) -> Tensor:
+    def _modulated(self, x: Tensor, factor: Any, summand: Any) -> Any:
         return x.mean() * factor.mean() + summand.mean()
 
 
