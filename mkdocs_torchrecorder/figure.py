@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.page import Outcome, contents, problems_of, reader_notes
+from torchrecorder.page import Outcome, contents, problems_of, reader_notes, with_code
 
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _NOTE = "display:block;margin-top:.4em"
@@ -54,7 +54,8 @@ def figure(
         caption += f'<small style="{_NOTE}">{escape(text)}</small>'
     for i, text in enumerate(reader_notes(outcome)):
         style = f"{_NOTE};font-weight:bold" if i == 0 and outcome.error else _NOTE
-        caption += f'<small class="torchrecorder-remark" style="{style}">{escape(text)}</small>'
+        said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in with_code(text))
+        caption += f'<small class="torchrecorder-remark" style="{style}">{said}</small>'
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 

@@ -25,6 +25,7 @@ from torchrecorder.page import (
     reader_notes,
     table_cells,
     translated,
+    with_code,
 )
 from torchrecorder.request import FigureOptions
 
@@ -169,7 +170,7 @@ def show_table(frame: nodes.Element, target: str, result: Outcome | OptionError)
     of_picture = [translated(note, _) for note in result.diagram.notes]
     notes = [text for text in reader_notes(result, _) if text not in of_picture]
     place = frame.parent.index(frame) + 1
-    frame.parent.insert(place, [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in notes])
+    frame.parent.insert(place, [_remark(text) for text in notes])
 
 
 def _rows(outcome: Outcome) -> nodes.tgroup:
@@ -199,9 +200,14 @@ def error_box(target: str, error: TorchRecorderError | None) -> nodes.Node:
     return nodes.admonition("", nodes.title("", title), reason, classes=classes)
 
 
+def _remark(note: str) -> nodes.paragraph:
+    parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in with_code(note))
+    return nodes.paragraph("", "", *parts, classes=["torchrecorder-remark"])
+
+
 def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
     """Put under the caption what a reader should know of the picture."""
-    notes = [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in reader_notes(outcome, _)]
+    notes = [_remark(text) for text in reader_notes(outcome, _)]
     if notes and isinstance(frame[-1], nodes.legend):
         frame[-1] += notes
     elif notes:

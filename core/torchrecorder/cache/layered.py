@@ -35,12 +35,11 @@ class LayeredCache:
 
     def entries(self, kind: Kind, key: str) -> Iterator[tuple[Entry, bool]]:
         """The entries of a key, each with whether this machine made it."""
-        for store in self._all:
-            file = store.entry_file(kind, key)
+        for store, file in [(of, file) for of in self._all for file in of.entry_files(kind, key)]:
             if (stamp := stamp_of(file)) is None:
                 continue
             if (entry := self._index.get(file, stamp)) is None:
-                entry = store.entry(kind, key)
+                entry = store.entry_in(file)
                 if entry is not None and is_settled(stamp):
                     self._index.put(file, stamp, entry)
             if entry is not None:

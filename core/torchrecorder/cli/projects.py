@@ -19,6 +19,7 @@ from typing import Any
 
 from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting, cache_remarks
 from torchrecorder.errors import ClusterFailed, OptionError, shown_text
+from torchrecorder.page import is_skipped
 from torchrecorder.pipeline import Collected, Pipeline, collect, configuration_of
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
@@ -96,6 +97,9 @@ def _check(project: Collected, *, verify: bool) -> int:
     wanted = list(dict.fromkeys(request.recording for request in project.requests))
     pipeline = _pipeline(project)
     recordings = pipeline.recordings()
+    # What was tried and is not there most likely cannot be recorded; only the machine that tried it knows.
+    tried = _only_tried(project.requests)
+    wanted = [request for request in wanted if request not in tried or recordings.look(request)[0] is not None]
     wrong = 0
     for request in wanted:
         manifest, finding = recordings.look(request)
@@ -127,7 +131,8 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     known = _known(project)
     stale = [request for request, recording in known.items() if recording is None]
     fresh = [request for request, recording in known.items() if recording is not None]
-    failed = len({one.recording for one in fresh if (found := known[one]) is not None and found.error is not None})
+    kept = [(one, found) for one in fresh if not one.is_tried and (found := known[one]) is not None]
+    failed = len({one.recording for one, found in kept if found.error is not None})
     again = f", {failed} failed before and are as they were (--retry tries them again)" if failed else ""
     count, missing = (len({one.recording for one in requests}) for requests in (known, stale))
     print(f"{count} recordings, {missing} to be recorded{again}", file=sys.stderr)
@@ -151,7 +156,7 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     all_done.errors |= {
         request.recording.target: why
         for request, recording in _known(here).items()
-        if recording is None and request.recording.target not in all_done.errors
+        if recording is None and request.recording.target not in all_done.errors and not request.is_tried
     }
     return all_done
 
@@ -161,7 +166,8 @@ def draw_part(part: Collected) -> Done:
     pipeline = _pipeline(part, worker_of_thread(part.settings))
     with part.as_in_a_build():
         outcomes = pipeline.run(part.requests)
-    errors = {r.recording.target: str(outcome.error) for r, outcome in outcomes.items() if outcome.error is not None}
+    failed = {request: it.error for request, it in outcomes.items() if it.error is not None and not is_skipped(it)}
+    errors = {request.recording.target: str(error) for request, error in failed.items()}
     return Done(errors, set(cache_remarks(pipeline)))
 
 
@@ -192,6 +198,12 @@ def _pipeline(
     project: Collected, open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
 ) -> Pipeline:
     return Pipeline(project.settings, open_worker, writes_committed=True, retries=project.retries)
+
+
+def _only_tried(requests: Sequence[DiagramRequest]) -> set[RecordingRequest]:
+    """The recordings that no page and no pattern asks for by name."""
+    named = {request.recording for request in requests if not request.is_tried}
+    return {request.recording for request in requests} - named
 
 
 def _known(project: Collected) -> dict[DiagramRequest, Recording | None]:

@@ -14,6 +14,7 @@ from torchrecorder.page.remarks import (
     reader_notes,
     slowest,
     warning_text,
+    with_code,
 )
 from torchrecorder.page.words import TABLE_HEAD, Translate, translated
 
@@ -42,4 +43,5 @@ __all__ = [
     "table_cells",
     "translated",
     "warning_text",
+    "with_code",
 ]

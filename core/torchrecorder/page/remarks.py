@@ -188,6 +188,14 @@ def message(error: TorchRecorderError, missing: int = 0) -> str:
     return "\n".join(lines)
 
 
+def with_code(note: str) -> list[tuple[str, bool]]:
+    """The stretches of a note, and whether each is code, which stands between backticks."""
+    stretches = note.split("`")
+    if len(stretches) % 2 == 0:  # the code has a backtick of its own
+        return [(note, False)]
+    return [(text, i % 2 == 1) for i, text in enumerate(stretches) if text]
+
+
 def reader_notes(outcome: Outcome, translate: Translate = in_english) -> tuple[str, ...]:
     """What a reader should know of a picture: where it ends too early, what was guessed, what it does not show."""
     if outcome.diagram is None:

@@ -31,6 +31,7 @@ NOTES = (
     "{} steps in the middle are drawn as one node; expand: ** draws each of them",
     "this diagram shows {} nodes; a smaller depth, collapse or focus make it easier to read",
     "not drawn: {}; depth: all draws everything",
+    "closed, because the picture is full: {}; expand opens them",
     "activations: {}, without autograd",
     "pretrained weights were not fetched, and random ones are in their place: {}",
     "{} stands for {}, which this machine does not have{}",

@@ -128,8 +128,10 @@ class Recordings:
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
         """The best that is known of a request, fresh or not."""
         best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
-        key = request.key()
+        key, is_of_machine = request.key(), False
         for entry, is_local in self._cache.entries("recording", key):
+            if is_of_machine and not is_local:  # others do not know of what changed here
+                break
             try:
                 manifest = Manifest.from_json(entry)
                 if manifest is None or not manifest.is_of(request):
@@ -144,8 +146,7 @@ class Recordings:
                 return manifest, finding
             if best[0] is None or finding.verdict is Verdict.IMPORT_ONLY:
                 best = manifest, finding
-            if finding.is_of_machine:  # others do not know of what changed
-                break
+            is_of_machine = is_of_machine or finding.is_of_machine
         return best
 
     def save_indexes(self) -> None:

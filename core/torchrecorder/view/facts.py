@@ -33,6 +33,16 @@ class Facts:
         return found
 
     @cached_property
+    def drawn_by_lot(self) -> set[int]:
+        """The values that random numbers decide, and nothing that the model gets or has learned."""
+        found: set[int] = set()
+        for op in self.graph.ops:
+            is_known = all(value in found or value in self.aside for value in op.inputs)
+            if is_known and (op.name.startswith(RANDOM) or not found.isdisjoint(op.inputs)):
+                found.update(op.outputs)
+        return found
+
+    @cached_property
     def opaque(self) -> set[int]:
         """The frames in which no layer with parameters is called."""
         graph = self.graph

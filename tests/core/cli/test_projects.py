@@ -164,6 +164,30 @@ def test_what_failed_is_told_again_and_tried_again_on_request(docs: Path, capsys
     assert not [*Path("diagrams").rglob("*.json")]
 
 
+def test_what_was_only_tried_and_fails_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    raising = NETS.partition("\n")[2].replace("Net", "Raises").replace("super()", "raise ValueError(width); super()")
+    conf = FILES["sphinx"]["docs/conf.py"] + (
+        "extensions += ['sphinx.ext.autodoc']\nautodoc_mock_imports = ['torch']\ntorchrecorder_autodoc = True\n"
+    )
+    page = "Nets\n====\n\n.. automodule:: zoo_nets\n   :members:\n   :undoc-members:\n"
+    for name, text in {"docs/conf.py": conf, "docs/index.rst": page, "src/zoo_nets.py": NETS + raising}.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path / "src"), os.environ["PYTHONPATH"])))
+    assert main(["update", "docs"]) == 0
+    assert "error" not in capsys.readouterr().err
+    assert main(["check", "docs"]) == 0
+    assert capsys.readouterr().out == "1 recordings, all fresh\n"
+
+    monkeypatch.chdir("src")
+    Path("zoo_nets.py").write_text((NETS + raising).replace("3, width", "3, width + 1"))
+    assert main(["check", "../docs"]) == 1
+    assert "STALE       zoo_nets.Net: " in capsys.readouterr().out
+
+
 def test_failures_are_kept_and_counted_as_all_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

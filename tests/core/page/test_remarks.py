@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from docutils import nodes
+
+from mkdocs_torchrecorder.figure import figure
+from sphinx_torchrecorder.figure import add_reader_notes
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.errors import (
     EngineNotFound,
@@ -25,6 +29,7 @@ from torchrecorder.page import (
     reader_notes,
     slowest,
     warning_text,
+    with_code,
 )
 from torchrecorder.request import Body, read_request
 
@@ -162,3 +167,23 @@ def test_only_what_is_out_of_date_and_must_not_be_ends_a_build() -> None:
     fatal = OutOfDate("pkg.Net", ("net.py changed",), is_fatal=True)
     results = [outcome(fatal), outcome(OutOfDate("pkg.Old", ("old.py changed",))), outcome(fatal), outcome()]
     assert fatal_messages([*results, OptionError(("a",))]) == [message(fatal)]
+
+
+def test_code_in_a_note_stands_between_backticks() -> None:
+    assert with_code("one branch of `if x:` was taken") == [
+        ("one branch of ", False),
+        ("if x:", True),
+        (" was taken", False),
+    ]
+    assert with_code("nothing") == [("nothing", False)]
+    assert with_code("one branch of `if x == '`':` was taken") == [("one branch of `if x == '`':` was taken", False)]
+
+
+def test_both_front_ends_show_it_as_code() -> None:
+    drawing = Drawing("<svg/>", 1, 1, "", "", {}, ("one branch of `if x < 1:` was taken",))
+    outcome = Outcome(read_request("pkg.Net", {}), Diagram(drawing, load_graph=no_graph))
+    frame = nodes.figure()
+    frame += nodes.image()
+    add_reader_notes(frame, outcome)
+    assert "<literal>if x < 1:</literal>" in str(frame)
+    assert "one branch of <code>if x &lt; 1:</code> was taken" in figure(outcome, 1)

@@ -27,8 +27,11 @@ class Composer:
         cards: dict[int, Card],
         titles: Sequence[str],
         columns: Columns,
+        *,
+        is_narrow: bool,
     ) -> None:
         self._panels, self._rows, self._cards, self._titles = panels, rows, cards, titles
+        self._is_narrow = is_narrow
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
         self._early: dict[int | None, set[int]] = defaultdict(set)
@@ -68,7 +71,7 @@ class Composer:
         named = {-1}
         for wire in piece.wires:
             if wire.tail.key.kind == "in" and not wire.is_late:
-                wire.points[0] = (wire.points[0][0], BAND)
+                wire.points[0] = (wire.points[0][0], piece.band)
                 wire.word = nodes[wire.source].name if n > 1 and wire.source not in named else ""
                 named.add(wire.source)
             if wire.head.key.kind == "out":
@@ -204,7 +207,8 @@ class Composer:
                         wire.points.append((wire.points[-1][0], height + BAND))
                 piece.height += BAND
                 turned_piece(piece)
-            set_title(piece, self._titles[box], [] if is_frame else sorted(ports.values()))
+            piece.band = BAND
+            set_title(piece, self._titles[box], [] if is_frame else sorted(ports.values()), is_narrow=self._is_narrow)
         return piece
 
     @staticmethod

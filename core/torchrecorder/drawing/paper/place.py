@@ -73,11 +73,35 @@ def place(
     if forks and fixed:
         middle = next(iter(fixed.values()))
         items = [item for row in forks for item in row if not item.is_port]
-        left, right = min(item.x - item.left for item in items), max(item.x + item.right for item in items)
+        left, right = _extent(items)
         for item in items:
             item.x += middle - (left + right) / 2
             fixed[item] = item.x
         _sweep(rows, near, fixed, (-1, 1))
+    _pull_in(rows, wires)
+
+
+def _pull_in(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> None:
+    """Moves many inputs or outputs that reach beyond all else towards the middle, also that on the spine."""
+    fed, read = {wire.head for wire in wires}, {wire.tail for wire in wires}
+    for row, ends in ((rows[0], fed), (rows[-1], read)):
+        if len(row) < _FORK or any(item.is_port or item in ends for item in row):
+            continue
+        others = [item for other in rows if other is not row for item in other]
+        left, right = _extent(others)
+        low, high = _extent(row)
+        by = (
+            (left + right - low - high) / 2
+            if high - low > right - left
+            else max(left - low, 0.0) + min(right - high, 0.0)
+        )
+        if abs(by) > _APART:
+            for item in row:
+                item.x += by
+
+
+def _extent(items: Sequence[RowItem]) -> tuple[float, float]:
+    return min((it.x - it.left for it in items), default=0.0), max((it.x + it.right for it in items), default=0.0)
 
 
 def _forks(

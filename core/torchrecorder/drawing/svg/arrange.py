@@ -168,7 +168,8 @@ def _borders(layout: Layout) -> Iterator[Rect]:
 def _beside_ends(line: Line) -> Iterator[Rect]:
     """Beside the first part of a line of right angles, or the last: elsewhere it is far from what gives the data."""
     wide, high = width(line.word, _WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * _WORD_SIZE
-    for points in (line.curve, line.curve[::-1]):
+    whole = [*line.curve, line.tip] if line.tip else line.curve  # a word fits beside an arrow, too
+    for points in (whole, line.curve[::-1]):
         x, y = points[0]
         end = y
         for px, py in points:

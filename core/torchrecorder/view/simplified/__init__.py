@@ -35,8 +35,10 @@ def simplified(view: View, facts: Facts, options: ViewOptions, asked: Set[int] =
     if not options.weights:
         view = named_in_readers(view)
     view = without_lone_boxes(scaled_and_shifted(view), asked)
-    view = without_lone_boxes(fused(view, facts, fold=options.fold), asked)
-    view = fused(view, facts, fold=options.fold)  # what had boxes of its own may be in series
+    view = fused(view, facts, fold=options.fold)
+    alone = without_lone_boxes(view, asked)
+    if alone is not view:  # what had boxes of its own may be in series
+        view = fused(alone, facts, fold=options.fold)
     return _side_by_side(view) if options.fold else view
 
 

@@ -15,8 +15,11 @@ from torchrecorder.view.simplified.draft import Draft
 
 def scaled_and_shifted(view: View) -> View:
     """The View with such sums and products as one node each."""
+    products = [node for node in view.nodes if _name(view.graph, node) == "mul"]
+    if not products:
+        return view
     draft = Draft(view)
-    for node in view.nodes:
+    for node in products:
         found = _affine(draft, node)
         if found:
             draft.merge([one.id for one in found], replace(found[-2], parts=found[-2:]))
@@ -31,7 +34,7 @@ def is_affine(graph: Graph, node: Node) -> bool:
 def _affine(draft: Draft, product: Node) -> tuple[Node, ...]:
     """The nodes from `1 +` to the sum, if there is such a product; else none."""
     graph = draft.graph
-    if _name(graph, product) != "mul" or len(draft.heads[product.id]) != 1 or len(draft.tails[product.id]) != 2:
+    if len(draft.heads[product.id]) != 1 or len(draft.tails[product.id]) != 2:
         return ()
     total = draft.nodes[next(iter(draft.heads[product.id]))]
     if _name(graph, total) != "add" or total.box != product.box or len(draft.tails[total.id]) != 2:

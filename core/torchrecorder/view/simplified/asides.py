@@ -36,7 +36,7 @@ def without_asides(view: View, facts: Facts) -> View:
 class _Asides:
     def __init__(self, view: View, facts: Facts) -> None:
         self.view, self.graph = view, view.graph
-        self.tree, self.aside = facts.tree, facts.aside
+        self.tree, self.aside, self._by_lot = facts.tree, facts.aside, facts.drawn_by_lot
 
     def clear(self, draft: Draft) -> list[Node]:
         """Takes nodes out, from the end, and gives those."""
@@ -50,6 +50,7 @@ class _Asides:
             is_idle = is_unread or (node.id in read and not draft.heads[node.id])
             if node.kind == "output":  # such as the lengths that were given
                 is_idle = has_data and all(self._is_aside(self.view.nodes[tail]) for tail in draft.tails[node.id])
+                is_idle |= has_data and all(value in self._by_lot for value in node.values)
             if node.id in secondary or is_idle or self._is_constant(draft, node):
                 dropped.append(node)
                 draft.drop(node.id)

@@ -12,9 +12,11 @@ from torchrecorder.view.simplified.draft import Draft
 
 def without_lone_boxes(view: View, asked: Set[int]) -> View:
     """The View without boxes around one node, but for the model's own and those that a reader asked to see inside."""
-    draft = Draft(view)
     inside = Counter(node.box for node in view.nodes)
     inside.update(box.parent for box in view.boxes)
+    if not any(inside[box.id] == 1 and box.parent is not None for box in view.boxes):
+        return view
+    draft = Draft(view)
     held = {node.box: node for node in view.nodes}
     for box in reversed(view.boxes):  # what is in a box stands behind it
         node = held.get(box.id)

@@ -23,6 +23,8 @@ _LARGE = 0.1
 _DEEPER = 0.8
 """What a layer counts that lies in another one which is opened."""
 _LEAST_INFORMATION, _FULL_INFORMATION = 2, 4
+_NAMED = 3
+"""Classes that a note names."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -60,7 +62,17 @@ class Choice:
         while self.opened and view_size(view) > MOST:
             self.closed.append(self.opened.popitem()[0])
             view = self._composed()
-        return view
+        names = self._names_of_closed(view)
+        others = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        note = f"closed, because the picture is full: {', '.join(names[:_NAMED])}{others}; expand opens them"
+        return replace(view, notes=(*view.notes, note)) if names and self.beside else view
+
+    def _names_of_closed(self, view: View) -> list[str]:
+        """The classes of drawn layers that would be opened if there was room."""
+        nodes = (node for one in (view, *(inset.view for inset in view.insets)) for node in one.nodes)
+        closed = (n for n in nodes if self.interiors.is_block(n) and self.kinds.of[n.calls[0]] in self.closed)
+        modules = (self.interiors.tree.module(node.calls[0]) for node in closed)
+        return [*dict.fromkeys(module.cls.rpartition(".")[2] for module in modules if module and not module.native)]
 
     def _composed(self) -> View:
         in_place, letters = self._places()

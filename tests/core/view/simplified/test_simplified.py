@@ -320,3 +320,22 @@ def test_of_many_weights_that_a_function_reads_none_is_named() -> None:
     graph = replace(graph, frames=(frame,), ops=tuple(replace(op, frame=0) if op.call == 0 else op for op in graph.ops))
     view = make_view(graph)
     assert [Labels(view).node(node).name for node in view.nodes if node.kind == "function"] == ["mix()"]
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_an_output_that_only_random_numbers_decide_is_told_in_a_note(learned: bool) -> None:
+    net = Net()
+    x = net.input("x", 2, 8)
+    y = net.layer("net", "Linear", x, params=8)
+    mask = net.op("argsort", net.op("rand", shape=(2, 8)))
+    mask = net.op("mul", mask, net.weight("scale", 8)) if learned else mask
+    view = make_view(net.graph(logits=y, mask=mask))
+    assert ("output:mask" in shown(view)) == learned
+    assert any("mask" in note for note in view.notes) != learned
+
+
+def test_copies_of_a_tensor_are_edges() -> None:
+    net = Net()
+    x = net.layer("first", "Linear", net.input("x", 2, 8), params=8)
+    x = net.layer("last", "Linear", net.op("tile", net.op("repeat", x, shape=(4, 8)), shape=(8, 8)), params=9)
+    assert shown(make_view(net.graph(x))) == ["input:x", "first", "last", "output:"]

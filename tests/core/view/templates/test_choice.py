@@ -309,3 +309,20 @@ def test_an_inset_shows_only_what_something_reads_of_a_layer() -> None:
         x = net.op("roll", out)
     (inset,) = make_view(net.graph(x)).insets
     assert [node.name for node in inset.view.nodes if node.kind == "output"] == ["0"]
+
+
+@pytest.mark.parametrize("kinds", [2, 9])
+def test_a_note_names_what_is_closed_for_want_of_room(kinds: int) -> None:
+    net = Net(params=kinds * 1000)
+    x = net.input("x", 1, 8)
+    for i in range(kinds):
+        with net.call(f"part{i}", f"Part{i}", params=1000):
+            for j in range(5):
+                x = net.op("add", x, net.layer(f"part{i}.layer{j}", "Linear", net.op("tanh", x), params=200))
+    view = make_view(net.graph(x))
+    closed = [view.graph.calls[node.calls[0]].module for node in view.nodes if node.kind == "call" and not node.box]
+    named = [f"Part{path.removeprefix('part')}" for path in closed if "." not in path]
+    notes = [note for note in view.notes if note.startswith("closed, because the picture is full: ")]
+    assert len(notes) == (kinds > 2) == bool(named)
+    assert all(", ".join(named[:3]) in note and note.endswith("; expand opens them") for note in notes)
+    assert all((f" and {len(named) - 3} more" in note) == (len(named) > 3) for note in notes)
