@@ -186,6 +186,28 @@ class Patches(nn.Module):
         return self.fc(functional.pixel_unshuffle(beside, 2).flatten(2).transpose(1, 2))
 
 
+class Cuts(nn.Module):
+    """The first two numbers of a row are places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3, 16))
+
+    def forward(self, rows: Tensor) -> Any:
+        return functional.linear(rows[..., 2:], self.weight)
+
+
+class Grids(Layered):
+    def forward(self, x: Tensor, spatial_shapes: torch.LongTensor | None = None) -> Any:
+        height, width = spatial_shapes[0].tolist()
+        return self.fc(x).view(1, height * width, 4)
+
+
+class Spreads(Layered):
+    def forward(self, x: Tensor, seen_mask: Tensor | None = None) -> Any:
+        return self.fc(x), seen_mask.expand(-1, -1, -1)
+
+
 class Indexes(nn.Module):
     """Takes feature maps of several sizes, by index."""
 
@@ -218,6 +240,9 @@ class Counts(nn.Module):
         (Turns(), r"words=int64\[1,16\]<50; fc_rows=1,16,6, from"),
         (Pools(), r"ids=int64\[1,16\]<50; image_embeddings=1,6, from"),
         (Patches(), r"image=1,4,64,64, from"),
+        (Cuts(), r"rows=1,(\d+,)*18, from"),
+        (Grids(), r"x=1,6; spatial_shapes=int64\[1,2\], from"),
+        (Spreads(), r"x=1,16,6; seen_mask=bool\[1,16,16\], from"),
         (Indexes(), r"hs=\[\[1, 6, \d+, \d+\], \[1, 5, \d+, \d+\]"),
         (Counts(), r"x=1,(16,)?6; marks_mask=int64\[\d+\]<\d+, from"),
     ],

@@ -50,7 +50,7 @@ _ALONE = {
     "sound": r"(.*_)?(wavs?|waveforms?|audio(_\w+)?|signals?|mix(ture)?|speech|noisy|sounds?)(_\d)?",
     "spectrogram": r"(.*_)?(spec(tro)?grams?|mels?)",
     "pooled": r"(.*_)?(pooled|global)_.*|(.*_)?vec(tor)?",
-    "sizes": r"(.*_)?(original|target|image|input)(_\w+)?_sizes?|crop_coords\w*",
+    "sizes": r"(.*_)?(original|target|image|input)(_\w+)?_sizes?|crop_coords\w*|spatial_shapes?",
     "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embed(ding)?s?|.*_emb|.*features",
 }
 """The same for parameters that stand alone; the first that fits."""
@@ -91,6 +91,8 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     is_float, is_long = "FloatTensor" in annotation, re.search("LongTensor|IntTensor", annotation) is not None
     if is_float and not is_long and spec.dtype == "int64":
         spec = InputSpec((batch, _LENGTH, _LENGTH))
+    if is_long and role_of(name, (_ALONE,)) == "sizes":
+        return InputSpec(spec.shape, "int64")  # of ones, so that what has a size is there
     if is_long and not is_float and spec.dtype != "int64":
         spec = InputSpec(spec.shape if spec.dtype == "bool" else (batch, _LENGTH), "int64", high=2)
     return [spec, spec] if re.match(_MANY, annotation, re.IGNORECASE) else spec

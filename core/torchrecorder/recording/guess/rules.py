@@ -67,6 +67,8 @@ def with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec
         wanted = [axes + 1, axes + 2]
     elif "0-d tensor" in cause and axes == 0:
         wanted = [1]
+    elif "non-existing dimension" in cause:
+        wanted = [axes + 1]
     met = re.search(r"got (?:2 and 3|3 and 2)|Expected size (\d+) but got size (\d+)", cause)
     if axes == 3 and met is not None and (met[1] is None or {*map(int, met.groups())} == {*spec.shape[:2]}):
         yield replace(spec, shape=(spec.shape[0], spec.shape[2]))  # one row beside another
@@ -115,6 +117,8 @@ NAMED_AXIS = r"dim(?:ension)? (\d): expected (\d+),? (?:but )?got (\d+)"
 
 _TOKENS = 2
 """Tokens that models put before those of a sequence, at most."""
+_COLUMNS = 4
+"""Numbers of a row that are taken away before a layer gets it, at most: where a patch lies, say."""
 
 
 def _unequal(cause: str) -> list[tuple[int, int]]:
@@ -185,6 +189,8 @@ def _instead(size: int, old: int, new: int, product: re.Match[str] | None, is_ce
         right.append(new * size // old)
     # Or beside something else in one tensor, in patches of two by two, or behind a token that the model adds.
     if 1 < size < old and (size + new > old if is_certain else old - size <= _TOKENS < new):
+        right.append(size - old + new)
+    if product and 0 < size - old <= _COLUMNS:
         right.append(size - old + new)
     if product and 1 < size <= old // 4 and (new - old) % 4 == 0 and size + (new - old) // 4 > 0:
         right.append(size + (new - old) // 4)
