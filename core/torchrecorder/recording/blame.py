@@ -1,6 +1,6 @@
 """Which inputs of a forward an exception is about: those that the tensors in the line that raised were computed from.
 
-The message alone says two sizes; whoever looks for other inputs has to know which of them to change.
+The message alone has two sizes; a search for other inputs has to know which of them to change.
 """
 
 from __future__ import annotations
