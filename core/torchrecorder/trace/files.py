@@ -23,6 +23,8 @@ _PRINTERS = ("warnings.py", "traceback.py")
 """They read source to print a line of it."""
 _METADATA = f"importlib{os.sep}metadata{os.sep}"
 """Lists every folder on the path to find the version of one distribution."""
+_NO_FILES = ("/proc/", "/sys/", "/dev/")
+"""What the kernel shows there is another each time; so do the questions of ours how much memory is left."""
 _FACTS = {"", "stat", "getsize", "getmtime", "getctime", "getatime"}
 """Functions of Python's library that tell more of a file than that it is there; `os.stat` itself has no name here."""
 _OF_FOLDER = {"", "cwd"}
@@ -129,7 +131,7 @@ class Files:
             self._note_read(full)
 
     def _note_read(self, full: str) -> None:
-        if is_user_code(full) and full not in self.written:
+        if is_user_code(full) and full not in self.written and not full.startswith(_NO_FILES):
             self.read.setdefault(full, stamp_of(full))
 
     def _note_stat(self, frame: FrameType, path: int | _Path) -> None:
@@ -153,7 +155,9 @@ class Files:
             self.untracked.add("asks for the current folder")
 
     def _add(self, to: set[str], path: int | _Path, frame: FrameType) -> None:
-        if not isinstance(path, int) and is_user_code(full := _absolute(path)):
+        if isinstance(path, int) or (full := _absolute(path)).startswith(_NO_FILES):
+            return
+        if is_user_code(full):
             to.add(full)
             if full not in self.asked_for_user and is_asked_for_user(frame):
                 self.asked_for_user.add(full)

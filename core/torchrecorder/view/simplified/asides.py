@@ -37,6 +37,7 @@ class _Asides:
     def __init__(self, view: View, facts: Facts) -> None:
         self.view, self.graph = view, view.graph
         self.tree, self.aside, self._by_lot = facts.tree, facts.aside, facts.drawn_by_lot
+        self._blank = facts.blank
 
     def clear(self, draft: Draft) -> list[Node]:
         """Takes nodes out, from the end, and gives those."""
@@ -98,11 +99,17 @@ class _Asides:
 
     def _needs(self, draft: Draft, node: Node, tail: int) -> bool:
         """Whether the node cannot be understood without the aside value that it reads."""
+        if self._is_blank(tail) and not all(self._is_blank(other) for other in draft.tails[node.id]):
+            return False
         if self._is_aside(node) or all(self._is_aside(self.view.nodes[t]) for t in draft.tails[node.id]):
             return True
         return draft.tails[node.id][tail] in self._used_in(node) or any(
             value in self._used_in(node) for value in self.view.nodes[tail].values
         )
+
+    def _is_blank(self, node: int) -> bool:
+        given = [value for op in self._ops(self.view.nodes[node]) for value in self.graph.ops[op].outputs]
+        return bool(given) and self._blank.issuperset(given)
 
     def _used_in(self, node: Node) -> set[int]:
         """The aside values that an op within the node takes as an index, or has nothing else than."""

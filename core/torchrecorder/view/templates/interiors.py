@@ -41,6 +41,7 @@ class Interior:
     view: View
     nodes: tuple[Node, ...]
     """Those in the call."""
+    n_outputs: int
     information: int
     """How much it tells: different things in it, and sums or other joins, which count twice."""
     is_arithmetic: bool
@@ -133,7 +134,8 @@ class Interiors:
         drawn = zip(nodes, sorts, strict=True)
         sign = tuple((sort, node.repeat, node.repetition, self._within(node)) for node, sort in drawn), wires
         is_arithmetic = len(nodes) > _FEW and layers < _SOME_LAYERS * len(nodes)
-        return Interior(call, view, nodes, len({*sorts}) + 2 * n_joins - 1, is_arithmetic, sign)
+        n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
+        return Interior(call, view, nodes, n_outputs, len({*sorts}) + 2 * n_joins - 1, is_arithmetic, sign)
 
     def _within(self, node: Node) -> object:
         """The sign of what is in a closed layer, which was made before it."""
@@ -160,6 +162,8 @@ class Interiors:
             return "node"
         if len(nodes) == 1:
             only = nodes[0]
+            if only.repeat > 1 and self.of(call).n_outputs > 1:  # around it each of them has readers of its own
+                return "node"
             return "open" if only.parts or (only.kind == "call" and not self._is_weighted(call)) else "node"
         if self._is_called_again(call):
             return "node"

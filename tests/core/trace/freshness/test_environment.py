@@ -177,6 +177,12 @@ def test_size_date_and_link_of_a_file(make_project: MakeProject, site: Path) -> 
     is_shown_right(project)
 
 
+def test_what_the_kernel_says_is_no_file(make_project: MakeProject, site: Path) -> None:
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("this system has no /proc")
+    project_of(make_project, site, "4 + 0 * len(open('/proc/self/statm').read())")
+
+
 def test_a_database(make_project: MakeProject, site: Path) -> None:
     imports = """
 import os, sqlite3

@@ -339,3 +339,17 @@ def test_copies_of_a_tensor_are_edges() -> None:
     x = net.layer("first", "Linear", net.input("x", 2, 8), params=8)
     x = net.layer("last", "Linear", net.op("tile", net.op("repeat", x, shape=(4, 8)), shape=(8, 8)), params=9)
     assert shown(make_view(net.graph(x))) == ["input:x", "first", "last", "output:"]
+
+
+def test_what_holds_no_data_is_left_out_where_something_else_is_read() -> None:
+    """The `batch` that a graph network fills with zeros, since there is one graph."""
+    net = Net()
+    x = net.layer("first", "Linear", net.input("x", 4, 8), params=8)
+    zeros = net.op("new_zeros", x, shape=(4,))
+    kept = net.op("cumsum", net.op("new_ones", x, shape=(4,)), shape=(4,))
+    with net.call("pool", "Pool", params=8):
+        y = net.op("tanh", net.op("scatter_add", x, zeros))
+    y = net.op("cat", y, net.layer("embed", "Embedding", kept, (4, 8), params=80))
+    view = make_view(net.graph(net.layer("last", "Linear", y, params=9)))
+    assert "new_zeros" not in shown(view)
+    assert "first > scatter_add" in edges(view)

@@ -326,3 +326,24 @@ def test_a_note_names_what_is_closed_for_want_of_room(kinds: int) -> None:
     assert len(notes) == (kinds > 2) == bool(named)
     assert all(", ".join(named[:3]) in note and note.endswith("; expand opens them") for note in notes)
     assert all((f" and {len(named) - 3} more" in note) == (len(named) > 3) for note in notes)
+
+
+@pytest.mark.parametrize("gives", [1, 2])
+def test_a_block_of_equal_layers_that_gives_each_of_their_outputs_stays_one(gives: int) -> None:
+    """As the last block on the way down a diffusion model, of which each layer has a skip."""
+    net = Net(params=9000)
+    x = net.layer("stem", "Conv2d", net.input("x", *C8), params=64)
+    with net.call("down", "Down", params=6000):
+        call = len(net.calls) - 1
+        y = x
+        outs = []
+        for i in range(2):
+            y = block(net, f"down.layers.{i}", y, C8, ())
+            outs.append(y)
+        net.calls[call] = replace(
+            net.calls[call], inputs={"x": x}, outputs={str(i): v for i, v in enumerate(outs[-gives:])}
+        )
+    z = net.layer("up", "Conv2d", net.op("cat", net.layer("mid", "Conv2d", y, params=65), outs[-gives]), params=66)
+    view = make_view(net.graph(net.op("add", net.op("tanh", z), y)))
+    found = [name for name in shown(view) if name.startswith("down")]
+    assert ("down" in found) == (gives == 2)
