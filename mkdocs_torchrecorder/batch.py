@@ -132,7 +132,7 @@ def fill(
         if script is None and outcome.diagram is not None:
             outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        return figure(outcome, copy, find, caption=caption, can_hide=script is not None, save=save)
+        return figure(outcome, copy, find, caption=caption, can_hide=script is not None, save=save, page=copies)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
