@@ -35,7 +35,7 @@ from sphinx.environment.collectors import EnvironmentCollector
 from sphinx_torchrecorder import links
 from sphinx_torchrecorder.documented import DocumentedClass, automatic_request, documented_names
 from sphinx_torchrecorder.report import ProgressLine, logger, report, warn
-from torchrecorder.errors import OptionError
+from torchrecorder.errors import NotDrawn, OptionError
 from torchrecorder.page import LogEntry, Outcome, is_skipped, slowest
 from torchrecorder.pipeline import Pipeline, is_collecting
 from torchrecorder.request import (
@@ -194,7 +194,11 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     asked = [one for _, requests in sorted(_requests_by_document(env).items()) for one in _wanted(app, requests)]
     read = _read(asked, rules, pipeline.settings.options)
     if build.form == "nothing":
-        build.results = {one: it for one, it in read.items() if isinstance(it, OptionError)}
+        build.results = {
+            one: it if isinstance(it, OptionError) else Outcome(it, None, NotDrawn())
+            for one, it in read.items()
+            if isinstance(it, OptionError) or (isinstance(it, DiagramRequest) and it.left_out)
+        }
     else:
         with ProgressLine(app.verbosity) as progress:
             outcomes = pipeline.run([it for it in read.values() if isinstance(it, DiagramRequest)], progress)

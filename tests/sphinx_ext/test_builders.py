@@ -140,7 +140,7 @@ def test_builders_without_pages_draw_nothing_and_check_options(pages: Project, b
         built = pages.build(builder)
     finally:
         pages.root.joinpath("docs/wrong.rst").unlink()
-    assert "wrong.rst:6: WARNING: unknown option 'dpeth', did you mean depth? [torchrecorder.option]" in built.warnings
+    assert "wrong.rst:6: WARNING: unknown option 'dpeth', did you mean depth?\n" in built.warnings
     assert (built.status, built.workers) == (0, [])
     assert "drawing" not in built.output
 
