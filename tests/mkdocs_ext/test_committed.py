@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mkdocs.exceptions import ConfigurationError
@@ -88,25 +87,6 @@ def test_a_cache_among_the_pages(site: Site) -> None:
     (warning,) = site.build().warnings
     text = "torchrecorder: the cache docs/diagrams lies in docs_dir, where it is published and watched: move it by the "
     assert warning == f"{text}setting cache"
-
-
-def test_a_cache_in_the_repository_that_is_the_docs(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A build publishes no folder with a dot, so there is nothing to warn of; its server would build for ever."""
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    (site.folder / ".torchrecorder").unlink()
-    site.settings |= {"cache": "", "python": ""}
-    site.write("index.md", FENCE)
-    settings: dict[str, Any] = {"docs_dir": str(site.folder.parent), "site_dir": str(elsewhere / "site")}
-    assert (built := site.build(strict=True, **settings)).warnings == []
-    assert list(built.folder.rglob(".torchrecorder")) == []
-    site.plugin.on_startup(command="serve", dirty=False)
-    (warning,) = site.rebuild(site.config(**settings)).warnings
-    assert warning.startswith("torchrecorder: the cache .torchrecorder lies in docs_dir, where it is watched")
-    assert warning.endswith("move it by the setting machine_cache")
-    site.settings["machine_cache"] = str(elsewhere / "cache")
-    assert site.rebuild(site.config(**settings)).warnings == []
-    assert (elsewhere / "cache" / "obj").is_dir()
-    site.plugin.on_shutdown()
 
 
 def test_a_memory_that_is_none_is_an_error_of_the_configuration(site: Site) -> None:
