@@ -111,6 +111,7 @@ def _is_there(name):
 extensions = [name for name in extensions if "gallery" not in name and "intersphinx" not in name and _is_there(name)]
 for _name in ("pyg", "fa", "gh"):
     _roles.register_local_role(_name, lambda name, raw, text, *more, **also: ([_nodes.inline(raw, text)], []))
+globals().get("html_theme_options", {{}}).pop("secondary_sidebar_items", None)  # those of sphinx-gallery
 html_extra_path, html_js_files, exclude_patterns, include_patterns = [], [], [], {pages!r}
 autosummary_generate = True
 """

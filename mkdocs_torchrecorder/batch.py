@@ -146,7 +146,7 @@ def fill(
         if script is None and outcome.diagram is not None:
             outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        html = figure(outcome, copy, find, caption=caption, can_hide=script is not None, save=save)
+        html = figure(outcome, copy, find, caption=caption, can_hide=script is not None, save=save, page=copies)
         is_shut = bool(fence.automatic) and script is not None and outcome.diagram is not None
         return closed(html, outcome) if is_shut and is_closed(outcome, place) else html
 

@@ -73,7 +73,7 @@ class Fence:
     page: str = ""
     """The page that it was read for: others may carry its marker."""
     automatic: str = ""
-    """`tried` or `named`, and the pattern, if nobody wrote it."""
+    """`tried` or `named`, and the pattern, if it is automatic."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.page import Outcome, contents, problems_of, reader_notes, with_code
+from torchrecorder.page import CopyNumbers, Outcome, contents, problems_of, reader_notes, with_code
 
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _NOTE = "display:block;margin-top:.4em"
@@ -28,6 +28,7 @@ def figure(
     caption: str = "",
     can_hide: bool = True,
     save: Callable[[str], str] | None = None,
+    page: CopyNumbers | None = None,
 ) -> str:
     """The figure of a request; a box if nothing of it was drawn.
 
@@ -38,6 +39,7 @@ def figure(
         caption: As HTML; if it was not read as Markdown, it is text.
         can_hide: Whether the page has the style sheet.
         save: Makes a file of an SVG and gives its address, seen from the page.
+        page: That of the page, where what is written once counts for all figures.
     """
     options = outcome.request.figure
     if outcome.diagram is None:
@@ -48,7 +50,7 @@ def figure(
     style = _FIGURE.format(width) + (options.align or "center")
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
     urls = addresses(outcome.diagram, find) if options.links else {}
-    shown = contents(outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide, save=save)
+    shown = contents(outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide, save=save, page=page)
     caption = caption or escape(options.caption)
     for text in filter(None, options.legend.split("\n\n")):
         caption += f'<small style="{_NOTE}">{escape(text)}</small>'

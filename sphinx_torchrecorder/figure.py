@@ -43,8 +43,7 @@ class PagePicture:
     copy: int
     """Counts the same picture in a page, for ids that are unique."""
     options: FigureOptions
-    is_first: bool
-    """Whether it is the first in the page that needs the script."""
+    page: CopyNumbers
 
 
 class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -59,7 +58,7 @@ def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
     """Write the HTML of a picture."""
     it: PagePicture = node["picture"]
     urls = addresses(node)
-    shown = contents(it.diagram, it.options, copy=it.copy, urls=urls, translate=_, is_first=it.is_first)
+    shown = contents(it.diagram, it.options, copy=it.copy, urls=urls, translate=_, page=it.page)
     translator.body.append(f"{shown}\n")
     raise nodes.SkipNode
 
@@ -110,9 +109,7 @@ def inline(
         frame["width"] = options.figwidth
     classes = [cls for cls in diagram.classes if cls in linked] if options.links else []
     references = [reference(cls, docname) for cls in classes]
-    is_first = options.zoom and not copies.has_script
-    copies.has_script = copies.has_script or options.zoom
-    picture = PagePicture(diagram, copies.add(diagram, options.name), options, is_first)
+    picture = PagePicture(diagram, copies.add(diagram, options.name), options, copies)
     return diagram_picture("", *references, picture=picture)
 
 

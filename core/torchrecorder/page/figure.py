@@ -6,7 +6,9 @@ Nothing here needs the script, and no element runs code of its own, so pages may
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -14,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from torchrecorder.drawing.links import XLINK
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
 from torchrecorder.page.diagram import Diagram
 from torchrecorder.page.picture import fitted
@@ -28,15 +31,19 @@ ASSETS = Path(__file__).with_name("assets")
 STYLE, SCRIPT = "torchrecorder.css", "torchrecorder.js"
 
 _NUMBER_COLUMNS = (4, 5)
+_UIDS = re.compile(r"\btr-[0-9a-f]{12}(-\d+)?\b")
+_LABELLED = re.compile(r'role="\w+" aria-labelledby="[^"]*"')
 
 
 class CopyNumbers:
-    """Counts the pictures of one page, because ids must be unique in it."""
+    """Counts the pictures of one page, because ids must be unique in it, and knows what stands in it already."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
         self.has_script = False
         """Whether a figure of the page needs the script; the first such brings its words."""
+        self.insides: dict[str, str] = {}
+        """The ids of the insides of layers, by what they show, whichever figure they are of."""
 
     def add(self, diagram: Diagram, name: str = "") -> int:
         """The number of a figure: 1, unless one of its pictures or its name, or its model's, is in the page already."""
@@ -60,7 +67,7 @@ def contents(
     can_hide: bool = True,
     save: Callable[[str], str] | None = None,
     translate: Translate = in_english,
-    is_first: bool = True,
+    page: CopyNumbers | None = None,
 ) -> str:
     """The HTML inside of a figure, without its caption.
 
@@ -72,14 +79,15 @@ def contents(
         can_hide: Whether the page has the style sheet; without it, the insides of layers would all be seen.
         save: Makes a file of an SVG and gives its address, seen from the page; without it, an address holds the SVG.
         translate: Gives the texts of `torchrecorder.page.words` in the language of the page.
-        is_first: Whether it is the first in its page that needs the script, and so brings its words.
+        page: That of the page, where what is written once counts for all figures.
     """
     if options.loading != "embed":
         return _image(diagram, options, save or _as_address) + (
             _table(rows, translate) if (rows := diagram.drawing.table) else ""
         )
-    is_live = can_hide and options.zoom
-    writer = _FigureWriter(diagram, options, copy, urls, translate, is_live=is_live, says=is_live and is_first)
+    writer = _FigureWriter(
+        diagram, options, copy, urls, translate, page or CopyNumbers(), is_live=can_hide and options.zoom
+    )
     return "".join(writer.parts())
 
 
@@ -123,37 +131,41 @@ class _FigureWriter:
         copy: int,
         urls: Mapping[str, str],
         translate: Translate,
+        page: CopyNumbers,
         *,
         is_live: bool,
-        says: bool,
     ) -> None:
         self.diagram, self.options, self.copy, self.urls, self.is_live = diagram, options, copy, urls, is_live
-        self.translate = translate
-        self.script_words = {text: translate(text) for text in SCRIPT_WORDS} if says else {}
+        self.translate, self.page = translate, page
         base = _base(diagram, options.name)
         self.prefix = f"{base}-{copy}:" if copy > 1 else f"{base}:"
         self.insides = _insides(diagram.drawings) if is_live else {}
         self.named = set[str]()
         """The layers whose id is in the page already."""
+        self.shared = set[str]()
+        """The layers whose inside stands in another figure of the page."""
 
     def parts(self) -> Iterator[str]:
-        if self.is_live:
-            of_each = [it.details for it in self.diagram.drawings]
-            of_each += [inside.nested.details for inside in self.insides.values()]
-            details = ",".join(rows or "{}" for rows in of_each)
-            yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"'
-            if other := {text: said for text, said in self.script_words.items() if said != text}:
-                yield f" data-words='{_in_quotes(json.dumps(other, ensure_ascii=False))}'"
-            yield f" data-details='[{_in_quotes(details)}]'><div class=\"torchrecorder-tools\"></div>"
-        if self.diagram.depths:
-            yield from self._switch()
-        else:
-            yield self._main(self.diagram.drawing)
+        pictures = [*self._switch()] if self.diagram.depths else [self._main(self.diagram.drawing)]
         for inside in self.insides.values():
-            yield from self._inside(inside)
+            pictures += self._inside(inside)
+        if self.is_live:
+            of_each = [it.details or "{}" for it in self.diagram.drawings]
+            of_each += ["0" if path in self.shared else it.nested.details or "{}" for path, it in self.insides.items()]
+            yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"{self._words()}'
+            yield f" data-details='[{_in_quotes(','.join(of_each))}]'><div class=\"torchrecorder-tools\"></div>"
+        yield from pictures
         yield "</div>" if self.is_live else ""
         if table := self.diagram.drawing.table:
             yield _table(table, self.translate)
+
+    def _words(self) -> str:
+        """What the script says, in the language of the page."""
+        if self.page.has_script:
+            return ""
+        self.page.has_script = True
+        said = {text: other for text in SCRIPT_WORDS if (other := self.translate(text)) != text}
+        return f" data-words='{_in_quotes(json.dumps(said, ensure_ascii=False))}'" if said else ""
 
     def _main(self, drawing: Drawing) -> str:
         return self._picture(drawing, drawing, None, self.options.alt, self.options.size(drawing.width))
@@ -203,8 +215,27 @@ class _FigureWriter:
         way = [one.path for one in (*inside.above, inside.nested)]
         for name, child in zip([self.diagram.facts.get("model", "model"), *way], way, strict=False):
             yield f'<a href="{escape(fragment(layer_id(self.prefix, child)))}">{escape(name)}</a> › '
-        picture = self._picture(inside.nested, inside.owner, inside.nested.call)
+        picture = self._once(self._picture(inside.nested, inside.owner, inside.nested.call), path)
         yield f"<strong>{escape(path)}</strong></p>{picture}</div>"
+
+    def _once(self, picture: str, path: str) -> str:
+        """The picture; or, if the same one stands in the page, what shows that one until the script puts in a copy."""
+        from torchrecorder.drawing.links import fragment, layer_id
+
+        if not fragment(self.prefix)[1:] == escape(self.prefix) == self.prefix:
+            return picture  # addresses and ids would not say it in one way
+        key = picture.replace(f'"#{self.prefix}', '"#').replace(f'id="{self.prefix}', 'id="')
+        key = hashlib.sha256(_UIDS.sub("", key).encode()).hexdigest()
+        id_ = layer_id(self.prefix, path) + "/svg"
+        first = self.page.insides.setdefault(key, id_)
+        if first == id_:
+            return picture.replace("<svg ", f'<svg id="{escape(id_)}" ', 1)
+        self.shared.add(path)
+        opening = picture[: picture.index(">", picture.index("<svg ")) + 1]
+        opening = _LABELLED.sub(f'role="img" aria-label="{escape(path)}" data-same="{escape(first)}"', opening)
+        if "xmlns:xlink" not in opening:
+            opening = opening.replace("<svg ", f'<svg xmlns:xlink="{XLINK}" ', 1)
+        return f'{opening}<use xlink:href="{escape(fragment(first))}"/></svg></div>'
 
 
 def _insides(drawings: Sequence[Drawing]) -> dict[str, _Inside]:

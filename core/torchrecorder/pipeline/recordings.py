@@ -19,7 +19,7 @@ from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchReco
 from torchrecorder.pipeline.failures import Failures, is_lasting, trace_of_failure
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import Settings
-from torchrecorder.trace.digests import FileDigests
+from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
 from torchrecorder.trace.installed import Installed, remember, what_changed

@@ -16,11 +16,12 @@ from enum import Enum
 from pathlib import Path
 
 from torchrecorder.errors import shown_text
-from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.environment import ALL, what_happened
+from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
+from torchrecorder.trace.source_blocks import Blocks, may_see
 
 _LONGEST = 300
 """Characters of a reason."""
@@ -124,21 +125,33 @@ class Freshness:
                     continue
                 files.append(file)
                 if self._digests.file(file) != then.source:
-                    changes.append(_Change(name, self._reason(name, file, then)))
+                    changes.append(_Change(name, self._reason(name, file, then, table)))
             self._modules[digest] = _Modules(tuple(dict.fromkeys(files)), tuple(changes))
         return self._modules[digest]
 
-    def _reason(self, name: str, file: Path, facts: ModuleFacts) -> str:
+    def _reason(self, name: str, file: Path, facts: ModuleFacts, table: Table) -> str:
         shown = self._shown(name)
         if not facts.skeleton:
             return f"{shown} changed"
         blocks = self._digests.blocks(file)
         if blocks is None:
             return f"{shown} changed and cannot be parsed"
-        if blocks.skeleton != facts.skeleton:
+        if blocks.skeleton != facts.skeleton and not self._is_unseen(file, blocks, facts, table):
             return f"{shown} changed outside its functions"
         changed = [name for name, digest in facts.functions.items() if blocks.functions.get(name) != digest]
         return _functions(shown, changed) if changed else ""
+
+    def _is_unseen(self, file: Path, blocks: Blocks, facts: ModuleFacts, table: Table) -> bool:
+        """Whether no code of the user's sees what changed outside of functions: a function that nothing names, …."""
+        if not facts.loose or blocks.loose_digest(facts.plain) != facts.loose:
+            return False
+        others = {found for name in table if (found := self._finder.file(name)) is not None} - {file}
+        try:
+            own, texts = file.read_bytes(), [other.read_bytes() for other in sorted(others)]
+        except OSError:
+            return False
+        modules = " ".join(table).encode()  # a function may hide the module of its name
+        return not may_see({*blocks.plain} - {*facts.plain}, own, [*texts, modules])
 
     def _code_reasons(self, change: _Change, manifest: Manifest) -> Iterator[str]:
         if change.reason:

@@ -15,8 +15,8 @@ from typing import Any
 
 from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.request import RecordingRequest
-from torchrecorder.trace.digests import FileDigests
 from torchrecorder.trace.environment import Asker, is_of_a_machine, value_digest
+from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere
 
 VERSION = 2
@@ -92,6 +92,10 @@ class ModuleFacts:
     """Digest of all but the bodies of functions; empty if only the whole file can be compared."""
     functions: Mapping[str, str] = field(default_factory=dict)
     """Digests of the functions that ran while modules were imported, by name."""
+    loose: str = ""
+    """Digest of all but the bodies of functions, `plain` ones wherever they stand, and labels such as `__version__`."""
+    plain: tuple[str, ...] = ()
+    """The functions that only need to be there, see `Blocks.plain`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,20 +171,24 @@ def table_to_json(table: Table) -> bytes:
     """The table as JSON with one module a line, so that git shows what changed."""
     rows: list[str] = []
     for name, facts in sorted(table.items()):
-        row = [facts.source, facts.skeleton, dict(sorted(facts.functions.items()))]
+        row = [facts.source, facts.skeleton, dict(sorted(facts.functions.items())), facts.loose, facts.plain]
         while len(row) > 1 and not row[-1]:
             row.pop()
         rows.append(f"{json.dumps(name)}: {json.dumps(row)}")
     return ("{\n" + ",\n".join(rows) + "\n}\n").encode()
 
 
+_ROW = (str, str, dict, str, list)
+"""What a row of the table has, of which the last may be left out."""
+
+
 def table_from_json(data: bytes | None) -> Table | None:
     try:
         rows = json.loads(data or b"")
         for row in rows.values():
-            if not isinstance(row, list) or not {*map(type, row[:2])} <= {str} or not {*map(type, row[2:])} <= {dict}:
+            if not isinstance(row, list) or any(type(it) is not kind for it, kind in zip(row, _ROW, strict=False)):
                 return None
-        return {name: ModuleFacts(*row) for name, row in rows.items()}
+        return {name: ModuleFacts(*row[:4], *map(tuple, row[4:])) for name, row in rows.items()}
     except (ValueError, TypeError, AttributeError):
         return None
 
@@ -286,7 +294,8 @@ class _Builder:
         first, later = result.executed.get(file, ((), ()))
         if blocks is None or (ran := blocks.ran(first)) is None or blocks.ran(later) is None:
             return ModuleFacts(source)  # a function that ran is named in a way that its text does not show
-        return ModuleFacts(source, blocks.skeleton, ran)
+        plain = tuple(sorted({*blocks.plain} - {*ran}))
+        return ModuleFacts(source, blocks.skeleton, ran, blocks.loose_digest(plain) or "", plain)
 
     def ran(self, table: Table) -> dict[str, dict[str, str]]:
         if self._result.executed is None:

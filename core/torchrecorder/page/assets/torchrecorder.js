@@ -146,10 +146,24 @@
     return { keys, path };
   };
 
+  const rowsOf = (views) => views.rows ??= JSON.parse(views.dataset.details);
+  const pictureOf = (svg) => {
+    const views = svg.closest(".torchrecorder-zoom");
+    return [views, [...views.querySelectorAll("svg.torchrecorder")].indexOf(svg)];
+  };
+
+  /* An inside that stands in another figure of the page, put into its own */
+  const repeat = (svg, n) => {
+    const other = document.getElementById(svg.dataset.same), [views, i] = pictureOf(svg), [from, j] = pictureOf(other);
+    rowsOf(views)[i] = rowsOf(from)[j];
+    const own = (text, before) => text.replaceAll(before + from.id, before + views.id);
+    svg.outerHTML = ['id="', '"#'].reduce(own, other.outerHTML).replace(/tr-[0-9a-f]{12}/g, `$&${n}`);
+  };
+
   const equip = (views) => {
     if (views.dataset.ready) return;
     views.dataset.ready = 1;
-    const rows = JSON.parse(views.dataset.details);
+    const rows = rowsOf(views);
     const pictures = [...views.querySelectorAll("svg.torchrecorder")].map((svg, i) => {
       for (const node of svg.querySelectorAll("[data-n]")) if (!rows[i][node.dataset.n]) delete node.dataset.n;
       const nodes = [...svg.querySelectorAll("[data-n]")];
@@ -380,6 +394,7 @@
   const all = () => {
     refer();
     words = JSON.parse(document.querySelector("[data-words]")?.dataset.words ?? "{}");
+    document.querySelectorAll("[data-same]").forEach(repeat);
     document.querySelectorAll(".torchrecorder-zoom").forEach(equip);
   };
   all();
