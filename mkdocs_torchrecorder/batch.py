@@ -70,20 +70,33 @@ class Batch:
     ) -> None:
         """Make ready for a build; `lasting` opens a worker that records for one build after the other."""
         self.settings = settings
+        self._requests: dict[Fence, DiagramRequest | OptionError] = {}
         self.pipeline = Pipeline(settings, None if lasting is None else lambda _: lasting(settings))
 
     def expect(self, page: MarkdownPage) -> None:
         """Have the worker start while other pages are converted, if a fence of this one needs it."""
-        for request in _requests(page, self.settings.options, None).values():
+        for request in self.requests(page).values():
             if isinstance(request, DiagramRequest):
                 self.pipeline.expect(request)
+
+    def requests(self, page: MarkdownPage, report: Report | None = None) -> dict[Fence, DiagramRequest | OptionError]:
+        """What the fences of a page ask for; read once, though pages are looked at by several events."""
+        options: dict[str, str] | None = None
+        fences = marked_fences(page.html)
+        for fence in fences:
+            if fence not in self._requests:
+                options = {**self.settings.options, **_page_options(page, None)} if options is None else options
+                self._requests[fence] = _request(fence, options)
+        if report is not None:
+            _page_options(page, report)
+        return {fence: self._requests[fence] for fence in fences}
 
 
 def draw(pages: Sequence[MarkdownPage], batch: Batch) -> DrawnPages:
     """Draw what the markers of the pages ask for, and warn of what cannot be drawn."""
     report = Report()
     pipeline = batch.pipeline
-    wanted = [_requests(page, batch.settings.options, report) for page in pages]
+    wanted = [batch.requests(page, report) for page in pages]
     requests = [it for of_page in wanted for it in of_page.values() if isinstance(it, DiagramRequest)]
     outcomes = pipeline.run(requests, show_progress)
     results = [
@@ -171,23 +184,13 @@ def drop_markers(html: str, page: str) -> str:
     return replace_markers(html, box)
 
 
-def _requests(
-    page: MarkdownPage, site: Mapping[str, str], report: Report | None
-) -> dict[Fence, DiagramRequest | OptionError]:
-    options = {**site, **_page_options(page, report)}
-    requests: dict[Fence, DiagramRequest | OptionError] = {}
-    for fence in marked_fences(page.html):
-        try:
-            if fence.problem:
-                raise OptionError((fence.problem,))
-            requests[fence] = _request(fence, options)
-        except OptionError as error:
-            requests[fence] = error
-    return requests
-
-
-def _request(fence: Fence, options: Mapping[str, str]) -> DiagramRequest:
-    request = read_fence(fence).request(options)
+def _request(fence: Fence, options: Mapping[str, str]) -> DiagramRequest | OptionError:
+    try:
+        if fence.problem:
+            raise OptionError((fence.problem,))
+        request = read_fence(fence).request(options)
+    except OptionError as error:
+        return error
     if not fence.automatic:
         return request
     how, _, pattern = fence.automatic.partition(" ")

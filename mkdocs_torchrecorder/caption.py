@@ -30,18 +30,17 @@ class SetCaptions(Treeprocessor):
 
     def run(self, root: Element) -> None:
         """Add an element for the caption of each fence that is not only shown."""
-        stash = self.md.htmlStash.rawHtmlBlocks
-        if not any(isinstance(block, str) and is_marker(block) for block in stash):
+        stash = [block if isinstance(block, str) else "" for block in self.md.htmlStash.rawHtmlBlocks]
+        captions: dict[int, str] = {}
+        for number, block in enumerate(stash):
+            if is_marker(block) and (text := read_fence(marked_fences(block)[0]).options.get("caption")):
+                captions[number] = text
+        if not captions:
             return
-        seen = {int(number) for text in root.itertext() for number in _PLACEHOLDER.findall(text)}
-        for block in stash:  # HTML in which a fence stands
-            if isinstance(block, str) and not is_marker(block):
-                seen |= {int(number) for number in _PLACEHOLDER.findall(without_shown(block))}
-        for number in sorted(seen):
-            block = stash[number] if number < len(stash) else ""
-            fences = marked_fences(block) if isinstance(block, str) and is_marker(block) else []
-            if fences and (text := read_fence(fences[0]).options.get("caption")):
-                SubElement(root, _TAG, {"number": str(number)}).text = text
+        texts = [*root.itertext(), *(without_shown(block) for block in stash if not is_marker(block))]
+        seen = {int(number) for text in texts for number in _PLACEHOLDER.findall(text)}
+        for number in sorted(seen & captions.keys()):
+            SubElement(root, _TAG, {"number": str(number)}).text = captions[number]
 
 
 class TakeCaptions(Treeprocessor):

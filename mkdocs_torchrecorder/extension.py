@@ -44,6 +44,7 @@ from mkdocs_torchrecorder.zensical import ZensicalPage, find_later, with_referen
 from torchrecorder.errors import OptionError
 from torchrecorder.page import ASSETS, SCRIPT, STYLE
 from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS, Settings, SiteSetting, site_settings
+from torchrecorder.request.settings import CACHE_FOLDER
 from torchrecorder.trace.stamped import note_traced
 from torchrecorder.worker.client import worker_of_process
 
@@ -51,6 +52,9 @@ ON_ERROR = SiteSetting(
     "on_error", "`warn` and show a box in the page, or `raise` and end the build.", "warn", ("warn", "raise")
 )
 
+MACHINE_CACHE = SiteSetting(
+    "machine_cache", "Folder of what this machine records and draws, which git ignores.", CACHE_FOLDER
+)
 _PLACE = next(setting for setting in AUTOMATIC_SETTINGS if setting.choices)
 _PLACEHOLDER = re.compile(HTML_PLACEHOLDER % "([0-9]+)")
 _PREFIXED_PLACEHOLDER = re.compile(f"(?m)^(?P<prefix>.*){_PLACEHOLDER.pattern}")
@@ -65,7 +69,10 @@ class TorchRecorderExtension(Extension):
     """
 
     def __init__(self, *, leave_markers: bool = False, **options: Any) -> None:
-        self.config = {setting.name: [setting.default, setting.help] for setting in (*SITE_SETTINGS, _PLACE, ON_ERROR)}
+        self.config = {
+            setting.name: [setting.default, setting.help]
+            for setting in (*SITE_SETTINGS, _PLACE, ON_ERROR, MACHINE_CACHE)
+        }
         super().__init__(**options)
         self._leave_markers = leave_markers
         if self.getConfig("on_error") not in ON_ERROR.choices:
@@ -126,7 +133,7 @@ def settings(root: Path, written: Mapping[str, Any]) -> Settings:
     Raises:
         OptionError: `on_stale` or `memory` cannot be read.
     """
-    found, wrong = site_settings(root, written)
+    found, wrong = site_settings(root, written, cache=str(written[MACHINE_CACHE.name] or ""))
     for problem in wrong.pop("options", ()):
         Report().warn(f"options: {problem}")
     if wrong:

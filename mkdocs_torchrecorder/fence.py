@@ -24,7 +24,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
 
@@ -188,6 +188,7 @@ def _without_prefix(line: str, prefix: str) -> str | None:
     return None if line.strip(" >" if ">" in prefix else " ") else ""
 
 
+@lru_cache(maxsize=4096)
 def read_fence(fence: Fence) -> Body:
     """What a fence says, in its first line and below."""
     lines = fence.body.split("\n")
@@ -263,7 +264,8 @@ def _words(text: str) -> Iterator[str]:
 
 def marker(fence: Fence, caption: str = "") -> str:
     """The marker of a fence, with its caption as HTML."""
-    data = base64.urlsafe_b64encode(json.dumps(astuple(fence)).encode()).decode()
+    values = [getattr(fence, name) for name in _FIELDS]
+    data = base64.urlsafe_b64encode(json.dumps(values).encode()).decode()
     return f'{_MARKER_START}{data}" data-search-exclude="">{caption}</div>'
 
 
@@ -310,4 +312,5 @@ def _fence(data: str) -> Fence:
     return Fence("", "", "")  # another version has made it
 
 
+_FIELDS = [field.name for field in fields(Fence)]
 _TYPES = [int if field.name == "copy" else str for field in fields(Fence)]

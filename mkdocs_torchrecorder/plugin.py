@@ -8,6 +8,7 @@ plugins still change it in between.
 from __future__ import annotations
 
 import hashlib
+import os
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,7 +20,7 @@ from mkdocs.utils import get_relative_url
 
 from mkdocs_torchrecorder.batch import Batch, Results, draw, drop_markers, fill
 from mkdocs_torchrecorder.config import TorchRecorderConfig
-from mkdocs_torchrecorder.extension import TorchRecorderExtension, settings
+from mkdocs_torchrecorder.extension import MACHINE_CACHE, TorchRecorderExtension, settings
 from mkdocs_torchrecorder.fence import marked_fences
 from mkdocs_torchrecorder.figure import anchor
 from mkdocs_torchrecorder.links import finder
@@ -163,15 +164,12 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
         Such as one page with all pages, to be printed: there, nothing can be turned or opened.
         """
-        files = Path(config.site_dir).rglob("*.html") if self._batch is not None else ()
-        for file in sorted(files):
-            if str(file) in self._written:
-                continue
-            html = file.read_text(encoding="utf-8", errors="surrogateescape")
-            if marked_fences(html):
-                url = file.relative_to(config.site_dir).as_posix()
-                filled = fill(html, self._results, finder(config.plugins, url))
-                file.write_text(drop_markers(filled, url), encoding="utf-8", errors="surrogateescape")
+        if self._batch is None:
+            return
+        for folder, _, names in os.walk(config.site_dir):
+            for file in (os.path.join(folder, name) for name in sorted(names) if name.endswith(".html")):
+                if file not in self._written:
+                    self._fill_file(Path(file), config)
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]
@@ -196,13 +194,20 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         place = self.config["autodoc_place"]
         return fill(html, self._results, finder(config.plugins, url), script, save, place=place)
 
+    def _fill_file(self, file: Path, config: MkDocsConfig) -> None:
+        html = file.read_text(encoding="utf-8", errors="surrogateescape")
+        if marked_fences(html):
+            url = file.relative_to(config.site_dir).as_posix()
+            filled = drop_markers(fill(html, self._results, finder(config.plugins, url)), url)
+            file.write_text(filled, encoding="utf-8", errors="surrogateescape")
+
     def _read_settings(self, config: MkDocsConfig) -> Settings:
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
         try:
             site = settings(root.resolve(), dict(self.config))
         except OptionError as error:
             raise ConfigurationError(f"torchrecorder: {error}") from error
-        _warn_of_place(site, Path(config.docs_dir).resolve())
+        _warn_of_place(site, Path(config.docs_dir).resolve(), is_served=self._lasting is not None)
         return site
 
     def _watch(self) -> None:
@@ -235,8 +240,13 @@ def _warn_of_patterns(autodoc: object) -> None:
         Report().warn(f"autodoc: {problem}")
 
 
-def _warn_of_place(settings: Settings, docs: Path) -> None:
+def _warn_of_place(settings: Settings, docs: Path, *, is_served: bool) -> None:
     """Warn of a cache among the pages: MkDocs publishes it, and its server builds again at each write, for ever."""
-    for cache in filter(None, (settings.committed, settings.cache)):
-        if cache.resolve().is_relative_to(docs):
-            Report().warn(f"the cache {cache} lies in docs_dir, where it is published and watched; move it")
+    for cache, setting in ((settings.committed, "cache"), (settings.cache, MACHINE_CACHE.name)):
+        if cache is None or not cache.resolve().is_relative_to(docs):
+            continue
+        is_published = not any(part.startswith(".") for part in cache.resolve().relative_to(docs).parts)
+        if is_published or is_served:
+            why = "is published and watched" if is_published else "is watched, so that the server builds for ever"
+            shown = os.path.relpath(cache, settings.root)
+            Report().warn(f"the cache {shown} lies in docs_dir, where it {why}: move it by the setting {setting}")

@@ -232,3 +232,21 @@ def test_switched_off(site: Site) -> None:
     built = site.build(extensions=["fenced_code"])
     assert 'class="language-torchrecorder"' in built.page()
     assert not (built.folder / "assets" / "torchrecorder.css").exists()
+
+
+def test_a_cache_in_the_repository_that_is_the_docs(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A build publishes no folder with a dot, so there is nothing to warn of; its server would build for ever."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (site.folder / ".torchrecorder").unlink()
+    site.write("index.md", FENCE)
+    settings: dict[str, Any] = {"docs_dir": str(site.folder.parent), "site_dir": str(elsewhere / "site")}
+    assert (built := site.build(strict=True, **settings)).warnings == []
+    assert list(built.folder.rglob(".torchrecorder")) == []
+    site.plugin.on_startup(command="serve", dirty=False)
+    (warning,) = site.rebuild(site.config(**settings)).warnings
+    assert warning.startswith("torchrecorder: the cache .torchrecorder lies in docs_dir, where it is watched")
+    assert warning.endswith("move it by the setting machine_cache")
+    site.settings["machine_cache"] = str(elsewhere / "cache")
+    assert site.rebuild(site.config(**settings)).warnings == []
+    assert (elsewhere / "cache" / "obj").is_dir()
+    site.plugin.on_shutdown()

@@ -106,4 +106,4 @@ def test_the_guides_say_what_is_declared(guide: str, prefix: str) -> None:
         written = str if isinstance(setting.default, bool) else json.dumps
         default = written(setting.default) if guide == "sphinx" else setting.default or ""
         assert named.pop(prefix + setting.name) == (default, setting.help)
-    assert set(named) == (set() if guide == "sphinx" else {"on_error", "enabled"})
+    assert set(named) == (set() if guide == "sphinx" else {"on_error", "machine_cache", "enabled"})
