@@ -130,7 +130,7 @@ def main() -> int:
     failed = False
     for library in _LIBRARIES:
         if not words or library.name in words:
-            with tempfile.TemporaryDirectory(prefix="torchrecorder-docs-") as folder:
+            with tempfile.TemporaryDirectory(prefix="docs-of-others-") as folder:
                 given = options.get("sources")
                 source = _source(library, Path(given) if given else None, Path(folder))
                 if source is None:
