@@ -199,13 +199,15 @@ class Cuts(nn.Module):
 
 class Grids(Layered):
     def forward(self, x: Tensor, spatial_shapes: torch.LongTensor | None = None) -> Any:
-        height, width = spatial_shapes[0].tolist()
+        shapes: Any = spatial_shapes
+        height, width = shapes[0].tolist()
         return self.fc(x).view(1, height * width, 4)
 
 
 class Spreads(Layered):
     def forward(self, x: Tensor, seen_mask: Tensor | None = None) -> Any:
-        return self.fc(x), seen_mask.expand(-1, -1, -1)
+        mask: Any = seen_mask
+        return self.fc(x), mask.expand(-1, -1, -1)
 
 
 class Indexes(nn.Module):
