@@ -19,13 +19,14 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders import Builder
 from sphinx.environment import BuildEnvironment
@@ -34,9 +35,9 @@ from sphinx.environment.collectors import EnvironmentCollector
 from sphinx_torchrecorder import links
 from sphinx_torchrecorder.documented import DocumentedClass, automatic_request, documented_names
 from sphinx_torchrecorder.report import ProgressLine, logger, report, warn
-from torchrecorder.errors import OptionError
+from torchrecorder.errors import NotDrawn, OptionError
 from torchrecorder.page import LogEntry, Outcome, is_skipped, slowest
-from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline import Pipeline, is_collecting
 from torchrecorder.request import (
     AUTOMATIC_SETTINGS,
     SITE_SETTINGS,
@@ -78,6 +79,10 @@ Asked: TypeAlias = DirectiveRequest | DocumentedClass
 """What a diagram of a page stands for."""
 
 
+_Conditional: TypeAlias = tuple[Asked, tuple[str, ...]]
+"""What is asked, and the conditions of the `only` directives that it stands in."""
+
+
 class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
     """Stands where a diagram will be; its attribute `request` is what is `Asked`. No builder ever sees it."""
 
@@ -116,7 +121,7 @@ class RequestCollector(EnvironmentCollector):
 
     def process_doc(self, app: Sphinx, doctree: nodes.document) -> None:
         """Collect the requests of a document that was just read."""
-        if requests := [node["request"] for node in doctree.findall(diagram_placeholder)]:
+        if requests := [(node["request"], _conditions(node)) for node in doctree.findall(diagram_placeholder)]:
             _requests_by_document(app.env)[app.env.docname] = requests
             if multiprocessing.parent_process() is None:  # what another process reads is merged later
                 _expect(app, requests)
@@ -133,13 +138,36 @@ class RequestCollector(EnvironmentCollector):
         _expect(app, [one for requests in merged.values() for one in requests])
 
 
-def _expect(app: Sphinx, asked: Sequence[Asked]) -> None:
+def _conditions(node: nodes.Node) -> tuple[str, ...]:
+    """The conditions of the `only` directives that a node stands in."""
+    found: list[str] = []
+    while (node := node.parent) is not None:
+        if isinstance(node, addnodes.only):
+            found.append(node["expr"])
+    return tuple(found)
+
+
+def _wanted(app: Sphinx, requests: Iterable[_Conditional]) -> list[Asked]:
+    """What this builder shows; if the diagrams of a project are listed, it is for all of its builders."""
+    if is_collecting():
+        return [one for one, _ in requests]
+    return [one for one, conditions in requests if all(_holds(app, condition) for condition in conditions)]
+
+
+def _holds(app: Sphinx, condition: str) -> bool:
+    try:
+        return app.tags.eval_condition(condition)
+    except Exception:  # Sphinx warns of one that cannot be read, and keeps what stands in it
+        return True
+
+
+def _expect(app: Sphinx, requests: Sequence[_Conditional]) -> None:
     """Have the worker start while documents are read, if one of them needs it."""
     build = build_of(app.env)
     if form_for(app.builder) == "nothing":
         return
     pipeline = build.pipeline = build.pipeline or _pipeline(app)
-    for request in _read(asked, rules_of(app), pipeline.settings.options).values():
+    for request in _read(_wanted(app, requests), rules_of(app), pipeline.settings.options).values():
         if isinstance(request, DiagramRequest):
             pipeline.expect(request)
 
@@ -148,10 +176,10 @@ def _pipeline(app: Sphinx) -> Pipeline:
     return Pipeline(settings_of(app), retries=bool(app.fresh_env_used))  # as with `-E`
 
 
-def _requests_by_document(env: BuildEnvironment) -> dict[str, list[Asked]]:
+def _requests_by_document(env: BuildEnvironment) -> dict[str, list[_Conditional]]:
     if not hasattr(env, _REQUESTS):
         setattr(env, _REQUESTS, {})
-    by_document: dict[str, list[Asked]] = getattr(env, _REQUESTS)
+    by_document: dict[str, list[_Conditional]] = getattr(env, _REQUESTS)
     return by_document
 
 
@@ -163,10 +191,14 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     build.form, build.image_type = form_for(app.builder), image_type(app.builder)
     build.place = _place(app)
     rules = rules_of(app, warns=True)
-    asked = [one for _, requests in sorted(_requests_by_document(env).items()) for one in requests]
+    asked = [one for _, requests in sorted(_requests_by_document(env).items()) for one in _wanted(app, requests)]
     read = _read(asked, rules, pipeline.settings.options)
     if build.form == "nothing":
-        build.results = {one: it for one, it in read.items() if isinstance(it, OptionError)}
+        build.results = {
+            one: it if isinstance(it, OptionError) else Outcome(it, None, NotDrawn())
+            for one, it in read.items()
+            if isinstance(it, OptionError) or (isinstance(it, DiagramRequest) and it.left_out)
+        }
     else:
         with ProgressLine(app.verbosity) as progress:
             outcomes = pipeline.run([it for it in read.values() if isinstance(it, DiagramRequest)], progress)

@@ -23,7 +23,7 @@ from torchrecorder import __version__
 from torchrecorder.page import ASSETS, SCRIPT, STYLE
 from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS
 
-ENV_VERSION = 3
+ENV_VERSION = 5
 """Raised when what is kept in Sphinx's environment or in its doctrees changes; all pages are then read again."""
 
 

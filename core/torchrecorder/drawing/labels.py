@@ -204,7 +204,8 @@ class Labels:
             is_step = part.kind == "op" or (part.kind == "call" and self.kind(part) in ("act", "norm"))
             name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
             words += f" · {name}" if is_step else f" {name}"
-        return words
+        is_whole = first.kind == "function" and len(words) > MAX_NAME  # its name says more than half of a weight's
+        return self.node(first).name if is_whole else words
 
     @cached_property
     def _heads(self) -> dict[int, str]:

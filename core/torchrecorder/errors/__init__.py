@@ -199,6 +199,8 @@ class ForwardError(TorchRecorderError, RuntimeError):
 
     graph: Any = field(default=None, init=False, repr=False)  # a Graph; that module imports this one for its own errors
     """The `torchrecorder.graph.Graph` of what ran before the forward raised, or None; no part of the JSON."""
+    blame: Any = field(default=None, init=False, repr=False)
+    """The `torchrecorder.recording.blame.Blame` for it, or None; no part of the JSON."""
     diagram: Any = field(default=None, init=False, repr=False)
     """The `torchrecorder.Diagram` of that, where `torchrecorder.draw` could draw it; no part of the JSON either."""
 

@@ -99,6 +99,11 @@ def configuration_of(docs: Path) -> Path | None:
     return next((file for file in places if file.is_file()), None)
 
 
+def is_collecting() -> bool:
+    """Whether requests are only written down."""
+    return VARIABLE in os.environ
+
+
 def write_requests(file: str, settings: Settings, requests: Sequence[DiagramRequest]) -> None:
     """Write down what a pipeline is asked for, as one line."""
     named = {one.name: getattr(settings, one.name) for one in fields(settings)}

@@ -21,6 +21,7 @@ from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
 from torchrecorder.recording.autograd import followed
+from torchrecorder.recording.blame import blame
 from torchrecorder.recording.devices import NOT_THERE, is_there, stands_for
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
@@ -186,6 +187,8 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
             if wants_memory(found):
                 found.advice = found.advice or _TAKES_LESS
                 traceback.clear_frames(error.__traceback__)  # they hold what fills it
+            else:  # a frame whose variables were read holds them until it ends
+                found.blame = blame(error, found.graph, running.values_of)
             raise found from error
         with _looking_at(forward.model):
             graph = running.graph(info)

@@ -220,10 +220,11 @@ class _Preloaded:
         self._data = b""
         self._stamps: dict[str, Stamp | None] | None = None
         """Of the files that it imported; None before it has."""
+        self._patience_s = job.timeout_s
         self._import_until = time.monotonic() + job.timeout_s
         self._jobs: dict[int, tuple[Job, float]] = {}
         """Those that it has taken, each with the time until which its answer is waited for."""
-        self._is_retired = self._has_failed = False
+        self._is_retired = self._has_failed = self._hangs = False
 
     @property
     def is_busy(self) -> bool:
@@ -236,7 +237,7 @@ class _Preloaded:
 
     def take(self, job: Job) -> None:
         if self._has_failed:
-            self._server.run(job)
+            self._run(job)
             return
         self._jobs[job.number] = job, 0.0
         if self._stamps is not None:
@@ -276,12 +277,13 @@ class _Preloaded:
             self._end()
 
     def expire(self) -> None:
-        """Have each job that it has taken import for itself."""
+        """Have each job that it has taken import for itself, if the import may come to another end there."""
+        self._hangs = self._stamps is None and self._import_until <= time.monotonic()
         self._has_failed = True
         self._end()
         left_over, self._jobs = self._jobs, {}
         for job, _ in left_over.values():
-            self._server.run(job)
+            self._run(job)
 
     def end(self) -> None:
         if self._jobs:
@@ -291,6 +293,13 @@ class _Preloaded:
             fork.wait_a_moment(self.pid)
         else:
             fork.end(self.pid)
+
+    def _run(self, job: Job) -> None:
+        if self._hangs and job.timeout_s <= self._patience_s:  # a hundred classes must not wait for it one by one
+            error = WorkerTimeout(job.request.target, job.timeout_s)
+            self._server.send(line_of(Answer(error=error, job=job.number)))
+        else:
+            self._server.run(job)
 
     def _give(self, job: Job) -> None:
         self._jobs[job.number] = job, time.monotonic() + job.timeout_s + _GRACE_S

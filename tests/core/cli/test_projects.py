@@ -15,9 +15,11 @@ import pytest
 from tests.core.answering import NoTorch
 from torchrecorder.cache.sweep import sweep
 from torchrecorder.cli import main
+from torchrecorder.cli.doctor import watched
 from torchrecorder.cli.projects import update
 from torchrecorder.errors import CollectFailed
-from torchrecorder.pipeline import Pipeline, collect
+from torchrecorder.pipeline import Collected, Pipeline, collect
+from torchrecorder.request import Settings, read_request
 
 NETS = """from torch import nn
 
@@ -282,6 +284,25 @@ def test_gc_removes_what_nothing_leads_to(docs: Path, capsys: pytest.CaptureFixt
     assert sweep(cache).files == 3
     assert {file for file in cache.rglob("*") if file.is_file()} == kept
     assert main(["gc", str(docs / "nothing")]) == 2
+
+
+def test_doctor_prints_the_folders_to_watch(
+    recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(recorded)
+    assert main(["doctor", DOCS[recorded.name]]) == 0
+    watched = [line for line in capsys.readouterr().out.splitlines() if line.startswith("--watch")]
+    assert watched == ["--watch src/zoo_nets.py"]
+
+
+def test_packages_are_watched_whole_and_what_is_installed_is_not(tmp_path: Path) -> None:
+    for name in ("whole/__init__.py", "whole/nets.py", "parts/nets.py", "alone.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    settings = Settings(tmp_path / "cache", (str(tmp_path), *sys.path))
+    targets = ("whole.nets.Net", "parts.nets.Net", "alone.Net", "torch.nn.Linear(1, 1)", "json.Net", "absent.Net")
+    requests = tuple(read_request(target, {}) for target in targets)
+    assert watched(Collected(settings, requests)) == [tmp_path / name for name in ("alone.py", "parts", "whole")]
 
 
 def test_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed
+from torchrecorder.errors import ForwardError, TorchRecorderError, WorkerCrashed, WorkerTimeout
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Worker
 from torchrecorder.worker.messages import Answer
@@ -152,6 +152,16 @@ def test_a_package_that_computes_while_it_is_imported_hangs_no_job(worker: Worke
     for _, answer in worker.record_all(dict.fromkeys(requests, 60.0)):
         recorded(answer)
     assert time.monotonic() - start < 55, "a job waited for its time-out"
+
+
+def test_an_import_that_hangs_is_waited_for_once(worker: Worker, folder: Path) -> None:
+    (folder / "bad_import.py").write_text("import time\ntime.sleep(600)\n")
+    requests = [RecordingRequest(f"bad_import.Net{i}", "1,3") for i in range(20)]
+    worker.expect(requests)
+    start = time.monotonic()
+    for _, answer in worker.record_all(dict.fromkeys(requests, 2.0)):
+        assert isinstance(answer.error, WorkerTimeout)
+    assert time.monotonic() - start < 18, "they waited one after the other, two at once"
 
 
 def test_a_flood_of_prints_costs_no_memory_here(worker: Worker) -> None:

@@ -183,7 +183,8 @@ class Composer:
                     port = outs.setdefault(wire.source, RowItem(Key("out", wire.source)))
                     inner.append(Wire(wire.tail, port, wire.source, wire.edges, wire.is_skip))
             own = [*([[*ins.values()]] if ins else []), *own, *([[*outs.values()]] if outs else [])]
-            strips.append(Strip(own, inner, {}, lead if c == 0 else 0.0, box is not None))
+            prefer = RIGHT if c else LEFT  # data comes to a further column from the left
+            strips.append(Strip(own, inner, {}, 0.0 if c else lead, box is not None, prefer))
         return strips
 
     def _framed(

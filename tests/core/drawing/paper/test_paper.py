@@ -169,6 +169,21 @@ def similarity() -> Graph:
     return net.graph(net.op("matmul", a, b), a, b)
 
 
+def branches() -> Graph:
+    """Three ways from one layer, of which the first and the last go through two."""
+    net = Net("Branches")
+    x = net.layer("stem", "Linear", net.input("x", 1, 8))
+    q, k, v = (net.layer(name, "Linear", x) for name in "qkv")
+    return net.graph(net.op("attend", net.layer("scale", "Linear", q), k, net.layer("shift", "Linear", v)))
+
+
+def test_branches_go_on_below_what_they_read() -> None:
+    picture = paper(branches())
+    for above, below in (("q", "scale"), ("v", "shift")):
+        assert abs(middle(named(picture, above)) - middle(named(picture, below))) < 0.5
+    assert crossings(picture) == []
+
+
 def test_what_cannot_come_by_the_side_comes_from_above() -> None:
     assert reason(similarity()) == ""
     assert faults(paper(similarity())) == []
@@ -187,6 +202,17 @@ def test_a_long_chain_is_cut_into_columns() -> None:
     assert wide.size[1] < 0.7 * narrow.size[1]
     assert narrow.size[0] < 110
     assert faults(wide) == faults(narrow) == []
+
+
+def test_skips_of_further_columns_pass_where_no_data_comes_from() -> None:
+    net = Net("Residual")
+    x = net.input("x", 1, 8)
+    with net.call("blocks", "Blocks", params=10):
+        for i in range(14):
+            x = net.op("add", net.layer(f"blocks.fc{i}", "Linear", x, (1, 9 + i)), x)
+    picture = paper(net.graph(x), depth="all")
+    assert len({round(middle(node)) for node in picture.nodes}) > 1  # columns
+    assert crossings(picture) == []
 
 
 def test_one_node() -> None:
