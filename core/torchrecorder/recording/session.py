@@ -52,7 +52,7 @@ class Session:
         self.model = model
         self._journal = journal
         self._values = Values()
-        self._names = ModuleNames(self._values.declare, self._meet)
+        self._names = ModuleNames(self._values.declare, journal.meet)
         self._names.register(model)
         for original, copied in originals:
             self._names.stands_for(original, copied)
@@ -123,10 +123,6 @@ class Session:
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):
             iterator.next_item = self._aside
             iterator.path, iterator.on_item = inner, self._take
-
-    def _meet(self, module: nn.Module) -> None:
-        with self._ops.unlogged():
-            self._journal.meet(module)
 
     def _aside(self, take: Callable[[], object]) -> object:
         """Run code that is not part of the model."""
