@@ -263,12 +263,12 @@ def prepared(
 def _switch(model: nn.Module, *, training: bool) -> None:
     modules = [module for _, module in named_modules(model)]
     try:
-        if any(type(module).train is not nn.Module.train or "train" in vars(module) for module in modules):
+        others = [module for module in modules if module.training is not training]
+        if others and any(type(module).train is not nn.Module.train or "train" in vars(module) for module in modules):
             model.train(training)
         else:  # what that does, without asking each module for its parts and setting what is set
-            for module in modules:
-                if module.training is not training:
-                    module.training = training
+            for module in others:
+                module.training = training
     except Exception:  # `train` of an exported program, of a frozen class, of modules that hold one another
         for module in model.modules():
             vars(module)["training"] = training
@@ -293,7 +293,7 @@ _TENSORS: dict[Executed, Callable[[], FakeTensors | MetaTensors]] = {
 def is_small(model: nn.Module) -> bool:
     """Whether the model has real parameters, few enough to compute a forward for one picture."""
     size = 0
-    for kind, _, tensor in named_state([*named_modules(model)]):
+    for kind, _, tensor in named_state(named_modules(model)):
         if not has_numbers(tensor):
             return False
         if kind == "param" and not is_lazy(tensor):
@@ -307,7 +307,7 @@ def _given(forward: Forward) -> Iterator[Tensor]:
 
 def _tensors(forward: Forward) -> Iterator[Tensor]:
     yield from _given(forward)
-    yield from (tensor for _, _, tensor in named_state([*named_modules(forward.model)]))
+    yield from (tensor for _, _, tensor in named_state(named_modules(forward.model)))
 
 
 def _ways(forward: Forward) -> list[Executed]:
