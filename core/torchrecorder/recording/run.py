@@ -193,6 +193,9 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
 
 
 def _batch(running: Session, forward: Forward, graph: Graph, took_s: float) -> dict[int, tuple[int, ...]]:
+    known = running.batch_by_rules(graph)
+    if known is not None:
+        return known
     model = forward.model
     running.put_back()
     _switch(model, training=forward.mode == "train")
