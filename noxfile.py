@@ -289,6 +289,31 @@ def versions(session: nox.Session, torch: str) -> None:
     session.run("python", "tests/versions/build.py", python)
 
 
+SITES = {
+    "mkdocs 1.5.3": ["mkdocs==1.5.3"],
+    "mkdocs 1.6.1": ["mkdocs==1.6.1", "mkdocs-print-site-plugin==2.9"],
+    "properdocs": ["properdocs", "properdocs-theme-mkdocs"],
+    "zensical 0.0.73": ["zensical==0.0.73"],
+    "zensical": ["zensical"],
+}
+"""The tools that read Markdown, each with what its session installs; without a number the newest that installs."""
+
+
+@nox.session
+@nox.parametrize("tool", [nox.param(tool, id=tool) for tool in SITES])
+def sites(session: nox.Session, tool: str) -> None:
+    """Build and serve sites with each tool that reads Markdown, in environments of their own; three minutes each.
+
+    A tool that does not install here is skipped. `-k properdocs` chooses one.
+    """
+    install(session, "-e", ".")
+    try:
+        session.install("--upgrade", *SITES[tool], "pymdown-extensions")
+    except nox.command.CommandFailed:
+        session.skip(f"{tool} does not install here")
+    session.run("python", "tests/versions/sites.py", tool.split()[0])
+
+
 def lowest(name: str) -> str:
     """The lowest version that pyproject.toml promises to work with."""
     found = re.search(rf'"{name}>=([\d.]+)', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -6,9 +6,9 @@ pictures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,10 +18,10 @@ from mkdocs_torchrecorder.links import Find, nowhere
 from mkdocs_torchrecorder.page import KEY, MarkdownPage
 from mkdocs_torchrecorder.report import Report, show_progress
 from torchrecorder.errors import OptionError
-from torchrecorder.page import CopyNumbers, Outcome, fatal_messages, log_entries, message
+from torchrecorder.page import CopyNumbers, Outcome, fatal_messages, log_entries, message, slowest, warning_text
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, Settings, site_options
-from torchrecorder.worker.client import PersistentWorker
+from torchrecorder.worker.client import Worker
 
 Result: TypeAlias = Outcome | OptionError
 Results: TypeAlias = dict[Fence, Result]
@@ -55,23 +55,38 @@ class DrawnPages:
 class Batch:
     """The diagrams of a build, from the first page that is converted to the last."""
 
-    def __init__(self, settings: Settings, lasting: PersistentWorker | None = None) -> None:
-        """Make ready for a build; `lasting` records for one build after the other."""
+    def __init__(
+        self, settings: Settings, lasting: Callable[[Settings], AbstractContextManager[Worker]] | None = None
+    ) -> None:
+        """Make ready for a build; `lasting` opens a worker that records for one build after the other."""
         self.settings = settings
-        self.pipeline = Pipeline(settings, None if lasting is None else lambda _: lasting.open(settings))
+        self._requests: dict[Fence, DiagramRequest | OptionError] = {}
+        self.pipeline = Pipeline(settings, None if lasting is None else lambda _: lasting(settings))
 
     def expect(self, page: MarkdownPage) -> None:
         """Have the worker start while other pages are converted, if a fence of this one needs it."""
-        for request in _requests(page, self.settings.options, None).values():
+        for request in self.requests(page).values():
             if isinstance(request, DiagramRequest):
                 self.pipeline.expect(request)
+
+    def requests(self, page: MarkdownPage, report: Report | None = None) -> dict[Fence, DiagramRequest | OptionError]:
+        """What the fences of a page ask for; read once, though pages are looked at by several events."""
+        options: dict[str, str] | None = None
+        fences = marked_fences(page.html)
+        for fence in fences:
+            if fence not in self._requests:
+                options = {**self.settings.options, **_page_options(page, None)} if options is None else options
+                self._requests[fence] = _request(fence, options)
+        if report is not None:
+            _page_options(page, report)
+        return {fence: self._requests[fence] for fence in fences}
 
 
 def draw(pages: Sequence[MarkdownPage], batch: Batch) -> DrawnPages:
     """Draw what the markers of the pages ask for, and warn of what cannot be drawn."""
     report = Report()
     pipeline = batch.pipeline
-    wanted = [_requests(page, batch.settings.options, report) for page in pages]
+    wanted = [batch.requests(page, report) for page in pages]
     requests = [it for of_page in wanted for it in of_page.values() if isinstance(it, DiagramRequest)]
     outcomes = pipeline.run(requests, show_progress)
     results = [
@@ -85,56 +100,81 @@ def draw(pages: Sequence[MarkdownPage], batch: Batch) -> DrawnPages:
     ]
     for entry in log_entries(placed, pipeline.problems(), pipeline.cache.notice):
         if entry.kind:
-            location = "" if entry.place is None else entry.place[0].location(entry.place[1])
-            report.warn(entry.text, location, entry.details)
+            first, *others = [page.location(fence) for page, fence in filter(None, (entry.place, *entry.also))] or [""]
+            text = warning_text(entry.text, others, "`{}` of the plugin torchrecorder in mkdocs.yml")
+            report.warn(text, first, entry.details)
         else:
             report.info(entry.text)
+    if text := slowest(pipeline.seconds):
+        report.info(text)
     return DrawnPages(results, report.warnings, fatal_messages(result for _, result in placed))
 
 
-def fill(html: str, results: Mapping[Fence, Result], find: Find = nowhere, script: str | None = None) -> str:
+def fill(
+    html: str,
+    results: Mapping[Fence, Result],
+    find: Find = nowhere,
+    script: str | None = None,
+    save: Callable[[str], str] | None = None,
+    *,
+    style: str = "",
+) -> str:
     """The HTML of a page with its diagrams; markers of other fences stay.
 
     Args:
         html: Of the page.
         results: What became of its fences.
         find: Knows the pages that pictures link to.
-        script: Address of the script, seen from the page; None if it has none, and no style sheet either.
+        script: The element of the script. None for paper: no style sheet, and a switch shows its first depth alone.
+        save: Makes a file of an SVG and gives its address, seen from the page.
+        style: The element of the style sheet, if the page does not link it.
     """
     copies = CopyNumbers()
 
-    def shown(fence: Fence) -> str:
+    def shown(fence: Fence, caption: str) -> str:
         result = results.get(fence)
         if result is None:
-            return marker(fence)
+            return marker(fence, caption)
         if isinstance(result, OptionError):
             body = read_fence(fence)
-            return error_box(body.target, "\n".join(result.problems), body.options.get("name") or "")
+            return error_box(body.target, result.problems, body.options.get("name") or "")
         outcome = result.loaded()
         if outcome.error is not None and outcome.error is not result.error:  # its pictures have left the cache
             text = f"{outcome.request.recording.target}: {message(outcome.error)}"
             Report().warn(text, details=outcome.error.details())
+        if script is None and outcome.diagram is not None:
+            outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        return figure(outcome, copy, find, can_hide=script is not None)
+        return figure(outcome, copy, find, caption=caption, can_hide=script is not None, save=save, page=copies)
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
-    if script is None or "torchrecorder-zoom" not in before:
+    if not end:
         return filled
-    return f'{before}{end}<script src="{escape(script)}" defer></script>{after}'
+    # In the figure, whose words no search finds.
+    return f"{before}{style}{script or '' if 'torchrecorder-zoom' in before else ''}{end}{after}"
 
 
-def _requests(
-    page: MarkdownPage, site: Mapping[str, str], report: Report | None
-) -> dict[Fence, DiagramRequest | OptionError]:
-    options = {**site, **_page_options(page, report)}
-    requests: dict[Fence, DiagramRequest | OptionError] = {}
-    for fence in marked_fences(page.html):
-        try:
-            requests[fence] = read_fence(fence).request(options)
-        except OptionError as error:
-            requests[fence] = error
-    return requests
+def drop_markers(html: str, page: str) -> str:
+    """The HTML of a finished page with a box for each marker that is left in it, of which a warning tells."""
+    report = Report()
+
+    def box(fence: Fence, _: str) -> str:
+        which = f"for a fence of {fence.page or 'another page'}" if fence.raw else "that another version has left"
+        text = f"a marker {which} came into this page when all was drawn: empty the cache of the plugin that put it in"
+        report.warn(text, page)
+        return error_box(read_fence(fence).target, (text,))
+
+    return replace_markers(html, box)
+
+
+def _request(fence: Fence, options: Mapping[str, str]) -> DiagramRequest | OptionError:
+    try:
+        if fence.problem:
+            raise OptionError((fence.problem,))
+        return read_fence(fence).request(options)
+    except OptionError as error:
+        return error
 
 
 def _page_options(page: MarkdownPage, report: Report | None) -> dict[str, str]:

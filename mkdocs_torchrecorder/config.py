@@ -5,7 +5,7 @@ from __future__ import annotations
 from mkdocs.config import config_options as c
 from mkdocs.config.base import Config
 
-from mkdocs_torchrecorder.extension import ON_ERROR
+from mkdocs_torchrecorder.extension import MACHINE_CACHE, ON_ERROR
 from torchrecorder.request import SITE_SETTINGS, SiteSetting
 
 
@@ -18,11 +18,13 @@ def _option(setting: SiteSetting) -> c.ListOfItems[str] | c.Choice[str] | c.Type
 
 
 class TorchRecorderConfig(Config):  # type: ignore[no-untyped-call] # of MkDocs
-    """The settings of every site, and two of our own. Paths are relative to the folder of `mkdocs.yml`."""
+    """The settings of every site, and three of our own. Paths are relative to the folder of `mkdocs.yml`."""
 
     vars().update({setting.name: _option(setting) for setting in SITE_SETTINGS})
 
     on_error = _option(ON_ERROR)
+
+    machine_cache = _option(MACHINE_CACHE)
 
     enabled = c.Type(bool, default=True)
     """Whether fences become diagrams; if not, they are shown as code."""

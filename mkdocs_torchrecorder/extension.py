@@ -8,6 +8,7 @@ drawn before the HTML is finished:
     TakeFences        (26)  ```torchrecorder … ```  ->  a placeholder, for which the stash holds the marker
     SplitParagraphs   (12)  a placeholder in a paragraph  ->  a paragraph of its own
     ShowIndented      (50)  <pre><code> placeholder  ->  <pre><code> the fence as it was written
+    SetCaptions, TakeCaptions    the text of a caption  ->  HTML in the marker
     FillMarkers        (1)  <div class="torchrecorder-marker">  ->  <figure class="torchrecorder">
 
 Alone (Python-Markdown, Zensical) it draws the diagrams of each page when the page is converted. The plugin has it leave
@@ -16,8 +17,11 @@ its markers in the HTML, and draws all of them in one go.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
@@ -30,15 +34,26 @@ from markdown.preprocessors import Preprocessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import HTML_PLACEHOLDER, AtomicString, code_escape
 
-from mkdocs_torchrecorder.batch import Batch, draw, fill
-from mkdocs_torchrecorder.fence import LANGUAGE, find_fences, is_marker, marked_fences, marker, show_examples
-from mkdocs_torchrecorder.page import KeepSource, page_of_markdown
+from mkdocs_torchrecorder.batch import Batch, DrawnPages, draw, fill
+from mkdocs_torchrecorder.caption import SetCaptions, TakeCaptions
+from mkdocs_torchrecorder.fence import continued, find_fences, is_marker, marked_fences, marker, show_examples
+from mkdocs_torchrecorder.links import nowhere
+from mkdocs_torchrecorder.page import KeepSource, folder_of_markdown, page_of_markdown
 from mkdocs_torchrecorder.report import DiagramsFailed, Report
+from mkdocs_torchrecorder.zensical import ZensicalPage, find_later, with_references
 from torchrecorder.errors import OptionError
+from torchrecorder.page import ASSETS, SCRIPT, STYLE
 from torchrecorder.request import SITE_SETTINGS, Settings, SiteSetting, site_settings
+from torchrecorder.request.settings import CACHE_FOLDER
+from torchrecorder.trace.stamped import note_traced
+from torchrecorder.worker.client import worker_of_process
 
 ON_ERROR = SiteSetting(
     "on_error", "`warn` and show a box in the page, or `raise` and end the build.", "warn", ("warn", "raise")
+)
+
+MACHINE_CACHE = SiteSetting(
+    "machine_cache", "Folder of what this machine records and draws, which git ignores.", CACHE_FOLDER
 )
 
 _PLACEHOLDER = re.compile(HTML_PLACEHOLDER % "([0-9]+)")
@@ -54,7 +69,9 @@ class TorchRecorderExtension(Extension):
     """
 
     def __init__(self, *, leave_markers: bool = False, **options: Any) -> None:
-        self.config = {setting.name: [setting.default, setting.help] for setting in (*SITE_SETTINGS, ON_ERROR)}
+        self.config = {
+            setting.name: [setting.default, setting.help] for setting in (*SITE_SETTINGS, ON_ERROR, MACHINE_CACHE)
+        }
         super().__init__(**options)
         self._leave_markers = leave_markers
         if self.getConfig("on_error") not in ON_ERROR.choices:
@@ -66,15 +83,41 @@ class TorchRecorderExtension(Extension):
         md.preprocessors.register(TakeFences(md), TakeFences.name, TakeFences.priority)
         md.parser.blockprocessors.register(SplitParagraphs(md.parser), SplitParagraphs.name, SplitParagraphs.priority)
         md.treeprocessors.register(ShowIndented(md), ShowIndented.name, ShowIndented.priority)
+        for captions in (SetCaptions, TakeCaptions):
+            md.treeprocessors.register(captions(md), captions.name, captions.priority)
         figures = FillMarkers(md, None if self._leave_markers else self._fill)
         md.postprocessors.register(figures, FillMarkers.name, FillMarkers.priority)
 
     def _fill(self, md: Markdown, html: str) -> str:
-        page = page_of_markdown(md, html)
-        drawn = draw([page], Batch(settings(Path.cwd(), self.getConfigs())))
+        page, zensical = page_of_markdown(md, html), ZensicalPage.of(md)
+        site = settings(folder_of_markdown(md), self.getConfigs())
+        drawn = draw([page], Batch(site, worker_of_process))
+        find = nowhere
+        if zensical is not None:
+            find = find_later if zensical.has_references else nowhere
+            _follow(zensical, drawn, site)
         if problems := drawn.fatal(self.getConfig("on_error") == "raise"):
             raise DiagramsFailed("\n".join(problems))
-        return fill(html, drawn.results[0])
+        style, script = (ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT))
+        script = f'<script type="module">{script}</script>'  # which runs when all of the page is there
+        return with_references(fill(html, drawn.results[0], find, script, style=f"<style>{style}</style>"))
+
+
+_said: set[str] = set()
+"""What a process has said of files that are not watched, which each page would say again."""
+
+
+def _follow(page: ZensicalPage, drawn: DrawnPages, site: Settings) -> None:
+    """See to it that Zensical renders the page again when a file of its models changes."""
+    installed = [Path(folder) for folder in site.path if folder.rstrip(os.sep).endswith("-packages")]
+    files = [file for file in drawn.sources() if not any(file.is_relative_to(folder) for folder in installed)]
+    with suppress(OSError):  # a cache that cannot be written is warned of elsewhere
+        note_traced(site.cache, [*files, *installed])
+    if (text := page.unwatched(files, site.path)) and text not in _said:
+        _said.add(text)
+        report = Report()
+        report.warn(text)
+        drawn.warnings.extend(report.warnings)
 
 
 def settings(root: Path, written: Mapping[str, Any]) -> Settings:
@@ -87,7 +130,7 @@ def settings(root: Path, written: Mapping[str, Any]) -> Settings:
     Raises:
         OptionError: `on_stale` or `memory` cannot be read.
     """
-    found, wrong = site_settings(root, written)
+    found, wrong = site_settings(root, written, cache=str(written[MACHINE_CACHE.name] or ""))
     for problem in wrong.pop("options", ()):
         Report().warn(f"options: {problem}")
     if wrong:
@@ -102,12 +145,13 @@ class TakeFences(Preprocessor):
 
     def run(self, lines: list[str]) -> list[str]:
         """The lines with one placeholder for each fence."""
-        if not any(LANGUAGE in line for line in lines):
-            return lines
         left: list[str] = []
         done = 0
+        page: str | None = None
         for place in find_fences(lines):
-            left += [*lines[done : place.start], place.prefix + self.md.htmlStash.store(marker(place.fence))]
+            page = page_of_markdown(self.md, "").name if page is None else page
+            placeholder = self.md.htmlStash.store(marker(replace(place.fence, page=page)))
+            left += [*lines[done : place.start], place.prefix + placeholder + place.suffix]
             done = place.end
         return left + lines[done:]
 
@@ -154,8 +198,9 @@ class ShowIndented(Treeprocessor):
         fences = marked_fences(_stored(self.md, placeholder[2]))
         if len(fences) != 1:  # it is not ours
             return placeholder[0]
-        lines = code_escape(fences[0].raw).split("\n")
-        return "\n".join((placeholder["prefix"] + line).rstrip() for line in lines)
+        first, *others = code_escape(fences[0].raw).split("\n")
+        prefix = placeholder["prefix"]
+        return "\n".join([prefix + first, *((continued(prefix) + line).rstrip() for line in others)])
 
 
 class FillMarkers(Postprocessor):

@@ -1,15 +1,19 @@
 """Fences in a page's text: where they are, which of them are ours, what they say, and the markers in their place.
 
 Other fences are passed over as a unit, so a fence that is shown inside a longer one is never taken for a diagram. A
-fence ends where Python-Markdown's own fences end: at a line with the same characters behind the same indentation.
+fence ends where Python-Markdown's own fences end: at a line with the same characters behind the same indentation. One
+that begins on the line of a list item ends as in CommonMark, indented at least as far as the text of the item.
+
+What was likely meant for a fence of ours but cannot be one is taken too, with its problem: if it is only shown, it is
+shown as it was written; if not, a warning names its line.
 
 Behind `torchrecorder`, the first line may hold a model, `pkg.Net` or `pkg.Net(width=64, depth=2)`, options, `depth=2`
 or `shape="1,3; 1,8"`, and attribute lists, `{.wide #net depth=2}`, in any order.
 
 A marker is what stands in the HTML where a diagram will be. It holds the whole fence, so it survives whatever carries
 it: caches, the pages of another plugin, a second Markdown for docstrings. The fence is written in letters and digits
-only, because such carriers like to rewrite attributes. An empty `<div>` gives nothing to search indexes, and an
-unfilled one shows nothing.
+only, because such carriers like to rewrite attributes. Nothing else is in the `<div>` but the caption as HTML, which
+has links that other plugins resolve.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from functools import lru_cache
 
 from torchrecorder.request import Body, read_body
@@ -28,15 +33,25 @@ from torchrecorder.request import Body, read_body
 LANGUAGE = "torchrecorder"
 
 _TAB = 4
-_OPENING_LINE = re.compile(r"(?P<prefix>[ >]*)(?P<ticks>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)")
+_ITEM = r"(?:[-+*:]|\d{1,9}[.)]|\[\^[^\]\s]+\]:) "
+"""What begins an item of a list, a definition, or a footnote."""
+_OPENING_LINE = re.compile(rf"(?P<prefix>[ >]*(?:{_ITEM}[ >]*)*)(?P<ticks>`{{3,}}(?=[^`]*$)|~{{3,}})(?P<info>.*)")
 _OURS = re.compile(r"(?:\{ *)?\.?" + LANGUAGE + r"(?=[\s{}]|$)(?P<header>.*)")
+_CELL = re.compile(
+    r"(?P<prefix>(?:.*?\|)? *)"
+    rf"(?P<raw>(?P<ticks>`{{3,}}|~{{3,}})\W*{LANGUAGE}\b(?P<said>(?:(?!(?P=ticks))[^|])*)(?P<closed>(?P=ticks))?)"
+    r" *(?:\|.*)?",
+    re.IGNORECASE,
+)
+_NEAR = 0.85
+"""How like our word another one is, by difflib, if it is likely to stand for it."""
 
 _PAIR = re.compile(r"(?P<name>[A-Za-z][\w-]*)=(?P<value>.*)", re.ASCII | re.DOTALL)
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
 
 _MARKER_START = '<div class="torchrecorder-marker" data-fence="'
-_MARKER = re.compile(rf'{_MARKER_START}([\w=-]+)"></div>', re.ASCII)
-_SHOWN = re.compile(r"<(pre|textarea|script|style)\b.*?</\1>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
+_MARKER = re.compile(rf'{_MARKER_START}([\w=-]+)"(?: data-search-exclude="")?>(.*?)</div>', re.ASCII | re.DOTALL)
+_SHOWN = re.compile(r"<(pre|code|textarea|script|style)\b.*?</\1>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
 """Where HTML shows or hides text instead of reading it."""
 
 
@@ -51,6 +66,10 @@ class Fence:
     """All of it, as it is shown where it is only an example."""
     copy: int = 1
     """Tells it from equal ones before it in the page."""
+    problem: str = ""
+    """Why it cannot be drawn, if that is due to the way it is written."""
+    page: str = ""
+    """The page that it was read for: others may carry its marker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,50 +78,101 @@ class PlacedFence:
 
     fence: Fence
     prefix: str
-    """The indentation and quote signs before it."""
+    """What stands before it: indentation, quote signs, the beginning of a list item or of a row."""
     start: int
     """Index of its first line."""
     end: int
     """Index of the line behind it."""
+    suffix: str = ""
+    """What stands behind it, in a row of a table."""
 
 
 def find_fences(lines: Sequence[str]) -> Iterator[PlacedFence]:
-    """Our fences, in their order. Tabs must have been expanded."""
+    """Our fences, in their order, and what was likely meant for one. Tabs must have been expanded."""
     copies: Counter[str] = Counter()
     at = 0
     while at < len(lines):
-        opening = _OPENING_LINE.fullmatch(lines[at]) if "```" in lines[at] or "~~~" in lines[at] else None
-        inner = _inner_lines(lines, at, opening) if opening else None
-        if opening is None or inner is None:
-            at += 1
-            continue
-        end = at + len(inner) + 2
-        if ours := _OURS.fullmatch(opening["info"].strip()):
-            prefix = opening["prefix"]
-            raw = "\n".join([lines[at][len(prefix) :], *inner, opening["ticks"]])
-            copies[raw] += 1
-            yield PlacedFence(Fence(ours["header"], "\n".join(inner), raw, copies[raw]), prefix, at, end)
+        found, end = _fence_at(lines, at) if "```" in lines[at] or "~~~" in lines[at] else (None, at + 1)
+        if found is not None:
+            copies[found.fence.raw] += 1
+            yield replace(found, fence=replace(found.fence, copy=copies[found.fence.raw]))
         at = end
 
 
 def find_line(fence: Fence, text: str) -> int | None:
     """Number of the line in the text of a file in which the fence begins; None if it came from elsewhere."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs(_TAB).split("\n")
-    return next((place.start + 1 for place in find_fences(lines) if place.fence == fence), None)
+    wanted = replace(fence, page="")
+    return next((place.start + 1 for place in find_fences(lines) if place.fence == wanted), None)
 
 
-def _inner_lines(lines: Sequence[str], at: int, opening: re.Match[str]) -> list[str] | None:
-    """The lines between an opening and its end, without prefix; None if there is no end."""
+def continued(prefix: str) -> str:
+    """What stands before the next lines of a fence: the text of a list item goes on behind spaces."""
+    return re.sub(r"[^ >]", " ", prefix)
+
+
+def _fence_at(lines: Sequence[str], at: int) -> tuple[PlacedFence | None, int]:
+    """The fence that begins in a line, if it is ours, and the line to go on at."""
+    opening = _OPENING_LINE.fullmatch(lines[at])
+    if opening is None:
+        return _in_cell(lines[at], at), at + 1
+    info = opening["info"].strip()
+    ours = _OURS.fullmatch(info)
+    problem = "" if ours else _misspelt(info)
+    inner, closing = _inner_lines(lines, at, opening, is_ours=bool(ours or problem))
+    end = at + len(inner) + 2 if closing else at + 1
+    if not ours and not problem:
+        return None, end
+    raw = "\n".join([lines[at][len(opening["prefix"]) :], *([*inner, closing] if closing else [])])
+    ticks = opening["ticks"]
+    if not problem and not closing:
+        problem = f"the fence is not closed: write {ticks} in a line of its own below it, indented as it is"
+    elif not problem and closing.strip() != ticks:
+        problem = f"the fence is closed by {closing.strip()}, which is longer than its opening: write {ticks}"
+    header = ours["header"] if ours else ""
+    body = "\n".join(inner) if closing else ""
+    return PlacedFence(Fence(header, body, raw, problem=problem), opening["prefix"], at, end), end
+
+
+def _in_cell(line: str, at: int) -> PlacedFence | None:
+    """A fence in a cell of a table, where Markdown has none; the word alone is code that is only shown."""
+    cell = _CELL.fullmatch(line) if "|" in line else None
+    if cell is None or (cell["closed"] and not cell["said"].strip(" }")):
+        return None
+    problem = "a fence cannot stand in a cell of a table: write it below, or the table in HTML with <td markdown>"
+    return PlacedFence(Fence("", "", cell["raw"], problem=problem), cell["prefix"], at, at + 1, line[cell.end("raw") :])
+
+
+def _misspelt(info: str) -> str:
+    """What is wrong with the first word behind the ticks, if it is like ours."""
+    words = info.replace("{", " ").replace("}", " ").split()[:2]
+    plain = [re.sub(r"[\W_]", "", word).lower() for word in words]
+    is_meant = plain and (
+        "".join(plain) == LANGUAGE or plain[0].startswith(LANGUAGE) or get_close_matches(plain[0], [LANGUAGE], 1, _NEAR)
+    )
+    written = " ".join(words) if "".join(plain) == LANGUAGE else "".join(words[:1])
+    return f"{written!r} is not a known word for a fence, did you mean {LANGUAGE}?" if is_meant else ""
+
+
+def _inner_lines(lines: Sequence[str], at: int, opening: re.Match[str], *, is_ours: bool) -> tuple[list[str], str]:
+    """The lines between an opening and its end, without prefix, and the end, which is empty if there is none.
+
+    One of ours ends at a longer end too, and has none if another fence begins before it: what follows is the page's.
+    """
     inner: list[str] = []
-    prefix = opening["prefix"]
+    ticks, prefix = opening["ticks"], continued(opening["prefix"])
+    is_item = prefix != opening["prefix"]
     for line in lines[at + 1 :]:
         text = _without_prefix(line, prefix) if prefix else line
         if text is None:
-            return None
-        if text.rstrip() == opening["ticks"]:
-            return inner
+            break
+        end = text.strip() if is_item else text.rstrip()
+        if end == ticks or (is_ours and len(end) > len(ticks) and end == ticks[0] * len(end)):
+            return inner, text
+        if is_ours and end.startswith(ticks) and _OPENING_LINE.fullmatch(end):
+            break
         inner.append(text if text.strip() else "")
-    return None
+    return [], ""
 
 
 def _without_prefix(line: str, prefix: str) -> str | None:
@@ -112,6 +182,7 @@ def _without_prefix(line: str, prefix: str) -> str | None:
     return None if line.strip(" >" if ">" in prefix else " ") else ""
 
 
+@lru_cache(maxsize=4096)
 def read_fence(fence: Fence) -> Body:
     """What a fence says, in its first line and below."""
     header = read_header(fence.header)
@@ -120,7 +191,7 @@ def read_fence(fence: Fence) -> Body:
     named = body.options.pop("target", None)
     if named and body.target:
         problems.append(f"two models are named, {body.target} and {named}")
-    return Body(body.target or named or "", body.options, tuple(problems))
+    return Body(body.target or named or "", body.options, tuple(problems), body.legend)
 
 
 def read_header(text: str) -> Body:
@@ -171,11 +242,11 @@ def _words(text: str) -> Iterator[str]:
         yield word
 
 
-def marker(fence: Fence) -> str:
-    """The marker of a fence."""
-    fields = [fence.header, fence.body, fence.raw, fence.copy]
-    data = base64.urlsafe_b64encode(json.dumps(fields).encode()).decode()
-    return f'{_MARKER_START}{data}"></div>'
+def marker(fence: Fence, caption: str = "") -> str:
+    """The marker of a fence, with its caption as HTML."""
+    values = [getattr(fence, name) for name in _FIELDS]
+    data = base64.urlsafe_b64encode(json.dumps(values).encode()).decode()
+    return f'{_MARKER_START}{data}" data-search-exclude="">{caption}</div>'
 
 
 def is_marker(text: str) -> bool:
@@ -188,19 +259,38 @@ def marked_fences(text: str) -> list[Fence]:
     return [_fence(match[1]) for match in _MARKER.finditer(text)] if _MARKER_START in text else []
 
 
-def replace_markers(text: str, replacement: Callable[[Fence], str]) -> str:
-    """The HTML with something else in place of every marker."""
-    return _MARKER.sub(lambda match: replacement(_fence(match[1])), text)
+def replace_markers(text: str, replacement: Callable[[Fence, str], str]) -> str:
+    """The HTML with something else in place of every marker, given its fence and the HTML of its caption."""
+    return _MARKER.sub(lambda match: replacement(_fence(match[1]), match[2]), text) if _MARKER_START in text else text
 
 
 def show_examples(text: str) -> str:
     """The HTML with the fence itself in place of a marker that has come into shown or hidden text."""
     if _MARKER_START not in text:
         return text
-    return _SHOWN.sub(lambda part: replace_markers(part[0], lambda fence: html.escape(fence.raw, quote=False)), text)
+
+    def raw(fence: Fence, _: str) -> str:
+        return html.escape(fence.raw, quote=False)
+
+    return _SHOWN.sub(lambda part: replace_markers(part[0], raw), text)
+
+
+def without_shown(text: str) -> str:
+    """The HTML without what it shows as text or hides."""
+    return _SHOWN.sub("", text)
 
 
 @lru_cache(maxsize=4096)
 def _fence(data: str) -> Fence:
     """The fence in a marker, which is looked at by one event of a build after the other."""
-    return Fence(*json.loads(base64.urlsafe_b64decode(data)))
+    try:
+        values = json.loads(base64.urlsafe_b64decode(data))
+        if [type(value) for value in values] == _TYPES:
+            return Fence(*values)
+    except (ValueError, TypeError):
+        pass
+    return Fence("", "", "")  # another version has made it
+
+
+_FIELDS = [field.name for field in fields(Fence)]
+_TYPES = [int if field.name == "copy" else str for field in fields(Fence)]

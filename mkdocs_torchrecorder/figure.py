@@ -6,13 +6,13 @@ It looks right without a style sheet, because Python-Markdown alone cannot bring
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.page import Outcome, contents, reader_notes
+from torchrecorder.page import CopyNumbers, Outcome, contents, problems_of, reader_notes, with_code
 
-_FIGURE = "width:auto;max-width:100%;margin:1.5em 0;text-align:"
+_FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _NOTE = "display:block;margin-top:.4em"
 _BOX = (
     "margin:1.5em 0;padding:.6em 1em;border:1px solid;border-left-width:.3em;border-radius:.2em;overflow-wrap:anywhere;"
@@ -20,35 +20,53 @@ _BOX = (
 )
 
 
-def figure(outcome: Outcome, copy: int, find: Find = nowhere, *, can_hide: bool = True) -> str:
+def figure(
+    outcome: Outcome,
+    copy: int,
+    find: Find = nowhere,
+    *,
+    caption: str = "",
+    can_hide: bool = True,
+    save: Callable[[str], str] | None = None,
+    page: CopyNumbers | None = None,
+) -> str:
     """The figure of a request; a box if nothing of it was drawn.
 
     Args:
         outcome: What became of the request.
         copy: Counts the same picture in a page, for ids that are unique.
         find: Knows the pages that pictures link to.
+        caption: As HTML; if it was not read as Markdown, it is text.
         can_hide: Whether the page has the style sheet.
+        save: Makes a file of an SVG and gives its address, seen from the page.
+        page: That of the page, where what is written once counts for all figures.
     """
     options = outcome.request.figure
     if outcome.diagram is None:
-        reason = str(outcome.error or "it was not drawn")
-        return error_box(outcome.request.recording.target, reason, options.name)
-    style = _FIGURE + (options.align or "center")
+        problems = problems_of(outcome.error) if outcome.error else ("it was not drawn",)
+        reasons = problems if len(problems) > 1 else (str(outcome.error or problems[0]),)
+        return error_box(outcome.request.recording.target, reasons, options.name)
+    width = {"": "auto", "image": "fit-content"}.get(options.figwidth, options.figwidth)
+    style = _FIGURE.format(width) + (options.align or "center")
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
     urls = addresses(outcome.diagram, find) if options.links else {}
-    shown = contents(outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide)
-    caption = escape(options.caption)
+    shown = contents(outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide, save=save, page=page)
+    caption = caption or escape(options.caption)
+    for text in filter(None, options.legend.split("\n\n")):
+        caption += f'<small style="{_NOTE}">{escape(text)}</small>'
     for i, text in enumerate(reader_notes(outcome)):
         style = f"{_NOTE};font-weight:bold" if i == 0 and outcome.error else _NOTE
-        caption += f'<small class="torchrecorder-remark" style="{style}">{escape(text)}</small>'
+        said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in with_code(text))
+        caption += f'<small class="torchrecorder-remark" style="{style}">{said}</small>'
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 
-def error_box(target: str, reason: str, name: str = "") -> str:
+def error_box(target: str, reasons: Sequence[str], name: str = "") -> str:
     """A box in place of a figure; it keeps the name, so that links to it still lead there."""
     title = f"No diagram of <code>{escape(target)}</code>" if target else "No diagram"
-    lines = "<br>".join(map(escape, reason.splitlines()))
-    return f"<div{_attributes(name, ('torchrecorder-error',), _BOX)}><strong>{title}</strong><br>{lines}</div>"
+    texts = ["<br>".join(map(escape, reason.splitlines())) for reason in reasons]
+    shown = f"<ul>{''.join(f'<li>{text}</li>' for text in texts)}</ul>" if len(texts) > 1 else f"<br>{texts[0]}"
+    return f"<div{_attributes(name, ('torchrecorder-error',), _BOX)}><strong>{title}</strong>{shown}</div>"
 
 
 def anchor(name: str) -> str:

@@ -6,7 +6,7 @@ line alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from markdown.preprocessors import Preprocessor
 from markdown.util import Registry
 
 from mkdocs_torchrecorder.fence import Fence, find_line
+from mkdocs_torchrecorder.zensical import ZensicalPage
 
 if TYPE_CHECKING:
     from mkdocs.structure.files import File
@@ -35,7 +36,7 @@ class KeepSource(Preprocessor):
         return lines
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MarkdownPage:
     """A page, or a piece of Markdown that belongs to none."""
 
@@ -66,22 +67,19 @@ def page_of_markdown(md: Markdown, html: str) -> MarkdownPage:
     # MkDocs and ProperDocs leave the file with the processor that resolves links.
     if (file := getattr(_registered(md.treeprocessors, "relpath"), "file", None)) is not None:
         return page_of_file(file, html)
-    if (page := _page_of_zensical(md, html)) is not None:
-        return page
+    if (page := ZensicalPage.of(md)) is not None:
+        return MarkdownPage(page.path, html, lambda: _read(page.file), page.meta.get(KEY))
     text = str(getattr(_registered(md.preprocessors, KeepSource.name), "text", ""))
     return MarkdownPage("", html, lambda: text)
 
 
-def _page_of_zensical(md: Markdown, html: str) -> MarkdownPage | None:
-    """Zensical leaves the page with a processor that does nothing else; this is not its public interface."""
-    context = _registered(md.preprocessors, "rendering_context")
-    page, config = getattr(context, "page", None), getattr(context, "config", None)
-    path, meta = getattr(page, "path", None), getattr(page, "meta", None)
-    if not isinstance(path, str):
-        return None
-    folder = config.get("docs_dir", "") if isinstance(config, Mapping) else ""
-    options = meta.get(KEY) if isinstance(meta, Mapping) else None
-    return MarkdownPage(path, html, lambda: _read(Path(folder, path)), options)
+def folder_of_markdown(md: Markdown) -> Path:
+    """The folder of the configuration file that this Markdown was set up from; the current one if none is known."""
+    if (page := ZensicalPage.of(md)) is not None:
+        return page.root
+    config = getattr(_registered(md.treeprocessors, "relpath"), "config", None)
+    file = getattr(config, "config_file_path", None)
+    return Path(file).parent.resolve() if file else Path.cwd()
 
 
 def _registered(registry: Registry[Any], name: str) -> object:

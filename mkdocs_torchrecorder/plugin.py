@@ -7,6 +7,9 @@ plugins still change it in between.
 
 from __future__ import annotations
 
+import hashlib
+import os
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,9 +18,9 @@ from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 
-from mkdocs_torchrecorder.batch import Batch, Results, draw, fill
+from mkdocs_torchrecorder.batch import Batch, Results, draw, drop_markers, fill
 from mkdocs_torchrecorder.config import TorchRecorderConfig
-from mkdocs_torchrecorder.extension import TorchRecorderExtension, settings
+from mkdocs_torchrecorder.extension import MACHINE_CACHE, TorchRecorderExtension, settings
 from mkdocs_torchrecorder.fence import marked_fences
 from mkdocs_torchrecorder.figure import anchor
 from mkdocs_torchrecorder.links import finder
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 
 _FILES = {name: f"assets/{name}" for name in (STYLE, SCRIPT)}
 """Where the style sheet and the script lie in a site."""
-AFTER_SEARCH = -95
+AFTER_SEARCH, AFTER_ALL = -95, -100
 
 
 class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-untyped-call] # of MkDocs
@@ -56,6 +59,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     - `on_env`, when all pages are converted: the diagrams of the whole site are drawn, and failures reported;
     - `on_page_context`, after the search plugin: the figures of a page replace its markers;
     - `on_post_page`: the figures of other pages replace the markers that a blog has copied from them;
+    - `on_post_build`: so they do in files that other plugins have written by themselves, such as a page to print;
     - `on_serve`, after a server's first build: it watches the files of the models;
     - `on_shutdown`: the worker of a server ends.
 
@@ -84,11 +88,12 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
         As an object, not by name: another plugin may have copied the configuration of extensions already.
         """
-        self._results: dict[str, Results] = {}
+        self._results: Results = {}
+        self._written: set[str] = set()
         self._batch = None
         if not self.config.enabled:
             return None
-        self._batch = Batch(self._read_settings(config), self._lasting)
+        self._batch = Batch(self._read_settings(config), self._lasting.open if self._lasting is not None else None)
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
         config.extra_css.insert(0, _FILES[STYLE])
         return config
@@ -119,7 +124,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         pages = [page for file in files if (page := file.page) is not None and marked_fences(page.content or "")]
         drawn = draw([page_of_file(page.file, page.content or "") for page in pages], self._batch)
         for page, results in zip(pages, drawn.results, strict=True):
-            self._results[page.file.src_uri] = results
+            self._results |= results
             # Links to the names of figures lead somewhere: MkDocs, from 1.6 on, has looked for ids already.
             ids: set[str] | None = getattr(page, "present_anchor_ids", None)
             if ids is not None:
@@ -135,16 +140,31 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         self, context: TemplateContext, *, page: Page, config: MkDocsConfig, nav: Navigation
     ) -> TemplateContext | None:
         """Put the figures into a page."""
-        if results := self._results.get(page.file.src_uri):
-            page.content = self._fill(page.content or "", results, page, config)
+        if self._batch is not None and marked_fences(page.content or ""):
+            page.content = self._fill(page.content or "", page.url, config)
         return context
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str | None:
         """Put in the figures of other pages, which a blog shows as excerpts without calling any plugin."""
+        if self._batch is None:
+            return output
+        self._written.add(page.file.abs_dest_path)
         if not marked_fences(output):
             return output
-        everything = {fence: result for results in self._results.values() for fence, result in results.items()}
-        return self._fill(output, everything, page, config)
+        return drop_markers(self._fill(output, page.url, config), page.file.src_uri)
+
+    @event_priority(AFTER_ALL)
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        """Put the figures into what other plugins have made of the contents of pages.
+
+        Such as one page with all pages, to be printed: there, nothing can be turned or opened.
+        """
+        if self._batch is None:
+            return
+        for folder, _, names in os.walk(config.site_dir):
+            for file in (os.path.join(folder, name) for name in sorted(names) if name.endswith(".html")):
+                if file not in self._written:
+                    self._fill_file(Path(file), config)
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]
@@ -154,10 +174,26 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         self._watch()
         return server
 
-    def _fill(self, html: str, results: Results, page: Page, config: MkDocsConfig) -> str:
+    def _fill(self, html: str, url: str, config: MkDocsConfig) -> str:
         # The script stands in the contents: themes that load a page into another run those of its contents only.
-        script = get_relative_url(_FILES[SCRIPT], page.url)
-        return fill(html, results, finder(config.plugins, page.url), script)
+        script = f'<script src="{escape(get_relative_url(_FILES[SCRIPT], url))}" defer></script>'
+
+        def save(svg: str) -> str:
+            data = svg.encode()
+            name = f"assets/torchrecorder-{hashlib.sha256(data).hexdigest()[:16]}.svg"
+            file = Path(config.site_dir, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+            return get_relative_url(name, url)
+
+        return fill(html, self._results, finder(config.plugins, url), script, save)
+
+    def _fill_file(self, file: Path, config: MkDocsConfig) -> None:
+        html = file.read_text(encoding="utf-8", errors="surrogateescape")
+        if marked_fences(html):
+            url = file.relative_to(config.site_dir).as_posix()
+            filled = drop_markers(fill(html, self._results, finder(config.plugins, url)), url)
+            file.write_text(filled, encoding="utf-8", errors="surrogateescape")
 
     def _read_settings(self, config: MkDocsConfig) -> Settings:
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
@@ -165,7 +201,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             site = settings(root.resolve(), dict(self.config))
         except OptionError as error:
             raise ConfigurationError(f"torchrecorder: {error}") from error
-        _warn_of_place(site, Path(config.docs_dir).resolve())
+        _warn_of_place(site, Path(config.docs_dir).resolve(), is_served=self._lasting is not None)
         return site
 
     def _watch(self) -> None:
@@ -177,8 +213,13 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             self._watched |= self._sources
 
 
-def _warn_of_place(settings: Settings, docs: Path) -> None:
+def _warn_of_place(settings: Settings, docs: Path, *, is_served: bool) -> None:
     """Warn of a cache among the pages: MkDocs publishes it, and its server builds again at each write, for ever."""
-    for cache in filter(None, (settings.committed, settings.cache)):
-        if cache.resolve().is_relative_to(docs):
-            Report().warn(f"the cache {cache} lies in docs_dir, where it is published and watched; move it")
+    for cache, setting in ((settings.committed, "cache"), (settings.cache, MACHINE_CACHE.name)):
+        if cache is None or not cache.resolve().is_relative_to(docs):
+            continue
+        is_published = not any(part.startswith(".") for part in cache.resolve().relative_to(docs).parts)
+        if is_published or is_served:
+            why = "is published and watched" if is_published else "is watched, so that the server builds for ever"
+            shown = os.path.relpath(cache, settings.root)
+            Report().warn(f"the cache {shown} lies in docs_dir, where it {why}: move it by the setting {setting}")

@@ -19,24 +19,35 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.builders import Builder
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors import EnvironmentCollector
 
 from sphinx_torchrecorder import links
-from sphinx_torchrecorder.report import ProgressLine, report, warn
-from torchrecorder.errors import OptionError
-from torchrecorder.page import LogEntry, Outcome
-from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import SITE_SETTINGS, Body, DiagramRequest, Settings, site_settings
+from sphinx_torchrecorder.documented import DocumentedClass, automatic_request, documented_names
+from sphinx_torchrecorder.report import ProgressLine, logger, report, warn
+from torchrecorder.errors import NotDrawn, OptionError
+from torchrecorder.page import LogEntry, Outcome, is_skipped, slowest
+from torchrecorder.pipeline import Pipeline, is_collecting
+from torchrecorder.request import (
+    AUTOMATIC_SETTINGS,
+    SITE_SETTINGS,
+    Body,
+    DiagramRequest,
+    Rules,
+    Settings,
+    read_rules,
+    site_settings,
+)
 
 _REQUESTS = "torchrecorder_requests"
 _BUILD = "torchrecorder_build"
@@ -60,10 +71,20 @@ class DirectiveRequest:
     options: tuple[tuple[str, str | None], ...]
     problems: tuple[str, ...] = ()
     """What could not be understood as target or option."""
+    is_table: bool = False
+    """Whether it shows the table of the layers and no picture."""
+
+
+Asked: TypeAlias = DirectiveRequest | DocumentedClass
+"""What a diagram of a page stands for."""
+
+
+_Conditional: TypeAlias = tuple[Asked, tuple[str, ...]]
+"""What is asked, and the conditions of the `only` directives that it stands in."""
 
 
 class diagram_placeholder(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
-    """Stands where a diagram will be; its attribute `request` is the `DirectiveRequest`. No builder ever sees it."""
+    """Stands where a diagram will be; its attribute `request` is what is `Asked`. No builder ever sees it."""
 
 
 class Build:
@@ -76,7 +97,10 @@ class Build:
         self.form: Form = "nothing"
         self.image_type: ImageType | None = None
         """What a picture file is, if the form is an image."""
-        self.results: dict[DirectiveRequest, Outcome | OptionError] = {}
+        self.results: dict[Asked, Outcome | OptionError] = {}
+        """What became of it; a class that is to have no diagram is not among them."""
+        self.place = ""
+        """Where automatic diagrams go."""
         self.signatures: dict[str, str] = {}
         """Of each document with diagrams: changes when what its page shows of them changes."""
         self.signatures_before: dict[str, str] = {}
@@ -97,7 +121,7 @@ class RequestCollector(EnvironmentCollector):
 
     def process_doc(self, app: Sphinx, doctree: nodes.document) -> None:
         """Collect the requests of a document that was just read."""
-        if requests := [node["request"] for node in doctree.findall(diagram_placeholder)]:
+        if requests := [(node["request"], _conditions(node)) for node in doctree.findall(diagram_placeholder)]:
             _requests_by_document(app.env)[app.env.docname] = requests
             if multiprocessing.parent_process() is None:  # what another process reads is merged later
                 _expect(app, requests)
@@ -114,14 +138,37 @@ class RequestCollector(EnvironmentCollector):
         _expect(app, [one for requests in merged.values() for one in requests])
 
 
-def _expect(app: Sphinx, directives: Sequence[DirectiveRequest]) -> None:
-    """Have the worker start while documents are read, if one of the directives needs it."""
+def _conditions(node: nodes.Node) -> tuple[str, ...]:
+    """The conditions of the `only` directives that a node stands in."""
+    found: list[str] = []
+    while (node := node.parent) is not None:
+        if isinstance(node, addnodes.only):
+            found.append(node["expr"])
+    return tuple(found)
+
+
+def _wanted(app: Sphinx, requests: Iterable[_Conditional]) -> list[Asked]:
+    """What this builder shows; if the diagrams of a project are listed, it is for all of its builders."""
+    if is_collecting():
+        return [one for one, _ in requests]
+    return [one for one, conditions in requests if all(_holds(app, condition) for condition in conditions)]
+
+
+def _holds(app: Sphinx, condition: str) -> bool:
+    try:
+        return app.tags.eval_condition(condition)
+    except Exception:  # Sphinx warns of one that cannot be read, and keeps what stands in it
+        return True
+
+
+def _expect(app: Sphinx, requests: Sequence[_Conditional]) -> None:
+    """Have the worker start while documents are read, if one of them needs it."""
     build = build_of(app.env)
     if form_for(app.builder) == "nothing":
         return
     pipeline = build.pipeline = build.pipeline or _pipeline(app)
-    for directive in directives:
-        if isinstance(request := _read(directive, pipeline.settings.options), DiagramRequest):
+    for request in _read(_wanted(app, requests), rules_of(app), pipeline.settings.options).values():
+        if isinstance(request, DiagramRequest):
             pipeline.expect(request)
 
 
@@ -129,10 +176,10 @@ def _pipeline(app: Sphinx) -> Pipeline:
     return Pipeline(settings_of(app), retries=bool(app.fresh_env_used))  # as with `-E`
 
 
-def _requests_by_document(env: BuildEnvironment) -> dict[str, list[DirectiveRequest]]:
+def _requests_by_document(env: BuildEnvironment) -> dict[str, list[_Conditional]]:
     if not hasattr(env, _REQUESTS):
         setattr(env, _REQUESTS, {})
-    by_document: dict[str, list[DirectiveRequest]] = getattr(env, _REQUESTS)
+    by_document: dict[str, list[_Conditional]] = getattr(env, _REQUESTS)
     return by_document
 
 
@@ -142,21 +189,27 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     build = Build()  # forgets an earlier build of the same process
     setattr(env, _BUILD, build)
     build.form, build.image_type = form_for(app.builder), image_type(app.builder)
-    directives = [one for _, requests in sorted(_requests_by_document(env).items()) for one in requests]
-    read = {directive: _read(directive, pipeline.settings.options) for directive in directives}
+    build.place = _place(app)
+    rules = rules_of(app, warns=True)
+    asked = [one for _, requests in sorted(_requests_by_document(env).items()) for one in _wanted(app, requests)]
+    read = _read(asked, rules, pipeline.settings.options)
     if build.form == "nothing":
-        build.results = {directive: it for directive, it in read.items() if isinstance(it, OptionError)}
+        build.results = {
+            one: it if isinstance(it, OptionError) else Outcome(it, None, NotDrawn())
+            for one, it in read.items()
+            if isinstance(it, OptionError) or (isinstance(it, DiagramRequest) and it.left_out)
+        }
     else:
         with ProgressLine(app.verbosity) as progress:
             outcomes = pipeline.run([it for it in read.values() if isinstance(it, DiagramRequest)], progress)
-        build.results = {
-            directive: outcomes[it] if isinstance(it, DiagramRequest) else it for directive, it in read.items()
-        }
+        build.results = {one: outcomes[it] if isinstance(it, DiagramRequest) else it for one, it in read.items()}
     report(
-        ((directive.location, result) for directive, result in build.results.items()),
+        ((asked.location, result) for asked, result in build.results.items()),
         pipeline.problems(),
         pipeline.cache.notice,
     )
+    if text := slowest(pipeline.seconds):
+        logger.info("torchrecorder: %s", text)
     return [] if build.form == "nothing" else _changed_documents(app, build)
 
 
@@ -183,11 +236,44 @@ def settings_of(app: Sphinx) -> Settings:
     return settings
 
 
-def _read(directive: DirectiveRequest, site: Mapping[str, str]) -> DiagramRequest | OptionError:
-    try:
-        return Body(directive.target, dict(directive.options), directive.problems).request(site)
-    except OptionError as error:
-        return error
+def rules_of(app: Sphinx, *, warns: bool = False) -> Rules:
+    """Which documented classes get a diagram in this build.
+
+    Args:
+        app: The build.
+        warns: Whether what is wrong with the settings is to be said; all documents are read then.
+    """
+    rules, problems = read_rules(app.config.torchrecorder_autodoc)
+    if warns:
+        for problem in (*problems, *rules.problems(documented_names(app.env))):
+            warn(LogEntry(f"torchrecorder_autodoc: {problem}", "option"))
+    return rules
+
+
+def _place(app: Sphinx) -> str:
+    setting = next(setting for setting in AUTOMATIC_SETTINGS if setting.name == "autodoc_place")
+    written = str(app.config.torchrecorder_autodoc_place)
+    if problem := setting.problem(written):
+        warn(LogEntry(f"torchrecorder_autodoc_place: {problem}", "option"))
+        return str(setting.default)
+    return written
+
+
+def _read(
+    asked: Sequence[Asked], rules: Rules, site: Mapping[str, str]
+) -> dict[Asked, DiagramRequest | Outcome | OptionError]:
+    """What each of them asks for; classes that are to have no diagram are left out."""
+    read: dict[Asked, DiagramRequest | Outcome | OptionError] = {}
+    for one in asked:
+        try:
+            if isinstance(one, DirectiveRequest):
+                options = dict(one.options) | ({"table": "yes"} if one.is_table else {})
+                read[one] = Body(one.target, options, one.problems).request(site)
+            elif (request := automatic_request(one, rules, site)) is not None:
+                read[one] = request
+        except OptionError as error:
+            read[one] = error
+    return read
 
 
 def form_for(builder: Builder) -> Form:
@@ -243,30 +329,35 @@ def _changed_documents(app: Sphinx, build: Build) -> list[str]:
     classes = {cls for result in build.results.values() for cls in _linked_classes(result)}
     places = links.places(app, classes) if build.form == "inline" else {}
     build.linked = frozenset(places)
-    build.signatures = signatures_of(build.results, places)
+    build.signatures = signatures_of(build.results, places, build.place)
     try:
         kept = json.loads(_signatures_file(app).read_bytes())
         build.signatures_before = dict(kept["documents"]) if kept["version"] == _SIGNATURES_VERSION else {}
     except (OSError, ValueError, TypeError, KeyError):
         pass  # without a readable file, a page too many is written
     before = build.signatures_before
-    return sorted(name for name, signature in build.signatures.items() if before.get(name) != signature)
+    changed = [name for name, signature in build.signatures.items() if before.get(name) != signature]
+    # Settings alone may take all automatic diagrams from a page.
+    return sorted([*changed, *(before.keys() - build.signatures.keys() & app.env.found_docs)])
 
 
 def signatures_of(
-    results: Mapping[DirectiveRequest, Outcome | OptionError], places: Mapping[str, str] = MappingProxyType({})
+    results: Mapping[Asked, Outcome | OptionError], places: Mapping[str, str] = MappingProxyType({}), place: str = ""
 ) -> dict[str, str]:
     """One signature for each document, of all its diagrams in their order.
 
     Args:
-        results: What became of each directive.
+        results: What became of each directive or class.
         places: Where the pages of classes are.
+        place: Where automatic diagrams go.
     """
     parts: dict[str, list[object]] = {}
-    for directive, result in results.items():
+    for asked, result in results.items():
         part = result.signature() if isinstance(result, Outcome) else str(result)
         linked = [(cls, places.get(cls)) for cls in _linked_classes(result)]
-        parts.setdefault(directive.docname, []).append([part, linked])
+        if not is_skipped(result):
+            is_automatic = isinstance(asked, DocumentedClass)
+            parts.setdefault(asked.docname, []).append([f"{place} {part}" if is_automatic else part, linked])
     return {name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()}
 
 

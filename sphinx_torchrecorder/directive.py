@@ -12,19 +12,29 @@ from typing import Any, ClassVar
 from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
+from sphinx.util.parsing import nested_parse_to_nodes
 
-from sphinx_torchrecorder import figure
-from sphinx_torchrecorder.build import Build, DirectiveRequest, build_of, diagram_placeholder
+from sphinx_torchrecorder import automatic, figure
+from sphinx_torchrecorder.build import Asked, Build, DirectiveRequest, build_of, diagram_placeholder
+from sphinx_torchrecorder.documented import DocumentedClass
 from sphinx_torchrecorder.report import warn
 from torchrecorder.errors import OptionError
-from torchrecorder.page import CopyNumbers, Outcome, failure
-from torchrecorder.request import OPTIONS, read_body
+from torchrecorder.page import CopyNumbers, Outcome, failure, is_skipped
+from torchrecorder.request import OPTIONS, Body, parse_target, read_body
 
-NAME = "torchrecorder"
+NAME, TABLE_NAME = "torchrecorder", "torchrecorder-table"
 
 
 def _as_written(text: str | None) -> str | None:
     return text
+
+
+def _names_model(line: str) -> bool:
+    try:
+        parse_target(line)
+    except ValueError:
+        return False
+    return True
 
 
 class _AnyOption(dict[str, Callable[[str], Any]]):
@@ -34,16 +44,8 @@ class _AnyOption(dict[str, Callable[[str], Any]]):
         return _as_written
 
 
-class DiagramDirective(SphinxDirective):
-    """`.. torchrecorder:: pkg.Net`, with the options of `torchrecorder.request.OPTIONS`.
-
-    It leaves a figure, so that `name`, `numfig` and translations work as for any other::
-
-        <figure classes="torchrecorder" ids="…" names="…">        the ids and names of `:name:`
-            <diagram_placeholder request="DirectiveRequest(…)">
-            <caption>                                             of `:caption:`
-                …
-    """
+class _Directive(SphinxDirective):
+    """What both directives read, with the options of `torchrecorder.request.OPTIONS`."""
 
     optional_arguments = 1
     final_argument_whitespace = True  # pkg.Net(width=64, depth=2)
@@ -52,26 +54,89 @@ class DiagramDirective(SphinxDirective):
         dict.fromkeys((o.name for o in OPTIONS), _as_written)
     )
 
+    def read(self) -> Body:
+        """What is written; `options` holds those of the body, too."""
+        target = self.arguments[0] if self.arguments else self._described_class()
+        body = read_body(["", *self.content] if target else self.content, target, self.options)
+        self.options = dict(body.options)
+        return body
+
+    def _described_class(self) -> str:
+        """The class in whose description it stands, by its dotted name; empty if its first line names the model."""
+        cls = self.env.ref_context.get("py:class")
+        if not cls or (self.content and _names_model(self.content[0])):
+            return ""
+        return ".".join(filter(None, (self.env.ref_context.get("py:module"), cls)))
+
+    def placeholder(self, body: Body, *, is_table: bool = False) -> diagram_placeholder:
+        """What stands where the diagram will be."""
+        options = tuple(body.options.items())
+        place = self.env.docname, self.get_location()
+        node = diagram_placeholder(request=DirectiveRequest(*place, body.target, options, body.problems, is_table))
+        self.set_source_info(node)
+        return node
+
+    def caption(self, kind: type[nodes.TextElement]) -> list[nodes.Node]:
+        """The caption, if there is one, with what is wrong with its markup."""
+        text = self.options.get("caption")
+        if not text:
+            return []
+        words, messages = self.parse_inline(text, lineno=self.lineno)
+        caption = kind(text, "", *words)
+        self.set_source_info(caption)
+        return [caption, *messages]
+
+    def legend(self, body: Body) -> list[nodes.Node]:
+        """The text behind the options."""
+        start = len(self.content) - len(body.legend)
+        lines = self.content[start:]
+        return nested_parse_to_nodes(self.state, lines, offset=self.content_offset + start) if body.legend else []
+
+
+class DiagramDirective(_Directive):
+    """`.. torchrecorder:: pkg.Net`.
+
+    It leaves a figure, so that `name`, `numfig` and translations work as for any other::
+
+        <figure classes="torchrecorder" ids="…" names="…">        the ids and names of `:name:`
+            <diagram_placeholder request="DirectiveRequest(…)">
+            <caption>                                             of `:caption:`
+                …
+            <legend>                                              if there is text behind the options
+                …
+    """
+
     def run(self) -> list[nodes.Node]:
         """The figure."""
-        body = read_body(self.content, self.arguments[0] if self.arguments else "", self.options)
-        self.options = dict(body.options)
-        request = DirectiveRequest(
-            self.env.docname, self.get_location(), body.target, tuple(body.options.items()), body.problems
-        )
-        placeholder = diagram_placeholder(request=request)
-        frame = nodes.figure("", placeholder)
-        frame["classes"].append("torchrecorder")
+        body = self.read()
+        frame = nodes.figure("", self.placeholder(body), *self.caption(nodes.caption), classes=["torchrecorder"])
+        if text := self.legend(body):
+            frame += nodes.legend("", *text)
         self.set_source_info(frame)
-        self.set_source_info(placeholder)
-        if text := self.options.get("caption"):
-            words, messages = self.parse_inline(text, lineno=self.lineno)
-            caption = nodes.caption(text, "", *words)
-            self.set_source_info(caption)
-            frame += [caption, *messages]
         if self.options.get("name"):
             self.add_name(frame)
         return [frame]
+
+
+class TableDirective(_Directive):
+    """`.. torchrecorder-table:: pkg.Net`: the table of the layers alone, and behind it the text behind the options.
+
+    It leaves::
+
+        <table classes="torchrecorder-layers" ids="…" names="…">
+            <title>                                               of `:caption:`
+            <diagram_placeholder request="DirectiveRequest(…)">
+    """
+
+    def run(self) -> list[nodes.Node]:
+        """The table."""
+        body = self.read()
+        placeholder = self.placeholder(body, is_table=True)
+        frame = nodes.table("", *self.caption(nodes.title), placeholder, classes=["torchrecorder-layers"])
+        self.set_source_info(frame)
+        if self.options.get("name"):
+            self.add_name(frame)
+        return [frame, *self.legend(body)]
 
 
 class ShowDiagrams(SphinxPostTransform):
@@ -94,7 +159,8 @@ class ShowDiagrams(SphinxPostTransform):
         <admonition classes="torchrecorder-error error">          for a diagram that failed
         <paragraph><literal>                                      for builders that write no pages
 
-    Outside of HTML, `:table:` adds `<table classes="torchrecorder-layers">` behind the figure.
+    Outside of HTML, `:table:` adds `<table classes="torchrecorder-layers">` behind the figure. A table that stands
+    alone gets its rows, with what a reader should know behind it.
     """
 
     default_priority = 5
@@ -104,25 +170,31 @@ class ShowDiagrams(SphinxPostTransform):
         build = build_of(self.env)
         copies = CopyNumbers()
         for placeholder in list(self.document.findall(diagram_placeholder)):
-            request: DirectiveRequest = placeholder["request"]
-            frame = placeholder.parent
+            request: Asked = placeholder["request"]
             result = _loaded(build, request)
+            build.written.add(request.docname)
+            if isinstance(request, DocumentedClass):
+                if result is None or is_skipped(result):
+                    placeholder.parent.remove(placeholder)
+                    continue
+                frame = automatic.framed(placeholder)
+            elif request.is_table and result is not None:
+                figure.show_table(placeholder.parent, request.target, result)
+                continue
+            else:
+                frame = placeholder.parent
             placeholder.replace_self(self._contents(frame, request, result, build, copies))
-            if build.form != "inline" and isinstance(result, Outcome):
-                self._add_table(frame, result)
+            if isinstance(result, Outcome) and (build.form != "inline" or result.request.figure.loading != "embed"):
+                figure.add_table(frame, result, build.image_type)
             if build.form == "text":
                 figure.unwrap(frame)
-            build.written.add(request.docname)
-
-    def _add_table(self, frame: nodes.Element, outcome: Outcome) -> None:
-        # Behind the figure, because a figure floats on paper and a long table does not.
-        if outcome.diagram is not None and outcome.request.drawing.table:
-            frame.parent.insert(frame.parent.index(frame) + 1, figure.table(outcome.diagram))
+            elif build.form == "inline" and isinstance(request, DocumentedClass):
+                automatic.close_tall(frame, result, build.place)
 
     def _contents(
         self,
         frame: nodes.Element,
-        request: DirectiveRequest,
+        request: Asked,
         result: Outcome | OptionError | None,
         build: Build,
         copies: CopyNumbers,
@@ -139,12 +211,13 @@ class ShowDiagrams(SphinxPostTransform):
         if build.form == "text":
             return figure.tree(result.diagram)
         if build.form == "image" and build.image_type:
-            return figure.image(result.diagram, options, self.env, request.docname, build.image_type)
-        copy = copies.add(result.diagram, options.name)
-        return figure.inline(frame, result.diagram, options, request.docname, copy, build.linked)
+            return figure.image(frame, result.diagram, options, self.env, request.docname, build.image_type)
+        if options.loading != "embed":
+            return figure.image(frame, result.diagram, options, self.env, request.docname, "image/svg+xml")
+        return figure.inline(frame, result.diagram, options, request.docname, copies, build.linked)
 
 
-def _loaded(build: Build, request: DirectiveRequest) -> Outcome | OptionError | None:
+def _loaded(build: Build, request: Asked) -> Outcome | OptionError | None:
     """The result with its pictures read; warns if they have left the cache and cannot be made again."""
     result = build.results.get(request)
     if not isinstance(result, Outcome):

@@ -1,6 +1,8 @@
 """The parts of the extension, put together.
 
 directive    text of a page      -> placeholder in a figure; loads no torch, starts no process, writes no file
+documented   what autodoc shows  -> classes that may get a diagram without a directive
+automatic    their descriptions  -> placeholder; a closed figure, where the picture is tall
 build        all placeholders    -> diagrams, in one go, after reading and before writing
 directive    placeholder         -> picture, image or text, as the builder can show it
 figure       picture             -> its HTML
@@ -16,25 +18,30 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.config import Config
 from sphinx.util.typing import ExtensionMetadata
 
-from sphinx_torchrecorder import build, directive, figure, links
+from sphinx_torchrecorder import automatic, build, directive, documented, figure, links
 from torchrecorder import __version__
 from torchrecorder.page import ASSETS, SCRIPT, STYLE
-from torchrecorder.request import SITE_SETTINGS
+from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS
 
-ENV_VERSION = 2
+ENV_VERSION = 5
 """Raised when what is kept in Sphinx's environment or in its doctrees changes; all pages are then read again."""
 
 
 def setup_extension(app: Sphinx) -> ExtensionMetadata:
     """Connect every part."""
-    for setting in SITE_SETTINGS:
-        types = (list, tuple) if isinstance(setting.default, list) else (type(setting.default),)
+    for setting in (*SITE_SETTINGS, *AUTOMATIC_SETTINGS):
+        types = {list: (list, tuple), bool: (bool, dict)}.get(type(setting.default), (type(setting.default),))
         # Not "env": settings change drawings, and the pages whose drawings have changed are found by `build`.
         app.add_config_value(f"torchrecorder_{setting.name}", setting.default, "", types, setting.help)
     app.add_directive(directive.NAME, directive.DiagramDirective)
+    app.add_directive(directive.TABLE_NAME, directive.TableDirective)
     app.add_node(build.diagram_placeholder)
     app.add_node(figure.diagram_picture, html=(figure.visit_picture, None))
+    app.add_message_catalog(figure.CATALOG, str(figure.LOCALE))
+    app.add_node(automatic.closed_figure, html=(automatic.visit_closed, automatic.depart_closed))
+    app.add_transform(automatic.PlaceDiagrams)
     app.add_env_collector(build.RequestCollector)
+    app.add_env_collector(documented.NamesCollector)
     app.add_post_transform(directive.ShowDiagrams)
     app.connect("config-inited", complete_config)
     app.connect("env-updated", build.draw_all)
@@ -51,12 +58,14 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
 
 
 def complete_config(app: Sphinx, config: Config) -> None:
-    """Add our assets, and the Markdown fence where MyST reads Markdown."""
+    """Add our assets, listen to autodoc, and add the Markdown fence where MyST reads Markdown."""
     # Our folder comes first: a project's own `torchrecorder.css` is copied over ours.
     config.html_static_path = [str(ASSETS), *config.html_static_path]
+    if "sphinx.ext.autodoc" in app.extensions:  # else there is no such event
+        app.connect("autodoc-process-docstring", documented.note_class, priority=documented.FIRST)
     # The bare Markdown fence that MkDocs knows: one page of text serves both tools.
     if "myst_parser" in app.extensions:
-        config.myst_fence_as_directive = {*config.myst_fence_as_directive, directive.NAME}
+        config.myst_fence_as_directive = {*config.myst_fence_as_directive, directive.NAME, directive.TABLE_NAME}
 
 
 def link_assets(
@@ -65,7 +74,8 @@ def link_assets(
     """Link the assets of this page; Sphinx adds a check sum to their addresses, so no browser keeps an old one."""
     if doctree is None or not isinstance(app.builder, StandaloneHTMLBuilder):
         return
-    if any("torchrecorder" in frame["classes"] for frame in doctree.findall(nodes.figure)):
+    frames: list[nodes.Element] = [*doctree.findall(nodes.figure), *doctree.findall(nodes.table)]
+    if any({"torchrecorder", "torchrecorder-layers"}.intersection(frame["classes"]) for frame in frames):
         app.add_css_file(STYLE)
     if any(node["picture"].options.zoom for node in doctree.findall(figure.diagram_picture)):
         app.add_js_file(SCRIPT, loading_method="defer")

@@ -9,13 +9,30 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.environment import BuildEnvironment
+from sphinx.locale import get_translation
 from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_torchrecorder.build import Form, ImageType
 from sphinx_torchrecorder.links import addresses, reference
-from torchrecorder.errors import TorchRecorderError
-from torchrecorder.page import TABLE_HEAD, Diagram, Outcome, contents, reader_notes, table_cells
+from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.page import (
+    TABLE_HEAD,
+    CopyNumbers,
+    Diagram,
+    Outcome,
+    contents,
+    problems_of,
+    reader_notes,
+    table_cells,
+    translated,
+    with_code,
+)
 from torchrecorder.request import FigureOptions
+
+CATALOG, LOCALE = "torchrecorder", Path(__file__).with_name("locale")
+"""The texts of pages in other languages."""
+
+_ = get_translation(CATALOG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +43,7 @@ class PagePicture:
     copy: int
     """Counts the same picture in a page, for ids that are unique."""
     options: FigureOptions
+    page: CopyNumbers
 
 
 class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -39,7 +57,9 @@ class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils nam
 def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
     """Write the HTML of a picture."""
     it: PagePicture = node["picture"]
-    translator.body.append(contents(it.diagram, it.options, copy=it.copy, urls=addresses(node)) + "\n")
+    urls = addresses(node)
+    shown = contents(it.diagram, it.options, copy=it.copy, urls=urls, translate=_, page=it.page)
+    translator.body.append(f"{shown}\n")
     raise nodes.SkipNode
 
 
@@ -60,7 +80,12 @@ def unwrap(frame: nodes.Element) -> None:
 
 
 def inline(
-    frame: nodes.Element, diagram: Diagram, options: FigureOptions, docname: str, copy: int, linked: Container[str]
+    frame: nodes.Element,
+    diagram: Diagram,
+    options: FigureOptions,
+    docname: str,
+    copies: CopyNumbers,
+    linked: Container[str],
 ) -> nodes.Node:
     """The picture as a part of an HTML page, with references that Sphinx is still to resolve.
 
@@ -69,19 +94,32 @@ def inline(
         diagram: What it shows.
         options: With another text for its `alt` or another width, perhaps.
         docname: The document that it stands in.
-        copy: Counts the same picture in a page, for ids that are unique.
+        copies: Counts the pictures of the page, for ids that are unique.
         linked: The classes that have a page; there is no use in looking for the others again.
     """
-    if options.align in ("left", "right"):  # text flows around, so the caption must not make the figure wider
-        frame["width"] = options.width or f"{max(drawing.width for drawing in diagram.drawings):.0f}px"
-        options = replace(options, width=options.width and "100%")
+    natural = max(drawing.width for drawing in diagram.drawings)
+    width, height = options.size(natural)
+    if options.figwidth == "image" or (options.align in ("left", "right") and not options.figwidth):
+        # Text flows around, so the caption must not make the figure wider.
+        frame["width"] = width or (
+            f"calc({height} * {natural / diagram.size[1]:.4g})" if height else f"{natural:.0f}px"
+        )
+        options = replace(options, width=width and "100%", height=height, scale=100)
+    elif options.figwidth:
+        frame["width"] = options.figwidth
     classes = [cls for cls in diagram.classes if cls in linked] if options.links else []
     references = [reference(cls, docname) for cls in classes]
-    return diagram_picture("", *references, picture=PagePicture(diagram, copy, options))
+    picture = PagePicture(diagram, copies.add(diagram, options.name), options, copies)
+    return diagram_picture("", *references, picture=picture)
 
 
 def image(
-    diagram: Diagram, options: FigureOptions, env: BuildEnvironment, docname: str, mimetype: ImageType
+    frame: nodes.Element,
+    diagram: Diagram,
+    options: FigureOptions,
+    env: BuildEnvironment,
+    docname: str,
+    mimetype: ImageType,
 ) -> nodes.Node:
     """The picture as a file, lying beside the doctrees until the builder collects it."""
     is_svg = mimetype == "image/svg+xml"
@@ -92,8 +130,12 @@ def image(
     file.write_bytes(data)
     env.images.add_file(docname, str(file))
     shown = nodes.image("", uri=str(file), alt=options.alt or diagram.alt, candidates={mimetype: str(file)})
-    if options.width:
-        shown["width"] = options.width
+    width, height = options.size(diagram.size[0])
+    shown.attributes |= {name: length for name, length in (("width", width), ("height", height)) if length}
+    if options.loading != "embed":
+        shown["loading"] = options.loading
+    if options.figwidth:
+        frame["width"] = options.figwidth if options.figwidth != "image" else width or f"{diagram.size[0]:.0f}px"
     return shown
 
 
@@ -102,14 +144,42 @@ def tree(diagram: Diagram) -> nodes.Node:
     return nodes.literal_block(diagram.text, diagram.text, language="none", classes=["torchrecorder-tree"])
 
 
-def table(diagram: Diagram) -> nodes.table:
-    """The layers as rows, for all that is not an HTML page."""
-    rows = [table_cells(row) for row in diagram.table]
-    widths = [max(map(len, column)) for column in zip(TABLE_HEAD, *rows, strict=True)]
+def add_table(frame: nodes.Element, outcome: Outcome, image_type: ImageType | None) -> None:
+    """Put the table behind the figure, if there is to be one: a figure floats on paper, and a long table does not."""
+    if outcome.diagram is not None and outcome.request.drawing.table:
+        if image_type == "application/pdf" and frame.get("align") in ("left", "right"):
+            frame["align"] = "center"  # LaTeX lets text flow around a figure, but prints a table over it
+        rows = nodes.table("", _rows(outcome), classes=["torchrecorder-layers"])
+        frame.parent.insert(frame.parent.index(frame) + 1, rows)
+
+
+def show_table(frame: nodes.Element, target: str, result: Outcome | OptionError) -> None:
+    """Put the rows into a table that stands alone, or a box in its place."""
+    error = result if isinstance(result, OptionError) else result.error
+    if isinstance(result, OptionError) or result.diagram is None:
+        frame.replace_self(error_box(target, error))
+        return
+    frame[-1] = _rows(result)
+    options = result.request.figure
+    dress(frame, options, "inline")
+    if options.width:
+        frame["width"] = options.width
+    of_picture = [translated(note, _) for note in result.diagram.notes]
+    notes = [text for text in reader_notes(result, _) if text not in of_picture]
+    place = frame.parent.index(frame) + 1
+    frame.parent.insert(place, [_remark(text) for text in notes])
+
+
+def _rows(outcome: Outcome) -> nodes.tgroup:
+    """The layers, down to the depth that is asked for."""
+    assert outcome.diagram is not None
+    depth = max(outcome.request.depths, default=outcome.request.drawing.depth)
+    rows = [table_cells(row, _) for row in outcome.diagram.table if isinstance(depth, str) or row.level <= depth]
+    names = [*map(_, TABLE_HEAD)]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     columns = (nodes.colspec(colwidth=width) for width in widths)
-    head, body = nodes.thead("", _row(TABLE_HEAD)), nodes.tbody("", *map(_row, rows))
-    group = nodes.tgroup("", *columns, head, body, cols=len(TABLE_HEAD))
-    return nodes.table("", group, classes=["torchrecorder-layers"])
+    head, body = nodes.thead("", _row(names)), nodes.tbody("", *map(_row, rows))
+    return nodes.tgroup("", *columns, head, body, cols=len(TABLE_HEAD))
 
 
 def _row(texts: Sequence[str]) -> nodes.row:
@@ -118,14 +188,24 @@ def _row(texts: Sequence[str]) -> nodes.row:
 
 def error_box(target: str, error: TorchRecorderError | None) -> nodes.Node:
     """A box in place of a picture; an admonition, so every theme and every builder has a style for it."""
-    title = f"No diagram of {target or 'a model'}"
-    reason = error.summary() if error else "It was not drawn."
+    title = _("No diagram of {}").format(target) if target else _("No diagram")
+    problems = problems_of(error) if error else (_("It was not drawn."),)
+    paragraphs = [nodes.paragraph("", text) for text in problems]
+    items = (nodes.list_item("", paragraph) for paragraph in paragraphs)
+    reason = nodes.bullet_list("", *items) if len(paragraphs) > 1 else paragraphs[0]
     classes = ["torchrecorder-error", "error"]
-    return nodes.admonition("", nodes.title("", title), nodes.paragraph("", reason), classes=classes)
+    return nodes.admonition("", nodes.title("", title), reason, classes=classes)
+
+
+def _remark(note: str) -> nodes.paragraph:
+    parts = (nodes.literal("", text) if is_code else nodes.Text(text) for text, is_code in with_code(note))
+    return nodes.paragraph("", "", *parts, classes=["torchrecorder-remark"])
 
 
 def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
     """Put under the caption what a reader should know of the picture."""
-    notes = [nodes.paragraph("", text, classes=["torchrecorder-remark"]) for text in reader_notes(outcome)]
-    if notes:
+    notes = [_remark(text) for text in reader_notes(outcome, _)]
+    if notes and isinstance(frame[-1], nodes.legend):
+        frame[-1] += notes
+    elif notes:
         frame += nodes.legend("", *notes)

@@ -14,7 +14,7 @@ from sphinx.util import logging
 from sphinx.util.display import status_iterator
 
 from torchrecorder.errors import OptionError
-from torchrecorder.page import LogEntry, Outcome, fatal_messages, log_entries
+from torchrecorder.page import LogEntry, Outcome, fatal_messages, log_entries, warning_text
 from torchrecorder.pipeline import Progress
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,11 @@ def report(results: Iterable[tuple[str, Outcome | OptionError]], problems: Mappi
     Raises:
         ExtensionError: A diagram is out of date, and the settings say that this ends the build.
     """
-    results = [(place, it) for place, it in results if isinstance(it, OptionError) or it.error or it.info]
+    results = [
+        (place, it)
+        for place, it in results
+        if isinstance(it, OptionError) or it.error or it.info or it.request.left_out or it.request.is_tried
+    ]
     if not results and not problems and not notice:
         return
     for entry in log_entries(results, problems, notice):
@@ -36,13 +40,16 @@ def report(results: Iterable[tuple[str, Outcome | OptionError]], problems: Mappi
             warn(entry)
         else:
             logger.info("torchrecorder: %s", entry.text)
+            if entry.details:
+                logger.verbose("%s", entry.details)
     if fatal := fatal_messages(result for _, result in results):
         raise ExtensionError("\n".join(fatal), modname=_TYPE)
 
 
 def warn(entry: LogEntry[str]) -> None:
-    """Warn of what an entry says; its place is a location."""
-    logger.warning("%s", entry.text, location=entry.place, type=_TYPE, subtype=entry.kind)
+    """Warn of what an entry says; its places are locations."""
+    text = warning_text(entry.text, entry.also, "`torchrecorder_{}` in conf.py")
+    logger.warning("%s", text, location=entry.place, type=_TYPE, subtype=entry.kind)
     if entry.details:
         logger.verbose("%s", entry.details, location=entry.place)
 

@@ -67,7 +67,10 @@ def _tiny(cls: type[nn.Module]) -> nn.Module:
                 model = filled(cls, _DIFFUSION, **less)
         except Exception:  # some sizes of it depend on others in another way
             continue
-        return model if sum(p.numel() for p in model.parameters()) > 4 * LARGE else filled(cls, _DIFFUSION, **less)
+        model = model if sum(p.numel() for p in model.parameters()) > 4 * LARGE else filled(cls, _DIFFUSION, **less)
+        if cls.__name__ == "AutoencoderKLAllegro":  # without, its forward says that it is not implemented
+            model.enable_tiling()  # type: ignore[operator]
+        return model
     return filled(cls, _DIFFUSION)
 
 
@@ -106,7 +109,7 @@ _DIFFUSION_SPECIAL: dict[str, dict[str, Any]] = {
     "AutoencoderRAE": {"encoder_hidden_size": 64, "encoder_num_hidden_layers": 2, "decoder_hidden_size": 64},
     "ControlNetUnionModel": {
         "num_control_type": 6, "addition_embed_type": "text_time", "addition_time_embed_dim": 8,
-        "projection_class_embeddings_input_dim": 80, "block_out_channels": (32, 64, 64, 64),
+        "projection_class_embeddings_input_dim": 80, "block_out_channels": (32, 64, 64, 64), "num_trans_channel": 32,
     },
     "ControlNetModel": {"block_out_channels": (32, 64, 64, 64)},
     "ConsistencyDecoderVAE": {
@@ -121,14 +124,14 @@ _DIFFUSION_SPECIAL: dict[str, dict[str, Any]] = {
     "DreamLiteUNetModel": {"block_out_channels": (32, 64, 64)},
     "EasyAnimateTransformer3DModel": {"in_channels": 4, "out_channels": 4, "patch_size": 2},
     "HiDreamImageTransformer2DModel": {
-        "in_channels": 4, "patch_size": 2, "caption_channels": [32, 32], "llama_layers": [0, 1],
+        "in_channels": 4, "patch_size": 2, "caption_channels": [32, 32], "llama_layers": [0, 1, 0, 1],
         "axes_dims_rope": (64, 32, 32), "text_emb_dim": 64,
     },
     "HunyuanDiT2DModel": {"in_channels": 4, "patch_size": 2, "hidden_size": 176, "sample_size": 16},
     "HunyuanDiT2DControlNetModel": {"in_channels": 4, "patch_size": 2, "hidden_size": 176, "sample_size": 16},
     "Ideogram4PromptEnhancerHead": {"hidden_size": 64, "vocab_size": 99},
     "Kandinsky3UNet": {
-        "block_out_channels": (32, 64), "layers_per_block": 1, "groups": 4, "attention_head_dim": 16,
+        "block_out_channels": (64, 64, 64, 64), "layers_per_block": 1, "groups": 4, "attention_head_dim": 16,
         "time_embedding_dim": 64, "cross_attention_dim": 64, "encoder_hid_dim": 64,
     },
     "Kandinsky5Transformer3DModel": {"model_dim": 128, "ff_dim": 256, "time_dim": 64, "in_text_dim": 64},

@@ -36,7 +36,7 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)[:2]]
 
 
-def failed_inside(target: str, error: BaseException, *, at_start: bool = False) -> FailedInside:
+def failed_inside(target: str, error: BaseException, *, at_start: bool = False, doing: str = "record") -> FailedInside:
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     ours = [f"{PurePath(file).relative_to(OURS.parent).as_posix()}:{line}" for file, line in frames if is_ours(file)]
     return FailedInside(
@@ -46,6 +46,7 @@ def failed_inside(target: str, error: BaseException, *, at_start: bool = False) 
         str(getattr(sys.modules.get("torch"), "__version__", "")),
         "".join(traceback.format_exception(error)),
         at_start,
+        doing,
     )
 
 

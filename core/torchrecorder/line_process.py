@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ class LineProcess:
             raise EOFError
         try:
             return dict(json.loads(line))
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise FormatError("the worker's answer", str(error)) from error
 
     @property
@@ -91,7 +91,11 @@ class LineProcess:
         while not self._has_ended() and time.monotonic() < deadline:
             time.sleep(0.005)
         if not self._has_ended():
+            started = [*descendants(self._process.pid)]  # as long as it is there, they can be found
             self._process.kill()
+            for pid in started:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
         if sys.platform == "linux" and self._process.returncode is None:
             with contextlib.suppress(ChildProcessError):  # other code of the builder waits for all its children
                 os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
@@ -121,7 +125,9 @@ class LineProcess:
 def tail(log: Path) -> str:
     """The end of what a process printed; empty if its log cannot be read."""
     try:
-        return log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+        with log.open("rb") as file:  # it may have gigabytes
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_TAIL))
+            return file.read(_LOG_TAIL).decode(errors="replace").strip()
     except OSError:
         return ""
 
@@ -131,11 +137,35 @@ def _kill_session(leader: int) -> None:
 
     The process is not waited for yet, so that no other session can have its pid.
     """
+    for pid, _, session in _processes():
+        if session == leader:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def children(parent: int) -> set[int]:
+    """The processes that have that parent, on Linux; none elsewhere."""
+    return {pid for pid, of, _ in _processes() if of == parent}
+
+
+def descendants(ancestor: int) -> Iterator[int]:
+    """The processes that a process has started, with those that they have started, on Linux; none elsewhere."""
+    parents = {pid: parent for pid, parent, _ in _processes()}
+    for pid in parents:
+        above, seen = pid, set[int]()  # the table is not of one instant, so it may hold a circle
+        while (above := parents.get(above, 0)) not in (0, ancestor, *seen):
+            seen.add(above)
+        if above == ancestor:
+            yield pid
+
+
+def _processes() -> Iterator[tuple[int, int, int]]:
+    """Each process with its parent and its session."""
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             _, _, fields = file.read_bytes().rpartition(b")")  # the name before it may hold anything
-            if int(fields.split()[3]) == leader:
-                os.kill(int(file.parent.name), signal.SIGKILL)
+            _, parent, _, session, *_ = fields.split()
+            yield int(file.parent.name), int(parent), int(session)
 
 
 def import_path(own: str) -> str:

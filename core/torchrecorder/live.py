@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
+
+from torch import nn
 
 from torchrecorder.drawing.draw import DrawJob
 from torchrecorder.drawing.draw import draw as draw_graphs
 from torchrecorder.engine import find_engine
-from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.errors import ForwardError, OptionError, TorchRecorderError
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
 from torchrecorder.page import Diagram
 from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
 from torchrecorder.recording.run import Run, capture
-from torchrecorder.recording.target import as_arguments, as_module
-from torchrecorder.request import read_drawing, shapes_from
+from torchrecorder.recording.target import as_arguments, as_module, load_model
+from torchrecorder.request import DrawingOptions, read_drawing, shapes_from
 
 if TYPE_CHECKING:
-    from torch import nn
     from torch.export import ExportedProgram
 
 Shape = str | Sequence[int] | Sequence[Sequence[int]]
 
 
 def draw(
-    net: nn.Module | ExportedProgram,
-    *,
+    net: nn.Module | ExportedProgram | type[nn.Module] | str,
+    *given: Any,
     shape: Shape | None = None,
     inputs: Any = None,
     mode: Mode = "eval",
@@ -36,20 +40,25 @@ def draw(
     depth: int | Literal["auto", "all"] = "auto",
     fold: bool = True,
     focus: str = "",
-    expand: Sequence[str] = (),
-    collapse: Sequence[str] = (),
+    expand: str | Sequence[str] = (),
+    collapse: str | Sequence[str] = (),
     direction: Literal["TB", "LR"] = "TB",
     layout: Literal["paper", "layered"] = "paper",
     theme: Literal["modern", "classic"] = "modern",
-    show: Sequence[str] = (),
-    hide: Sequence[str] = (),
+    show: str | Sequence[str] = (),
+    hide: str | Sequence[str] = (),
     styler: object = None,
     engine: str = "auto",
+    **named: Any,
 ) -> Diagram:
     """Record one forward of a model and draw it.
 
+    Without inputs and shapes they are found.
+
     Args:
-        net: The model, or what `torch.export` gives; it is left as it was.
+        net: The model, or what `torch.export` gives; it is left as it was. A class that needs no arguments and a
+            dotted name, `"pkg.Net(width=64)"`, are built first.
+        given: The inputs, as in `net(x)`, or their shapes, `(1, 3)`.
         shape: The shapes of its inputs: `(1, 3)` for one, `[(1, 3), (1, 8)]` for two, or the text of the `shape`
             option, `"ids=int64[1,16]<100"`.
         inputs: The inputs themselves, instead of `shape`: `(args, kwargs)`, a tuple of arguments, a dict of keyword
@@ -71,25 +80,57 @@ def draw(
         styler: A `Styler`, or a class of them, that chooses colours, lines and labels; see
             `torchrecorder.drawing.Styler`.
         engine: `auto`, `pure`, `dot`, or the path of a Graphviz program.
+        named: Keyword arguments of the forward: `draw(net, x, mask=mask)`. One that is called like an option goes
+            into `inputs`.
 
     Raises:
-        OptionError: An option is unknown or has a bad value.
+        OptionError: An option is unknown or has a bad value, or the inputs are said twice.
+        TargetError: The dotted name names no model.
         InputError: The inputs cannot be made.
-        ForwardError: The forward raised; its `graph` holds what ran before.
+        ForwardError: The forward raised; its `graph` holds what ran before, its `diagram` shows it, and a notebook too.
         StylerError: The styler raised, or gave what cannot be drawn.
         EngineError: The picture could not be laid out.
     """
     written = {"depth": str(depth), "fold": str(fold), "focus": focus, "direction": direction}
     written |= {"layout": layout, "theme": theme}
-    lists = {"expand": " ".join(expand), "collapse": " ".join(collapse), "show": " ".join(show), "hide": " ".join(hide)}
-    options = read_drawing({**written, **lists})
-    model: Any = as_module(net)
+    lists = {"expand": expand, "collapse": collapse, "show": show, "hide": hide}
+    texts = {name: words if isinstance(words, str) else " ".join(words) for name, words in lists.items()}
+    options = read_drawing({**written, **texts})
+    model: Any = _built(net, seed)
 
     def record(chosen: Inputs, run: Run) -> Graph:
         return capture(model, chosen.args, chosen.kwargs, mode=mode, run=run, seed=seed, guessed=chosen.guessed)
 
-    given = _given(shape, inputs, seed)
-    graph = record_guessed(model, record, run=run, seed=seed, mode=mode) if given is None else record(given, run)
+    def drawn(graph: Graph) -> Diagram:
+        return _drawn(graph, options, styler, engine)
+
+    inputs_given = _inputs(model, given, named, shape, inputs, seed)
+    try:
+        if inputs_given is None:
+            return drawn(record_guessed(model, record, run=run, seed=seed, mode=mode))
+        return drawn(record(inputs_given, run))
+    except ForwardError as error:
+        if error.graph is not None:
+            with suppress(TorchRecorderError):
+                error.diagram = drawn(error.graph)
+        raise
+
+
+def _built(net: object, seed: int) -> object:
+    if isinstance(net, str):
+        return load_model(net, seed)
+    if not (isinstance(net, type) and issubclass(net, nn.Module)):
+        return as_module(net)
+    needed = [
+        p for p in inspect.signature(net).parameters.values() if p.default is p.empty and p.kind < p.VAR_POSITIONAL
+    ]
+    if needed:
+        call = f"{net.__name__}({', '.join(f'{p.name}=…' for p in needed)})"
+        raise OptionError((f"{net.__name__} is a class that cannot be built without arguments; write draw({call})",))
+    return net()
+
+
+def _drawn(graph: Graph, options: DrawingOptions, styler: object, engine: str) -> Diagram:
     digest = hashlib.sha256(f"{to_json(graph)}{options}".encode()).hexdigest()
     (result,) = draw_graphs([DrawJob(graph, digest, options, styler)], find_engine(engine))
     if isinstance(result, TorchRecorderError):
@@ -97,15 +138,57 @@ def draw(
     return Diagram(result, load_graph=lambda: graph)
 
 
-def _given(shape: Shape | None, inputs: Any, seed: int) -> Inputs | None:
-    if shape is not None and inputs is not None:
-        raise OptionError(("shape and inputs both say what the model is called with; give one of them",))
+def _inputs(
+    model: object, given: tuple[Any, ...], named: Mapping[str, Any], shape: Shape | None, inputs: Any, seed: int
+) -> Inputs | None:
+    """What the user wants the model to be called with; None if that is to be found."""
+    if problems := [*_unclear(given, shape, inputs), *_unknown(model, named)]:
+        raise OptionError(tuple(problems))
+    if given and all(map(_is_shape, given)):
+        shape = given[0] if len(given) == 1 else [*given]
+    elif given:
+        return Inputs(given, {**named})
+    if shape is not None:
+        try:
+            made = make_inputs(shapes_from(shape), seed)
+        except ValueError as error:
+            raise OptionError((f"shape: {error}",)) from error
+        return Inputs(made.args, {**made.kwargs, **named})
     if inputs is not None:
-        return Inputs(*as_arguments(inputs))
-    if shape is None:
-        return None
-    try:
-        specs = shapes_from(shape)
-    except ValueError as error:
-        raise OptionError((f"shape: {error}",)) from error
-    return make_inputs(specs, seed)
+        args, kwargs = as_arguments(inputs)
+        return Inputs(args, {**kwargs, **named})
+    return Inputs((), {**named}) if named else None
+
+
+def _unclear(given: tuple[Any, ...], shape: Shape | None, inputs: Any) -> Iterator[str]:
+    said = [name for name, value in (("shape", shape), ("inputs", inputs)) if value is not None]
+    if given:
+        said.insert(0, "what follows the model")
+    if len(said) > 1:
+        yield f"{' and '.join(said)} both say what the model is called with; give one of them"
+    if given and all(type(one) is int for one in given):
+        numbers = ", ".join(map(str, given))
+        yield f"each argument is an input or its shape; write draw(net, ({numbers},)) or draw(net, inputs=({numbers},))"
+
+
+def _unknown(model: object, named: Mapping[str, Any]) -> Iterator[str]:
+    """What is neither an option nor an argument of the forward."""
+    forward = getattr(model, "forward", None)
+    with suppress(TypeError, ValueError):
+        parameters = inspect.signature(forward).parameters.values()  # type: ignore[arg-type]
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
+            return
+        known = [p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY]
+        options = [name for name, p in inspect.signature(draw).parameters.items() if p.kind is p.KEYWORD_ONLY]
+        for name in named:
+            if name not in known:
+                near = get_close_matches(name, [*options, *known], 1)
+                advice = f"did you mean {near[0]}?" if near else f"the forward takes {', '.join(known) or 'nothing'}"
+                yield f"{name} is neither an option nor an argument of the forward of {type(model).__name__}; {advice}"
+
+
+def _is_shape(one: object) -> bool:
+    """Whether an argument is the shape of an input, or of several, and no input."""
+    if isinstance(one, str):
+        return True
+    return isinstance(one, (tuple, list)) and len(one) > 0 and all(type(n) is int or _is_shape(n) for n in one)

@@ -30,6 +30,15 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
         "cannot build pkg.Net: TypeError: no (pkg.py:3)",
     ),
     (
+        errors.NotAModule("pkg.Config"),
+        "cannot build pkg.Config: it is a class, but not a subclass of torch.nn.Module",
+    ),
+    (
+        errors.TargetRefused("os.system('ls')", "os.system"),
+        "os.system('ls') is not called: a page may call classes of nn.Module, functions of the project, and functions"
+        " of packages that depend on torch\nto allow it, add 'os.system' to the setting `allow`",
+    ),
+    (
         errors.InputError("the inputs were not found", "give one", ("1,3: too small",)),
         "the inputs were not found\ngive one\ntried 1,3: too small",
     ),
@@ -41,7 +50,7 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
         errors.TorchMissing("pkg.Net", "python"),
         "cannot record pkg.Net: python cannot import torch\n"
         "install torch there, python -m pip install torch (a CPU build is enough), name another Python with"
-        " the option `python`, or build with a cache made on a machine that has it",
+        " the setting `python`, or build with a cache made on a machine that has it",
     ),
     (
         errors.TorchBroken("pkg.Net", "python", "OSError: no such file"),
@@ -87,7 +96,7 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
     (
         errors.OutOfDate("pkg.Net", ("net.py: Net.forward changed", "$A appeared", "$B changed", "$C changed"), True),
         "the diagram of pkg.Net is out of date: net.py: Net.forward changed; $A appeared; $B changed and 1 more\n"
-        "record it on a machine that has torch: torchrecorder update",
+        "record it on a machine that has torch: torchrecorder update docs",
     ),
     (
         errors.CollectFailed("docs", "it has neither conf.py nor mkdocs.yml"),

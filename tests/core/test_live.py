@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import pickle
+import re
+import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
 from torch import Tensor, nn
 
 import torchrecorder
@@ -56,6 +61,89 @@ def test_inputs_in_each_form(given: dict[str, object]) -> None:
     diagram = torchrecorder.draw(Net(), **given)  # type: ignore[arg-type]
     assert set(diagram.graph.inputs) == {"x", "scale"}
     assert "mul" in {op.name for op in diagram.graph.ops}
+
+
+X, SCALE = torch.ones(1, 3), torch.ones(1, 1)
+TYPED = {
+    "x": ((X,), {}, {"x"}),
+    "x, scale": ((X, SCALE), {}, {"x", "scale"}),
+    "x, scale=scale": ((X,), {"scale": SCALE}, {"x", "scale"}),
+    "x=x": ((), {"x": X}, {"x"}),
+    "(1, 3)": (((1, 3),), {}, {"x"}),
+    "(1, 3), (1, 1)": (((1, 3), (1, 1)), {}, {"x", "scale"}),
+    "[(1, 3), (1, 1)]": (([(1, 3), (1, 1)],), {}, {"x", "scale"}),
+    "x.shape": ((X.shape,), {}, {"x"}),
+    "'1,3'": (("1,3",), {}, {"x"}),
+    "(1, 3), scale=scale": (((1, 3),), {"scale": SCALE}, {"x", "scale"}),
+    "shape=(1, 3), scale=scale": ((), {"shape": (1, 3), "scale": SCALE}, {"x", "scale"}),
+    "inputs=x, scale=scale": ((), {"inputs": X, "scale": SCALE}, {"x", "scale"}),
+}
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_inputs_as_people_type_them(typed: str) -> None:
+    args, kwargs, inputs = TYPED[typed]
+    assert set(torchrecorder.draw(Net(), *args, **kwargs).graph.inputs) == inputs  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("net", [Net, f"{__name__}.Net", f"{__name__}.Net()"])
+def test_a_class_and_a_name_are_built(net: object) -> None:
+    sys.modules.setdefault(__name__, sys.modules[Net.__module__])
+    assert torchrecorder.draw(net, X).facts["parameters"] == "26"  # type: ignore[arg-type]
+
+
+class Wide(nn.Linear):
+    def __init__(self, width: int) -> None:
+        super().__init__(3, width)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "told"),
+    [
+        ((Wide, X), {}, r"write draw\(Wide\(width=…\)\)"),
+        ((Net(), 1, 3), {}, r"write draw\(net, \(1, 3,\)\)"),
+        (
+            (Net(), X),
+            {"dept": 2},
+            "dept is neither an option nor an argument of the forward of Net; did you mean depth?",
+        ),
+        ((Net(), X), {"mask": 2}, "the forward takes x, scale"),
+        ((Net(), X), {"shape": (1, 3)}, "what follows the model and shape both say"),
+        ((Net(), X), {"show": "flop"}, "flop"),
+    ],
+)
+def test_what_is_not_understood_is_answered(args: tuple[Any, ...], kwargs: dict[str, Any], told: str) -> None:
+    with pytest.raises(OptionError, match=told):
+        torchrecorder.draw(*args, **kwargs)
+
+
+def test_a_list_may_be_one_word() -> None:
+    assert "FLOPs" in torchrecorder.draw(Net(), X, show="flops", depth=2).svg
+    assert torchrecorder.capture(Net(), X) == torchrecorder.capture(Net(), (X,))
+
+
+def test_one_line_says_what_it_is() -> None:
+    diagram = torchrecorder.draw(Net(), X)
+    assert re.fullmatch(r"<Diagram of Net: \d+ × \d+ px>", repr(diagram))
+    assert repr(diagram.graph) == "<Graph of Net: 5 calls, 3 ops, 26 parameters>"
+
+
+def test_a_failed_forward_brings_its_picture() -> None:
+    with pytest.raises(ForwardError) as caught:
+        torchrecorder.draw(Net(), torch.ones(1, 5))
+    assert isinstance(caught.value.diagram, torchrecorder.Diagram)
+    assert "fc" in caught.value.diagram.text
+    assert pickle.loads(pickle.dumps(caught.value)).cause == caught.value.cause
+
+
+def test_a_notebook_shows_it_above_the_traceback() -> None:
+    shell: Any = InteractiveShell.instance()
+    shown: list[object] = []
+    shell.display_pub.publish = lambda data, **_: shown.append(data)
+    shell.user_ns.update(net=Net(), torch=torch, torchrecorder=torchrecorder)
+    result = shell.run_cell("torchrecorder.draw(net, torch.ones(1, 5))")
+    assert isinstance(result.error_in_exec, ForwardError)
+    assert "image/svg+xml" in str(shown[0])
 
 
 def test_one_tensor_is_one_argument() -> None:

@@ -99,9 +99,11 @@ class Site:
         config.plugins["torchrecorder"] = self.plugin
         return config
 
-    def build(self, **settings: Any) -> Built:
-        """Build the site as `mkdocs build` does."""
+    def build(self, others: Mapping[str, Any] | None = None, **settings: Any) -> Built:
+        """Build the site as `mkdocs build` does, with other plugins as objects."""
         config = self.config(**settings)
+        for name, plugin in (others or {}).items():
+            config.plugins[name] = plugin
         config.plugins.on_startup(command="build", dirty=False)
         return self.rebuild(config)
 

@@ -85,7 +85,8 @@ def test_a_cache_among_the_pages(site: Site) -> None:
     site.settings["cache"] = "docs/diagrams"
     shutil.copytree(site.folder / "diagrams", site.folder / "docs" / "diagrams")
     (warning,) = site.build().warnings
-    assert "docs/diagrams lies in docs_dir, where it is published and watched; move it" in warning
+    text = "torchrecorder: the cache docs/diagrams lies in docs_dir, where it is published and watched: move it by the "
+    assert warning == f"{text}setting cache"
 
 
 def test_a_memory_that_is_none_is_an_error_of_the_configuration(site: Site) -> None:

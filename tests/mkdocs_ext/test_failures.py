@@ -107,18 +107,18 @@ def test_every_failure_is_one_warning_at_its_line_in_every_build(site: Site) -> 
 
 
 def test_a_failure_can_end_the_build(site: Site) -> None:
-    site.write("index.md", "```torchrecorder nets.Net depht=1\n```\n")
+    site.write("index.md", "```torchrecorder nets.Net shpae=1\n```\n")
     site.settings["on_error"] = "raise"
     built = site.build()
     assert built.aborted == "Aborted with a BuildError!"
-    assert "index.md:1: torchrecorder: unknown option 'depht', did you mean depth?" in built.warnings
+    assert "index.md:1: torchrecorder: unknown option 'shpae', did you mean shape?" in built.warnings
 
 
 def test_a_fence_from_elsewhere_is_located_by_its_page(site: Site) -> None:
-    (site.folder / "part.md").write_text("```torchrecorder nets.Net depht=1\n```\n", encoding="utf-8")
+    (site.folder / "part.md").write_text("```torchrecorder nets.Net shpae=1\n```\n", encoding="utf-8")
     site.write("index.md", '# Home\n\n--8<-- "part.md"\n')
     built = site.build(extensions=[{"pymdownx.snippets": {"base_path": [str(site.folder)]}}])
-    assert built.warnings == ["index.md: torchrecorder: unknown option 'depht', did you mean depth?"]
+    assert built.warnings == ["index.md: torchrecorder: unknown option 'shpae', did you mean shape?"]
 
 
 def test_a_missing_engine_is_one_warning(site: Site) -> None:

@@ -22,6 +22,9 @@ PIECES = [
     "~~~",
     "torchrecorder",
     " torchrecorder pkg.Net",
+    "Torchrecorder",
+    "- ",
+    "| ",
     "{.torchrecorder #a}",
     "shape=1,3",
     "    ",
@@ -41,12 +44,14 @@ def found(text: str) -> list[Fence]:
         ("~~~torchrecorder\npkg.Net\n~~~", "pkg.Net"),
         ("````` torchrecorder\na\n```\nb\n`````", "a\n```\nb"),
         ("    ```torchrecorder\n    pkg.Net\n\n      deeper\n    ```", "pkg.Net\n\n  deeper"),
-        ("> - ```torchrecorder", None),
+        ("> - ```torchrecorder\n>   pkg.Net\n>   ```", "pkg.Net"),
+        ("- - ```torchrecorder\n    pkg.Net\n    ```", "pkg.Net"),
+        ("[^1]: ```torchrecorder\n      pkg.Net\n      ```", "pkg.Net"),
+        ("- ```python\n  x\n  ```\n```torchrecorder\npkg.Net\n```", "pkg.Net"),
         ("> ```torchrecorder\n> pkg.Net\n>\n> ```", "pkg.Net\n"),
         ("```torchrecorder\n```", ""),
-        ("```torchrecorder\npkg.Net", None),
-        ("    ```torchrecorder\npkg.Net\n    ```", None),
-        ("```torchrecorders\npkg.Net\n```", None),
+        ("```recorder\npkg.Net\n```", None),
+        ("```torch\npkg.Net\n```", None),
         ("```python\n```\n```torchrecorder\npkg.Net\n```", "pkg.Net"),
         ("````\n```torchrecorder\npkg.Net\n```\n````", None),
         ("~~~\n```torchrecorder\npkg.Net\n```\n~~~", None),
@@ -55,7 +60,7 @@ def found(text: str) -> list[Fence]:
     ],
 )
 def test_what_is_a_fence(text: str, body: str | None) -> None:
-    assert [fence.body for fence in found(text)] == ([] if body is None else [body])
+    assert [(fence.body, fence.problem) for fence in found(text)] == ([] if body is None else [(body, "")])
 
 
 def test_equal_fences_are_counted_and_found_again() -> None:
@@ -73,7 +78,9 @@ def test_no_text_is_eaten(lines: list[str]) -> None:
     done = 0
     for place in places:
         assert done <= place.start < place.end <= len(lines)
-        assert "torchrecorder" in lines[place.start]
+        assert "torchrecorder" in lines[place.start].lower()
+        assert lines[place.start].startswith(place.prefix)
+        assert lines[place.start].endswith(place.suffix)
         inner = [line.removeprefix(place.prefix) for line in lines[place.start : place.end]]
         assert [line.strip() for line in inner] == [line.strip() for line in place.fence.raw.split("\n")] or (
             ">" in place.prefix
@@ -87,7 +94,8 @@ def test_no_text_is_eaten(lines: list[str]) -> None:
 @given(LINES)
 def test_words_outside_of_fences_reach_the_page(lines: list[str]) -> None:
     lines = [
-        line if "torchrecorder" in line or not line.strip(" >`~") else f"{line} w{i}w" for i, line in enumerate(lines)
+        line if "torchrecorder" in line.lower() or not line.strip(" >`~|-") else f"{line} w{i}w"
+        for i, line in enumerate(lines)
     ]
     lines = [line.expandtabs(4) for line in lines]
     inside = {i for place in find_fences(lines) for i in range(place.start, place.end)}
@@ -100,7 +108,7 @@ def test_any_fence_can_be_marked_and_read(header: str, body: str, around: str) -
     fence = Fence(header, body, f"```{header}\n{body}\n```", 3)
     html = f"<p>{around.replace('<', '')}</p>{marker(fence)}"
     assert marked_fences(html) == [fence]
-    assert replace_markers(html, lambda one: one.header) == html.replace(marker(fence), header)
+    assert replace_markers(html, lambda one, caption: one.header) == html.replace(marker(fence), header)
     read_fence(fence)
 
 

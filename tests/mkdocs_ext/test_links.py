@@ -44,11 +44,7 @@ def links(html: str) -> dict[str, str]:
 
 
 def build(site: Site, autorefs: object | None, **settings: Any) -> Built:
-    config = site.config(**settings)
-    if autorefs is not None:
-        config.plugins["autorefs"] = autorefs  # type: ignore[assignment]
-    config.plugins.on_startup(command="build", dirty=False)
-    return site.rebuild(config)
+    return site.build(others={} if autorefs is None else {"autorefs": autorefs}, **settings)
 
 
 @pytest.mark.parametrize("autorefs", [Autorefs(), OldAutorefs()], ids=["1.4", "1.3"])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import html
 import logging
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 from markdown import Markdown
 
 from mkdocs_torchrecorder import TorchRecorderExtension
-from tests.mkdocs_ext.placements import DRAWN, EXTENSIONS, FENCE, SHOWN, SUPERFENCES
+from tests.mkdocs_ext.placements import DRAWN, EXTENSIONS, FENCE, SHOWN, SUPERFENCES, WRONG
 from tests.mkdocs_ext.seeing import Seen, see
 
 
@@ -55,9 +56,48 @@ def test_shown(md: Markdown, text: str, caplog: pytest.LogCaptureFixture) -> Non
     seen = see(page)
     assert (seen.figures, seen.boxes) == ([], [])
     assert "marker" not in page
-    assert "torchrecorder" in page
+    assert "recorder" in page
     assert "After." in page
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(("line", "text", "problem"), WRONG.values(), ids=list(WRONG))
+def test_wrong(md: Markdown, line: int, text: str, problem: str, caplog: pytest.LogCaptureFixture) -> None:
+    page = md.convert("# Before\n" + text + "\nAfter.\n")
+    seen = see(page)
+    assert [record.getMessage() for record in caplog.records] == [f"line {line}: torchrecorder: {problem}"]
+    assert (len(seen.figures), len(seen.boxes)) == (0, 1)
+    assert problem in seen.boxes[0].text
+    assert "marker" not in page
+    assert "After." in page
+
+
+CAPTIONS = {
+    "A *picture* of `Net` & more": "A <em>picture</em> of <code>Net</code> &amp; more",
+    "See [Net](https://x.org/a?b=1&c)": 'See <a href="https://x.org/a?b=1&amp;c">Net</a>',
+    "and [there][ref]": 'and <a href="there.html">there</a>',
+    "<b>bold</b> &amp; `<i>`": "&lt;b&gt;bold&lt;/b&gt; &amp; <code>&lt;i&gt;</code>",
+    "<script>x</script>": "&lt;script&gt;x&lt;/script&gt;",
+    "[unbalanced](there and [no such][nothing]": "[unbalanced](there and [no such][nothing]",
+    r"5 \* 3 < 4": "5 * 3 &lt; 4",
+}
+
+
+@pytest.mark.parametrize(("text", "html"), CAPTIONS.items())
+def test_captions_are_markdown(md: Markdown, text: str, html: str) -> None:
+    fence = FENCE.replace(":shape", f":caption: {text}\n:shape")
+    for page in (fence, "- item\n\n" + indent(fence, "    "), "<div>\n" + fence + "</div>\n"):
+        converted = md.convert(page + "\n[ref]: there.html\n")
+        assert f"<figcaption>{html}</figcaption>" in converted
+        assert "torchrecorder-caption" not in converted
+
+
+def test_the_caption_of_an_example_is_not_read(md: Markdown) -> None:
+    fence = FENCE.replace(":shape", ":caption: A *picture*\n:shape")
+    for page in ("Text:\n\n" + indent(fence, "    "), "<pre>\n" + fence + "</pre>\n", "<!--\n" + fence + "-->\n"):
+        converted = md.convert(page)
+        assert "*picture*" in converted
+        assert "<em>" not in converted
 
 
 def test_an_example_is_shown_as_it_was_written(md: Markdown) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import BasePlugin
+from mkdocs.structure.pages import Page
 
-from tests.mkdocs_ext.placements import DRAWN, EXTENSIONS, FENCE, SHOWN, SUPERFENCES
+from mkdocs_torchrecorder.config import TorchRecorderConfig
+from mkdocs_torchrecorder.fence import Fence, marker
+from tests.mkdocs_ext.placements import DRAWN, EXTENSIONS, FENCE, SHOWN, SUPERFENCES, WRONG
 from tests.mkdocs_ext.seeing import see
 from tests.mkdocs_ext.site import Site
 
@@ -29,6 +36,16 @@ def test_every_placement_in_every_theme(site: Site, theme: str, fences: tuple[st
     assert {name: len(page.figures) for name, page in zip(SHOWN, shown, strict=True)} == dict.fromkeys(SHOWN, 0)
     assert "Drawn" in built.search_index()
     assert "ReLU" not in built.search_index()
+
+
+def test_what_was_meant_for_a_fence_is_a_warning_with_its_line(site: Site) -> None:
+    site.write("index.md", "# Home\n\n[There](0.md)\n")
+    for i, (_, text, _) in enumerate(WRONG.values()):
+        site.write(f"{i}.md", "# Wrong\n" + text)
+    built = site.build(extensions=[*EXTENSIONS, *SUPERFENCES], strict=True)
+    assert "Aborted with" in built.aborted
+    said = [f"{i}.md:{line}: torchrecorder: {problem}" for i, (line, _, problem) in enumerate(WRONG.values())]
+    assert sorted(built.warnings) == sorted(said)
 
 
 def test_one_page_with_everything(site: Site) -> None:
@@ -74,6 +91,21 @@ def test_a_switch_and_a_table(site: Site) -> None:
     assert "Parameters" not in built.search_index()
 
 
+def test_a_figure_of_a_file_with_a_legend(site: Site) -> None:
+    text = FENCE.replace(":shape", ":loading: lazy\n:figwidth: 50%\n:dpeth: 2\n:shape")
+    site.write("sub/page.md", text.replace("\n```", "\n\nA legend\nof a & b.\n\nMore.\n```"))
+    built = site.build()
+    (warning,) = built.warnings
+    assert "unknown option 'dpeth', did you mean depth?\nthe diagram is drawn without it" in warning
+    page = built.page("sub/page/index.html")
+    found = re.search(r'<img src="../../(assets/torchrecorder-\w+\.svg)"[^>]* loading="lazy"', page)
+    assert found is not None
+    assert "<svg" in built.page(found[1])
+    assert "width:50%;" in page
+    assert ">A legend\nof a &amp; b.</small>" in page
+    assert ">More.</small>" in page
+
+
 def test_snippets(site: Site) -> None:
     (site.folder / "part.md").write_text(FENCE, encoding="utf-8")
     site.write("index.md", '# Home\n\n--8<-- "part.md"\n')
@@ -106,6 +138,18 @@ def test_a_link_to_a_figure_leads_somewhere(site: Site) -> None:
     assert len([text for text in built.warnings if "her-net" in text]) == 1
 
 
+def test_links_in_captions_are_those_of_the_page(site: Site) -> None:
+    site.write("index.md", "# Home\n")
+    fence = FENCE.replace(":shape", ":caption: [there](../index.md#home), [nowhere](nowhere.md)\n:shape")
+    example = "    ```torchrecorder\n    :caption: [x](no.md)\n    ```\n"
+    site.write("sub/page.md", f"{fence}\n\n{example}")
+    built = site.build(strict=True)
+    assert [it.text for it in see(built.page("sub/page/index.html")).all("figcaption")] == ["there, nowhere"]
+    assert '<a href="../../#home">there</a>' in built.page("sub/page/index.html")
+    assert [text for text in built.warnings if "no.md" in text] == []
+    assert len([text for text in built.warnings if "nowhere.md" in text]) == 1
+
+
 def test_excerpts_of_a_blog_show_their_figures(site: Site) -> None:
     site.write("index.md", "# Home\n")
     site.write("blog/index.md", "# Blog\n")
@@ -114,6 +158,50 @@ def test_excerpts_of_a_blog_show_their_figures(site: Site) -> None:
     built = site.build(theme="material", plugins=["search", "blog"])
     assert len(see(built.page("blog/2026/01/01/post/index.html")).figures) == 2
     assert len(see(built.page("blog/index.html")).figures) == 1
+
+
+class Printer(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-untyped-call] # of MkDocs
+    """Joins pages as print-site does: takes their contents early, and writes a page that no event tells of."""
+
+    def __init__(self, more: str = "") -> None:
+        self.taken = more
+
+    def on_page_content(self, html: str, *, page: Page, **_: Any) -> None:
+        self.taken += html
+
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        file = Path(config.site_dir, "print_page", "index.html")
+        file.parent.mkdir()
+        file.write_text(f"<!doctype html><html><body>{self.taken}</body></html>", encoding="utf-8")
+
+
+def test_a_page_that_joins_pages_has_their_figures(site: Site) -> None:
+    site.write("index.md", "---\ntorchrecorder: {depth: 0}\n---\n" + FENCE)
+    site.write("other.md", FENCE.replace(":shape", ":depth: 0-2\n:shape"))
+    site.write("third.md", FENCE)
+    built = site.build(others={"print": Printer()}, strict=True)
+    seen = see(built.page("print_page/index.html"))
+    assert (built.aborted, built.warnings) == ("", [])
+    assert (len(seen.figures), seen.wrong, seen.twice) == (3, [], set())
+    assert seen.all("input") == seen.all("button") == []
+    assert ["ReLU" in figure.text for figure in seen.figures] == [False, False, True]
+    assert "marker" not in built.page("print_page/index.html")
+
+
+def test_a_marker_that_is_left_is_a_warning(site: Site) -> None:
+    """Of a plugin that keeps pages between builds, with markers of this version or of an older one."""
+    fence = Fence(" nets.Net", "", "```torchrecorder nets.Net\n```", page="gone.md")
+    old = '<div class="torchrecorder-marker" data-fence="WyIiLCAiIiwgIiIsIDFd"></div>'
+    site.write("index.md", FENCE)
+    built = site.build(others={"print": Printer(marker(fence) + old)}, strict=True)
+    left = "print_page/index.html: torchrecorder: a marker {} came into this page when all was drawn: empty the cache"
+    assert [text.rpartition(" of the plugin")[0] for text in built.warnings] == [
+        left.format("for a fence of gone.md"),
+        left.format("that another version has left"),
+    ]
+    seen = see(built.page("print_page/index.html"))
+    assert (len(seen.figures), len(seen.boxes)) == (1, 2)
+    assert "marker" not in "".join(str(element.attributes) for element in seen.elements)
 
 
 def test_plugin_and_extension_together_draw_once(site: Site, nets: Path) -> None:
@@ -126,7 +214,7 @@ def test_plugin_and_extension_together_draw_once(site: Site, nets: Path) -> None
 
 def test_the_extension_alone_knows_page_and_line(site: Site, nets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(site.folder)
-    text = "---\ntitle: x\ntorchrecorder: {depth: 0}\n---\n" + FENCE + "\n```torchrecorder nets.Net depht=1\n```\n"
+    text = "---\ntitle: x\ntorchrecorder: {depth: 0}\n---\n" + FENCE + "\n```torchrecorder nets.Net shpae=1\n```\n"
     site.write("sub/page.md", text)
     site.write("index.md", "# Home\n")
     extension = {"mkdocs_torchrecorder:TorchRecorderExtension": {"path": [str(nets)]}}
@@ -135,7 +223,7 @@ def test_the_extension_alone_knows_page_and_line(site: Site, nets: Path, monkeyp
     seen = see(built.page("sub/page/index.html"))
     assert (len(seen.figures), len(seen.boxes)) == (1, 1)
     assert "ReLU" not in seen.figures[0].text
-    assert built.warnings == ["sub/page.md:10: torchrecorder: unknown option 'depht', did you mean depth?"]
+    assert built.warnings == ["sub/page.md:10: torchrecorder: unknown option 'shpae', did you mean shape?"]
 
 
 def test_switched_off(site: Site) -> None:
@@ -144,3 +232,21 @@ def test_switched_off(site: Site) -> None:
     built = site.build(extensions=["fenced_code"])
     assert 'class="language-torchrecorder"' in built.page()
     assert not (built.folder / "assets" / "torchrecorder.css").exists()
+
+
+def test_a_cache_in_the_repository_that_is_the_docs(site: Site, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A build publishes no folder with a dot, so there is nothing to warn of; its server would build for ever."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (site.folder / ".torchrecorder").unlink()
+    site.write("index.md", FENCE)
+    settings: dict[str, Any] = {"docs_dir": str(site.folder.parent), "site_dir": str(elsewhere / "site")}
+    assert (built := site.build(strict=True, **settings)).warnings == []
+    assert list(built.folder.rglob(".torchrecorder")) == []
+    site.plugin.on_startup(command="serve", dirty=False)
+    (warning,) = site.rebuild(site.config(**settings)).warnings
+    assert warning.startswith("torchrecorder: the cache .torchrecorder lies in docs_dir, where it is watched")
+    assert warning.endswith("move it by the setting machine_cache")
+    site.settings["machine_cache"] = str(elsewhere / "cache")
+    assert site.rebuild(site.config(**settings)).warnings == []
+    assert (elsewhere / "cache" / "obj").is_dir()
+    site.plugin.on_shutdown()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -15,6 +17,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(1000)", os.environ.get("LIM_MARK", "")]
+"""A process that is found by its mark."""
 
 
 class Net(nn.Module):
@@ -163,3 +168,81 @@ class LeavesAndLoops(Net):
         Path(os.environ["LIM_COUNT"]).write_text("running")
         while True:
             pass
+
+
+class HalfPair(Net):
+    """What `os.fsdecode` gives for a name that is not UTF-8."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.add_module("a\ud800", nn.Linear(3, 3))
+
+    def extra_repr(self) -> str:
+        return "of \udcff"
+
+    def forward(self, x: Tensor) -> Any:
+        super().forward(self.get_submodule("a\ud800")(x))
+        raise ValueError("no file \udcff")
+
+
+class HalfPairs(HalfPair):
+    def forward(self, x: Tensor) -> Any:
+        return super(HalfPair, self).forward(self.get_submodule("a\ud800")(x))
+
+
+class Scribbles(Net):
+    def forward(self, x: Tensor) -> Any:
+        for descriptor in range(3, 64):
+            try:
+                os.write(descriptor, b"garbage\n")
+            except OSError:
+                continue
+        return super().forward(x)
+
+
+class Tidies(Net):
+    """Removes the folders of temporary files that its own process did not make."""
+
+    def forward(self, x: Tensor) -> Any:
+        for folder in Path(tempfile.gettempdir()).glob("torchrecorder-*"):
+            shutil.rmtree(folder, ignore_errors=True)
+        return super().forward(x)
+
+
+class LeavesDaemons(Net):
+    """One process in a session of its own, and one whose parent has ended too."""
+
+    def forward(self, x: Tensor) -> Any:
+        subprocess.Popen([*SLEEP, "setsid"], start_new_session=True)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.execv(sys.executable, [*SLEEP, "daemon"])
+            os._exit(0)
+        time.sleep(0.2)
+        return super().forward(x)
+
+
+class DaemonsAndExits(LeavesDaemons):
+    def forward(self, x: Tensor) -> Any:
+        super().forward(x)
+        os._exit(3)
+
+
+class Floods(Net):
+    def forward(self, x: Tensor) -> Any:
+        for _ in range(300):
+            os.write(1, b"x" * (1 << 20))
+        os._exit(3)
+
+
+class Shouts(Net):
+    def forward(self, x: Tensor) -> Any:
+        raise ValueError("no! " * 2_500_000)
+
+
+class Clears(Net):
+    """Writes what clears a terminal, rings its bell and turns the direction of a line."""
+
+    def forward(self, x: Tensor) -> Any:
+        raise ValueError("\x1b[2J\x07\0\u202eback")

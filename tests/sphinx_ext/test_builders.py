@@ -140,10 +140,40 @@ def test_builders_without_pages_draw_nothing_and_check_options(pages: Project, b
         built = pages.build(builder)
     finally:
         pages.root.joinpath("docs/wrong.rst").unlink()
-    assert "wrong.rst:6: WARNING: unknown option 'dpeth', did you mean depth? [torchrecorder.option]" in built.warnings
+    assert "wrong.rst:6: WARNING: unknown option 'dpeth', did you mean depth?\n" in built.warnings
     assert (built.status, built.workers) == (0, [])
     assert "drawing" not in built.output
 
 
 def test_captions_can_be_translated(pages: Project) -> None:
     assert 'msgid "A net"' in pages.build("gettext").ok().text("net.pot")
+
+
+def test_what_is_only_for_another_builder_is_neither_recorded_nor_warned_of(project: Project) -> None:
+    project.write(
+        "docs/index.rst",
+        """
+        Nets
+        ====
+
+        .. only:: text
+
+           .. torchrecorder:: nets.Missing
+
+        .. only:: html and not wide
+
+           .. torchrecorder:: nets.Net(77)
+              :shape: 1,3
+
+           .. only:: latex
+
+              .. torchrecorder:: nets.Net(78)
+                 :shape: no
+        """,
+    )
+    built = project.build("html").ok()
+    assert len(built.svgs("index.html")) == 1
+    assert "nets.Net(77)" in built.output
+    text = project.build("text")
+    assert "cannot find nets.Missing" in text.warnings
+    assert len(project.build("html", "-t", "wide").ok().svgs("index.html")) == 0

@@ -61,7 +61,7 @@ SOURCES = {
            :dpeth: 2
            :shape: one,two
            :mode: evel
-           :zzz: 1
+           :zzz: <1>
            :name: named
            :caption: With a *caption*
 
@@ -85,6 +85,9 @@ SOURCES = {
         ======
 
         .. torchrecorder:: broken.Net
+
+        .. torchrecorder:: broken.Other
+           :zoom: no
         """,
     "docs/forward.rst": """
         Forward
@@ -195,7 +198,7 @@ def test_a_module_that_raises(built: Built) -> None:
     text = warning_at(built, "docs/broken.rst:5")
     assert text.startswith("cannot import broken: RuntimeError: not today (")
     assert "broken.py:1)" in text
-    assert text.endswith("[torchrecorder.import]")
+    assert re.search(r"\nthe same at\n  \S+docs/broken.rst:7 \[torchrecorder.import\]$", text)
     assert "Traceback" not in built.warnings
 
 
@@ -226,6 +229,13 @@ def test_each_failure_leaves_a_box(built: Built, page: str) -> None:
     assert '<div class="torchrecorder-error error admonition">' in built.text(f"{page}.html")
 
 
+def test_several_problems_are_a_list_in_the_box(built: Built) -> None:
+    box = re.search(r'<div class="torchrecorder-error.*?</div>', built.text("options.html"), re.DOTALL)
+    assert box is not None
+    assert box[0].count("<li>") == 4
+    assert "<li>" not in built.text("broken.html").partition("torchrecorder-error")[2].partition("</div>")[0]
+
+
 def test_references_to_a_failed_figure_stay_good(built: Built) -> None:
     page = built.text("options.html")
     assert 'id="named"' in page
@@ -245,6 +255,19 @@ def test_warnings_can_be_silenced_by_kind(built: Built, project: Project) -> Non
     some = project.build("text", "-D", f"suppress_warnings={kinds}")
     assert [text.split()[-1] for text in warnings(some)] == ["[torchrecorder.forward]"]
     assert "No diagram of broken.Net: cannot import broken: RuntimeError: not" in some.text("broken.txt")
+
+
+def test_the_slowest_of_many_recordings_are_said_once(tmp_path: Path, cache: Path) -> None:
+    many = Project(tmp_path, cache)
+    parts = "".join(f".. torchrecorder:: nets.Net({width})\n   :shape: 1,3\n\n" for width in range(301, 312))
+    many.write("docs/index.rst", f"Site\n====\n\n{parts}")
+    pattern = r"^torchrecorder: the slowest of 11 recordings, .*\n((?: +[\d.]+ s  .*\n){5})"
+    found = re.search(pattern, many.build().output, re.M)
+    assert found is not None
+    times = [float(line.split()[0]) for line in found[1].splitlines()]
+    assert times == sorted(times, reverse=True)
+    assert times[0] > 0
+    assert "the slowest of" not in many.build().output
 
 
 def test_pictures_that_go_while_pages_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = {
     "mkdocs_torchrecorder/py.typed",
+    "sphinx_torchrecorder/locale/de/LC_MESSAGES/torchrecorder.mo",
     "sphinx_torchrecorder/py.typed",
     "torchrecorder/PORTS.toml",
     "torchrecorder/page/assets/torchrecorder.css",

@@ -153,8 +153,8 @@ def use_dask() -> None:
     write_mkdocs("cache: diagrams")
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:  # type: ignore[no-untyped-call]
         command = ("torchrecorder", "update", "mkdocs.yml", "--dask", cluster.scheduler_address)
-        assert "1 diagrams, 1 to be recorded" in run(*command)
-        assert "1 diagrams, 0 to be recorded" in run(*command)
+        assert "1 recordings, 1 to be recorded" in run(*command)
+        assert "1 recordings, 0 to be recorded" in run(*command)
 
 
 def use_scio() -> None:

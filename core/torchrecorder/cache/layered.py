@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchrecorder.cache.index import Stamp, StampedIndex, is_settled, stamp_of
-from torchrecorder.cache.store import Entry, Kind, Store, objects_of
+from torchrecorder.cache.store import Entry, Kind, Store, entry_name, objects_of
+from torchrecorder.errors import shown_text
 
 if TYPE_CHECKING:
     from torchrecorder.cache.remote import Remote
@@ -30,15 +31,15 @@ class LayeredCache:
         self._remote = remote
         self._copies = copies or first
         self._index = StampedIndex(machine or first, "entries.json")
+        self._unreadable = ""
 
     def entries(self, kind: Kind, key: str) -> Iterator[tuple[Entry, bool]]:
         """The entries of a key, each with whether this machine made it."""
-        for store in self._all:
-            file = store.entry_file(kind, key)
+        for store, file in [(of, file) for of in self._all for file in of.entry_files(kind, key)]:
             if (stamp := stamp_of(file)) is None:
                 continue
             if (entry := self._index.get(file, stamp)) is None:
-                entry = store.entry(kind, key)
+                entry = store.entry_in(file)
                 if entry is not None and is_settled(stamp):
                     self._index.put(file, stamp, entry)
             if entry is not None:
@@ -46,12 +47,24 @@ class LayeredCache:
         if self._remote is not None and (entry := self._remote.entry(kind, key)) is not None:
             yield entry, False
 
+    def note_unreadable(self, kind: Kind, key: str, error: Exception) -> None:
+        """Say of an entry that it is not used, because reading what it says raised an exception."""
+        cause = shown_text(f"{type(error).__name__}: {error}", 200)
+        self._unreadable = self._unreadable or (
+            f"{entry_name(kind, key)} in a cache cannot be read, so what it stands for is made again: {cause}"
+        )
+
     def copy_remote(self, kind: Kind, key: str, entry: Entry) -> None:
         """Copy an entry that was found good to this machine, with all it leads to, if it came from the remote cache."""
         if self._remote is not None and entry is self._remote.asked(kind, key):
             for digest in objects_of(kind, entry):
                 self.object(digest)
             self._copies.put_entry(kind, key, entry)
+
+    @property
+    def salt(self) -> str:
+        """As of the store that is written to."""
+        return self._first.salt
 
     def object(self, digest: str) -> bytes | None:
         for store in self._all:
@@ -70,10 +83,11 @@ class LayeredCache:
                 return stamp
         return None
 
-    def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
-        self._first.put_entry(kind, key, entry)
+    def put_entry(self, kind: Kind, key: str, entry: Entry, shared: Entry | None = None) -> None:
+        """Keep an entry; `shared` is what of it means something on other machines, if that is not all."""
+        self._first.put_entry(kind, key, shared if shared is not None and self._first.is_shared else entry)
         if self._remote is not None:
-            self._remote.put_entry(kind, key, entry)
+            self._remote.put_entry(kind, key, entry if shared is None else shared)
 
     def put_object(self, data: bytes) -> str:
         digest = self._first.put_object(data)
@@ -90,7 +104,7 @@ class LayeredCache:
 
     @property
     def problem(self) -> str:
-        problems = [self._first.problem, "" if self._remote is None else self._remote.problem]
+        problems = [self._first.problem, self._unreadable, "" if self._remote is None else self._remote.problem]
         return "\n".join(filter(None, problems))
 
     @property

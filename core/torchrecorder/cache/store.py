@@ -1,9 +1,11 @@
 """The cache on disk: small entries that are found by what was asked, pointing to objects that are named by their hash.
 
     rec/ab/<request key>.json     a recording: what it depended on, and the hash of its Graph
+    rec/ab/<request key>-2.json   the one before it, up to -4, on this machine: a branch that comes back finds its own
     fail/ab/<request key>.json    a failure: why a recording failed on this machine, and what it depended on
     ren/ab/<render key>.json      a drawing: which picture was drawn from a Graph
     obj/ab/<sha256>               Graphs, pictures, and tables of module digests
+    salt                          of the digests of variables
     stats.json, entries.json, …   indexes of this machine, which save time (`cache.index`)
 
 Nothing is ever changed in place: a file is written beside its final name and moved there, so a reader sees all of it or
@@ -20,10 +22,12 @@ import re
 import secrets
 import stat
 from collections.abc import Mapping
+from functools import cached_property
 from io import FileIO
 from pathlib import Path
 from typing import Any, Literal
 
+_SALT = re.compile(r"[0-9a-f]{16}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CHECK = re.compile(rb'\{\s*"check":\s*"([0-9a-f]{64})",\s*')
 _LARGEST = 1 << 30
@@ -32,6 +36,8 @@ _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 Kind = Literal["recording", "failure", "drawing"]
 Entry = Mapping[str, Any]
 """Plain data as JSON has it: a manifest, or what says which drawing was made."""
+VARIANTS = 4
+"""How many recordings of one request are kept on a machine."""
 POINTERS: Mapping[Kind, tuple[str, ...]] = {
     "recording": ("graph", "modules"),
     "failure": ("graph", "modules"),
@@ -59,14 +65,40 @@ class Store:
         self.problem = ""
         """Why something could not be written; a build goes on without, and says so once."""
 
+    @cached_property
+    def salt(self) -> str:
+        """Goes into digests of values that must not be readable; each cache has its own, so that no table fits two."""
+        with contextlib.suppress(OSError, ValueError):
+            if _SALT.fullmatch(text := (self.folder / "salt").read_text(encoding="ascii")):
+                return text
+        salt = secrets.token_hex(8)
+        self._write(self.folder / "salt", salt.encode())
+        return salt
+
     def entry(self, kind: Kind, key: str) -> Entry | None:
-        return entry_of(_read(self.entry_file(kind, key)))
+        return self.entry_in(self.entry_file(kind, key))
+
+    def entry_in(self, file: str) -> Entry | None:
+        return entry_of(_read(file))
 
     def entry_file(self, kind: Kind, key: str) -> str:
         return f"{self._place}/{entry_name(kind, key)}"
 
+    def entry_files(self, kind: Kind, key: str) -> list[str]:
+        """Where entries of the key may lie, the last one first."""
+        file = self.entry_file(kind, key)
+        has_others = kind == "recording" and not self.is_shared  # git and a team's cache have others of their own
+        older = [f"{file.removesuffix('.json')}-{number}.json" for number in range(2, VARIANTS + 1)]
+        return [file, *(older if has_others else [])]
+
     def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
-        self._write(self.folder / entry_name(kind, key), entry_text(entry))
+        """Put an entry before those that were there."""
+        text, files = entry_text(entry), self.entry_files(kind, key)
+        if len(files) > 1 and _read(files[0]) not in (None, text):
+            for file, older in zip(files[-2::-1], files[:0:-1], strict=True):
+                with contextlib.suppress(OSError):  # there is none yet, or another build was faster
+                    os.replace(file, older)
+        self._write(Path(files[0]), text)
 
     def object(self, digest: str) -> bytes | None:
         file = self.object_file(digest)
@@ -146,7 +178,7 @@ def entry_text(entry: Entry) -> bytes:
 
     Without the digest, a flipped bit in the name of a file would be a dependency that is never looked at again.
     """
-    text = json.dumps(entry, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+    text = json.dumps(entry, sort_keys=True, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
     return _checked(text, b'{\n "check": "%s",\n %s')
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 
 from torchrecorder import __version__
-from torchrecorder.cli import doctor, draw, gc, projects
+from torchrecorder.cli import doctor, draw, gc, projects, stamp
 from torchrecorder.cli.shared import FAILED, USAGE
 from torchrecorder.errors import OptionError, TorchRecorderError
 
@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="torchrecorder", description="Architecture diagrams of PyTorch models.")
     parser.add_argument("--version", action="version", version=f"torchrecorder {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (draw.add_to, projects.add_update, projects.add_check, gc.add_to, doctor.add_to):
+    for add in (draw.add_to, projects.add_update, projects.add_check, gc.add_to, stamp.add_to, doctor.add_to):
         add(commands)
     arguments, unknown = parser.parse_known_args(argv)
     execute: Callable[[argparse.Namespace], int] = arguments.execute  # `--run` is an option of `draw`

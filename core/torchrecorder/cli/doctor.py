@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
+import shlex
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -15,7 +18,9 @@ from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineNotFound
 from torchrecorder.installation import legacy_install
+from torchrecorder.pipeline import Collected, collect
 from torchrecorder.request import RecordingRequest, Settings
+from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.worker.client import Worker
 
 
@@ -25,8 +30,10 @@ def add_to(commands: Commands) -> None:
         "doctor",
         run,
         help="check that everything needed is installed",
-        description="Check versions, layout engine, worker and cache, and say what is wrong with them.",
+        description="Check versions, layout engine, worker and cache, and say what is wrong with them. With DOCS, also"
+        " print the folders of the models that a documentation draws, as options for sphinx-autobuild.",
     )
+    parser.add_argument("docs", nargs="?", metavar="DOCS", help="folder of conf.py or mkdocs.yml, or such a file")
     add_setting(parser, "python", "PYTHON")
     parser.add_argument("--cache", default="", metavar="FOLDER", help="the cache (default: .torchrecorder)")
 
@@ -37,7 +44,25 @@ def run(arguments: argparse.Namespace) -> int:
     for is_good, text in _findings(settings):
         print(f"{'ok   ' if is_good else 'WRONG'} {text}")
         status = status if is_good else FAILED
+    if arguments.docs is not None:
+        for folder in watched(collect(Path(arguments.docs))):
+            print(f"--watch {shlex.quote(os.path.relpath(folder))}")
     return status
+
+
+def watched(collected: Collected) -> list[Path]:
+    """The folders and files, outside of what is installed, that the models of a documentation are imported from."""
+    finder = ModuleFinder(collected.settings.path)
+    installed = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
+    found: set[Path] = set()
+    for name in {request.recording.root_module() for request in collected.requests}:
+        if (file := finder.file(name)) is not None:
+            place = file.parent if finder.is_package(name) else file
+            if not any(place.is_relative_to(folder) for folder in installed):
+                found.add(place)
+        else:  # a namespace package has folders alone
+            found.update(place / name for place, is_folder in finder.anchors(name) if is_folder)
+    return sorted(found)
 
 
 def _findings(settings: Settings) -> Iterator[tuple[bool, str]]:

@@ -10,6 +10,7 @@ from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting,
 from torchrecorder.errors import OptionError
 from torchrecorder.pipeline import Pipeline, Progress
 from torchrecorder.request import OPTIONS, DiagramRequest, Settings, one_depth, read_request
+from torchrecorder.trace.allowed import EVERYTHING
 
 _PAGE_OPTIONS = [option.name for option in OPTIONS if option.stage == "figure"]
 
@@ -61,6 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         path=[".", *arguments.path],
         engine=arguments.engine,
         remote=arguments.remote,
+        allow=[EVERYTHING],  # who types a target here can type any command
     )
     pipeline = Pipeline(settings, retries=True)
     outcome = pipeline.run([request], _show_progress)[request].loaded()

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting, cache_remarks
-from torchrecorder.errors import ClusterFailed, OptionError
-from torchrecorder.pipeline import Collected, Pipeline, collect
+from torchrecorder.errors import ClusterFailed, OptionError, shown_text
+from torchrecorder.page import is_skipped
+from torchrecorder.pipeline import Collected, Pipeline, collect, configuration_of
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
 from torchrecorder.trace.freshness import Verdict
@@ -70,12 +71,13 @@ def run_update(arguments: argparse.Namespace) -> int:
     # Each thread of an executor has a worker of its own, which forks for each job.
     at_once = 1 if arguments.dask else arguments.jobs or processors()
     project = replace(project, settings=replace(project.settings, jobs=at_once))
-    if arguments.dask:
-        with _cluster(arguments.dask) as (executor, threads):
-            done = update(project, executor, jobs=threads)
-    else:
-        with ThreadPoolExecutor(1) as executor:
-            done = update(project, executor, jobs=1)
+    with project.as_in_a_build():
+        if arguments.dask:
+            with _cluster(arguments.dask) as (executor, threads):
+                done = update(project, executor, jobs=threads)
+        else:
+            with ThreadPoolExecutor(1) as executor:
+                done = update(project, executor, jobs=1)
     for remark in sorted(done.remarks):
         print(f"torchrecorder: {remark}", file=sys.stderr)
     for target, error in sorted(done.errors.items()):
@@ -87,9 +89,17 @@ def run_check(arguments: argparse.Namespace) -> int:
     project = _collect(arguments.docs)
     # What others have recorded is not in the project yet.
     project = replace(project, settings=replace(project.settings, remote=""))
+    with project.as_in_a_build():
+        return _check(project, verify=arguments.verify)
+
+
+def _check(project: Collected, *, verify: bool) -> int:
     wanted = list(dict.fromkeys(request.recording for request in project.requests))
     pipeline = _pipeline(project)
     recordings = pipeline.recordings()
+    # What was tried and is not there most likely cannot be recorded; only the machine that tried it knows.
+    tried = _only_tried(project.requests)
+    wanted = [request for request in wanted if request not in tried or recordings.look(request)[0] is not None]
     wrong = 0
     for request in wanted:
         manifest, finding = recordings.look(request)
@@ -99,15 +109,13 @@ def run_check(arguments: argparse.Namespace) -> int:
             verdict = "FAILED" if failed else finding.verdict.name.replace("_", "-")
             print(f"{verdict:12}{request.target}: {failed.error.summary() if failed and failed.error else finding}")
         elif manifest is not None and manifest.untracked:
-            print(f"{'not provable':12} {request.target}: its code {', '.join(manifest.untracked)}")
+            print(f"{'not provable':12} {request.target}: its code {shown_text(', '.join(manifest.untracked))}")
     recordings.save_indexes()
     pipeline.cache.close()
     for remark in cache_remarks(pipeline):
         print(f"torchrecorder: {remark}", file=sys.stderr)
-    wrong += _verify(project, wanted) if arguments.verify else 0
-    print(
-        f"{len(wanted)} recordings, {wrong} to be recorded again" if wrong else f"{len(wanted)} recordings, all fresh"
-    )
+    wrong += _verify(project, wanted) if verify else 0
+    print(f"{len(wanted)} recordings, {f'{wrong} to be recorded' if wrong else 'all fresh'}")
     return FAILED if wrong else 0
 
 
@@ -123,9 +131,11 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     known = _known(project)
     stale = [request for request, recording in known.items() if recording is None]
     fresh = [request for request, recording in known.items() if recording is not None]
-    failed = sum(1 for recording in known.values() if recording is not None and recording.error is not None)
+    kept = [(one, found) for one in fresh if not one.is_tried and (found := known[one]) is not None]
+    failed = len({one.recording for one, found in kept if found.error is not None})
     again = f", {failed} failed before and are as they were (--retry tries them again)" if failed else ""
-    print(f"{len(project.requests)} diagrams, {len(stale)} to be recorded{again}", file=sys.stderr)
+    count, missing = (len({one.recording for one in requests}) for requests in (known, stale))
+    print(f"{count} recordings, {missing} to be recorded{again}", file=sys.stderr)
     # The fresh ones are looked at too, but do not count for the bar: they do not tell how long the others take.
     most = _PART * max(1, project.settings.jobs)
     parts = [part for part in (fresh, *_parts(stale, jobs, most)) if part]
@@ -146,7 +156,7 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     all_done.errors |= {
         request.recording.target: why
         for request, recording in _known(here).items()
-        if recording is None and request.recording.target not in all_done.errors
+        if recording is None and request.recording.target not in all_done.errors and not request.is_tried
     }
     return all_done
 
@@ -154,14 +164,19 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
 def draw_part(part: Collected) -> Done:
     """Record and draw some requests; a function of its own, so that any executor can take it elsewhere."""
     pipeline = _pipeline(part, worker_of_thread(part.settings))
-    outcomes = pipeline.run(part.requests)
-    errors = {r.recording.target: str(outcome.error) for r, outcome in outcomes.items() if outcome.error is not None}
+    with part.as_in_a_build():
+        outcomes = pipeline.run(part.requests)
+    failed = {request: it.error for request, it in outcomes.items() if it.error is not None and not is_skipped(it)}
+    errors = {request.recording.target: str(error) for request, error in failed.items()}
     return Done(errors, set(cache_remarks(pipeline)))
 
 
 def _add_docs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "docs", metavar="DOCS", type=Path, help="the folder of conf.py or mkdocs.yml, or the file itself"
+        "docs",
+        metavar="DOCS",
+        type=Path,
+        help="the folder of conf.py or mkdocs.yml or of the pages, or the file itself",
     )
 
 
@@ -175,14 +190,20 @@ def _collect(docs: Path, *, retries: bool = False) -> Collected:
 
 def _is_of_mkdocs(docs: Path) -> bool:
     """Whether builds keep what they record where this command finds it."""
-    configuration = docs if docs.is_file() else docs / "conf.py"
-    return configuration.name != "conf.py" or not configuration.is_file()
+    configuration = configuration_of(docs)
+    return configuration is not None and configuration.name != "conf.py"
 
 
 def _pipeline(
     project: Collected, open_worker: Callable[[Sequence[str]], AbstractContextManager[Worker]] | None = None
 ) -> Pipeline:
     return Pipeline(project.settings, open_worker, writes_committed=True, retries=project.retries)
+
+
+def _only_tried(requests: Sequence[DiagramRequest]) -> set[RecordingRequest]:
+    """The recordings that no page and no pattern asks for by name."""
+    named = {request.recording for request in requests if not request.is_tried}
+    return {request.recording for request in requests} - named
 
 
 def _known(project: Collected) -> dict[DiagramRequest, Recording | None]:

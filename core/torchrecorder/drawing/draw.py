@@ -16,7 +16,7 @@ from torchrecorder.drawing.details import details
 from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
-from torchrecorder.drawing.names import class_name, clean
+from torchrecorder.drawing.names import class_name, clean, kind_name
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.drawing.styler_process import styles_by, styles_by_name
@@ -26,8 +26,9 @@ from torchrecorder.drawing.svg.layout import Layout
 from torchrecorder.drawing.text import caption_facts, describe, layer_table, tree
 from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
+from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph
-from torchrecorder.request import DrawingOptions
+from torchrecorder.request import DrawingOptions, Settings
 from torchrecorder.view import View, ViewOptions, Views
 from torchrecorder.view.classic import autograd_graph
 
@@ -50,35 +51,48 @@ class DrawJob:
 def draw(
     jobs: Sequence[DrawJob],
     engine: Engine,
-    path: Sequence[str] = (),
-    python: str = "",
+    settings: Settings | None = None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Drawing | TorchRecorderError]:
     """The drawings in the order of the jobs, laid out in one go; an error in place of one that failed.
 
-    Stylers are imported from the folders in `path` by the given Python; `on_modules` gets each styler's name and the
-    digests of the modules that its process imported.
+    Stylers are imported as the settings say, which are not needed if no options name one; `on_modules` gets each
+    styler's name and the digests of the modules that its process imported.
     """
     results: dict[int, Drawing | TorchRecorderError] = {}
     views: dict[int, list[_JobView]] = {}
     for position, job in enumerate(jobs):
         try:
             views[position] = _views(job)
-        except TorchRecorderError as error:  # a path to focus on that the model does not have
-            results[position] = error
+        except Exception as error:  # a path to focus on that the model does not have, or our fault
+            results[position] = _error(job, error)
     styled = [(one.job, view) for of_job in views.values() for one in of_job for view in one.views]
-    styles = iter(_styles(styled, path, python, on_modules))
+    styles = iter(_styles(styled, settings, on_modules))
     asked: dict[int, list[_Asked]] = {}
     for position, of_job in views.items():
         own = [[*islice(styles, len(one.views))] for one in of_job]
-        if wrong := next((style for one in own for style in one if isinstance(style, StylerError)), None):
+        if wrong := next((style for one in own for style in one if isinstance(style, TorchRecorderError)), None):
             results[position] = wrong
-        else:
+            continue
+        try:
             asked[position] = [one.asked(found) for one, found in zip(of_job, own, strict=True)]
+        except Exception as error:
+            results[position] = _error(jobs[position], error)
     layouts = iter(_layouts([one for pictures in asked.values() for one in pictures], engine))
     for position, pictures in asked.items():
-        results[position] = _drawing(views[position], pictures[0].dot, [*islice(layouts, len(pictures))])
+        laid_out = [*islice(layouts, len(pictures))]
+        try:
+            results[position] = _drawing(views[position], pictures[0].dot, laid_out)
+        except Exception as error:
+            results[position] = _error(jobs[position], error)
     return [results[position] for position in range(len(jobs))]
+
+
+def _error(job: DrawJob, error: Exception) -> TorchRecorderError:
+    """An error on purpose as it is; any other would otherwise cost all pictures of the batch."""
+    if isinstance(error, TorchRecorderError):
+        return error
+    return failed_inside(class_name(job.graph.modules[""]), error, doing="draw")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +123,8 @@ class _JobView:
     def options(self) -> DrawingOptions:
         return self.job.options
 
-    def asked(self, found: Sequence[Styles | StylerError | None]) -> _Asked:
-        options, styles = self.options, [style for style in found if not isinstance(style, StylerError)]
+    def asked(self, found: Sequence[Styles | TorchRecorderError | None]) -> _Asked:
+        options, styles = self.options, [style for style in found if not isinstance(style, TorchRecorderError)]
         if _is_as_before(self.job) or not _is_paper(options):
             return _Asked(self, styles[-1])
         paper = PaperLayout(self.view, show=options.show, styles=styles, width=options.room * _POINT)
@@ -141,13 +155,16 @@ class _Asked:
         return str(to_dot(view, direction=options.direction, show=options.show, styles=self.style).source)
 
 
-def _layouts(asked: Sequence[_Asked], engine: Engine) -> list[str | Layout | EngineError]:
+def _layouts(asked: Sequence[_Asked], engine: Engine) -> list[str | Layout | TorchRecorderError]:
     """All pictures in one run of the engine, and those for which the paper layout does not do in a second one."""
     answers = iter(engine.layout([dot for one in asked for dot in one.dots]))
-    found: list[str | Layout | EngineError | None] = []
+    found: list[str | Layout | TorchRecorderError | None] = []
     for one in asked:
         own = [*islice(answers, len(one.dots))]
-        found.append(own[0] if one.paper is None else one.paper.place(own))
+        try:
+            found.append(own[0] if one.paper is None else one.paper.place(own))
+        except Exception as error:
+            found.append(_error(one.one.job, error))
     pending = [i for i, layout in enumerate(found) if layout is None]
     second = engine.layout([asked[i].dot for i in pending]) if pending else []
     layered = dict(zip(pending, second, strict=True))
@@ -211,17 +228,20 @@ def nested_views(views: Views, view: View) -> list[NestedView]:
 
 def _styles(
     views: Sequence[tuple[DrawJob, View]],
-    path: Sequence[str],
-    python: str,
+    settings: Settings | None,
     on_modules: Callable[[str, Mapping[str, str]], None] | None,
-) -> list[Styles | StylerError | None]:
-    found: list[Styles | StylerError | None] = [None] * len(views)
+) -> list[Styles | TorchRecorderError | None]:
+    found: list[Styles | TorchRecorderError | None] = [None] * len(views)
     given: dict[int, StylerInput] = {}
     named: dict[str, list[int]] = {}
     for i, (job, view) in enumerate(views):
         if job.styler is None and not job.options.styler:
             continue
-        given[i] = StylerInput.of(view, Labels(view, show=job.options.show))
+        try:
+            given[i] = StylerInput.of(view, Labels(view, show=job.options.show))
+        except Exception as error:
+            found[i] = _error(job, error)
+            continue
         if job.styler is None:
             named.setdefault(job.options.styler, []).append(i)
             continue
@@ -230,17 +250,18 @@ def _styles(
         except StylerError as error:
             found[i] = error
     for styler, places in named.items():
-        answers = styles_by_name(styler, [given[i] for i in places], path, python, on_modules=on_modules)
+        assert settings is not None
+        answers = styles_by_name(styler, [given[i] for i in places], settings, on_modules=on_modules)
         for i, answer in zip(places, answers, strict=True):
             found[i] = answer
     return found
 
 
 def _drawing(
-    views: Sequence[_JobView], dot: str, layouts: Sequence[str | Layout | EngineError]
-) -> Drawing | EngineError:
+    views: Sequence[_JobView], dot: str, layouts: Sequence[str | Layout | TorchRecorderError]
+) -> Drawing | TorchRecorderError:
     layout, job = layouts[0], views[0].job
-    if isinstance(layout, EngineError):
+    if isinstance(layout, TorchRecorderError):
         return layout
     graph, options = job.graph, job.options
     view = views[0].view if isinstance(layout, Layout) else views[0].flat or views[0].view
@@ -255,7 +276,7 @@ def _drawing(
         svg=picture.svg,
         width=picture.width,
         height=picture.height,
-        text=tree(graph, depth=view.depth, like=view if view.insets else None).rstrip("\n"),
+        text=tree(view.graph, depth=view.depth, like=view if view.insets else None).rstrip("\n"),
         alt=". ".join(filter(None, (title, description, _beside(view)))),
         facts=facts,
         notes=(*graph.info.notes, *view.notes, *memory),
@@ -271,18 +292,18 @@ def _beside(view: View) -> str:
     graph, names = view.graph, list[str]()
     for inset in view.insets:
         module = graph.modules.get(graph.calls[inset.calls[0]].module)
-        names.append(f"{inset.letter}, {class_name(module)}" if module is not None else inset.letter)
+        names.append(f"{inset.letter}, {kind_name(module)}" if module is not None else inset.letter)
     verb = "is" if len(names) == 1 else "are"
     return clean(f"Beside it {verb} {'; '.join(names)}", _MAX_PATH) if names else ""
 
 
-def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | EngineError]]) -> Iterator[NestedDrawing]:
+def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | TorchRecorderError]]) -> Iterator[NestedDrawing]:
     """Those that were laid out, as many as have room; one within another that is left out is left out too."""
     room = MAX_NESTED_BYTES
     there: set[int | None] = {None}
     for one, layout in views:
         it = one.nested
-        if it is None or it.parent not in there or isinstance(layout, EngineError):
+        if it is None or it.parent not in there or isinstance(layout, TorchRecorderError):
             continue
         path = clean(it.path, _MAX_PATH)
         title = f"{path}, {clean(class_name(one.job.graph.modules[it.path]), _MAX_PATH)}"

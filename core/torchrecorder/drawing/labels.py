@@ -14,6 +14,7 @@ from torchrecorder.drawing.names import (
     clean,
     flops,
     flops_by_call,
+    kind_name,
     parameters,
     relative,
     run_name,
@@ -26,6 +27,7 @@ from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, View
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.view.op_families import DROPOUTS
+from torchrecorder.view.simplified.affine import is_affine
 
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""
@@ -69,11 +71,12 @@ class Labels:
         classes: list[tuple[str, int]] = []
         for call in box.calls[: box.period]:  # `5 A + B` if the first of a turn are alike
             called = self._module(call)
-            cls = self.graph.calls[call].module if called is None else class_name(called)
+            cls = self.graph.calls[call].module if called is None else kind_name(called)
             n = classes.pop()[1] if classes and classes[-1][0] == cls else 0
             classes.append((cls, n + 1))
         cls = " + ".join(f"{n} {cls}" if n > 1 else cls for cls, n in classes)
         cls = f"({cls})" if " + " in cls else cls
+        cls = "" if box.period > 1 and len(cls) > MAX_NAME else cls  # they stand in it
         facts = [self._params(module, box), self._flops(box.calls)] if box.period == 1 else []
         parts = [name if name != cls else "", *_repeated(cls, box), *facts]
         return clean(" · ".join(filter(None, parts)), MAX_NAME + MAX_LINE)
@@ -121,7 +124,7 @@ class Labels:
         if module is None:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box)
-        name, cls, kind = _shortened(name), class_name(module), self.kind(node)
+        name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
         if module.native and kind != "block":  # whose summary shows the number of parameters
             heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" else ""
             what = heads or self._summaries(node, cls)
@@ -193,13 +196,16 @@ class Labels:
 
     def _parts_of_op(self, node: Node) -> str:
         """`+ pos_embedding`, `+ · relu`."""
+        if is_affine(self.graph, node):
+            return "scale · shift"
         first, *others = node.parts
         words = self.node(first).name
         for part in others:
             is_step = part.kind == "op" or (part.kind == "call" and self.kind(part) in ("act", "norm"))
             name = self._run_name(part.calls, node.box) if part.kind == "call" else self.node(part).name
             words += f" · {name}" if is_step else f" {name}"
-        return words
+        is_whole = first.kind == "function" and len(words) > MAX_NAME  # its name says more than half of a weight's
+        return self.node(first).name if is_whole else words
 
     @cached_property
     def _heads(self) -> dict[int, str]:
@@ -331,7 +337,7 @@ def _shortened(path: str) -> str:
 def _repeated(text: str, thing: Box | Node) -> list[str]:
     """What a thing is, how often, and in what its repeats differ."""
     words = times(thing.repeat, thing.repetition)
-    head = [f"{text} {words}"] if words.startswith("×") else [text, words]
+    head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
     return [*filter(None, (*head, *thing.differs))]
 
 

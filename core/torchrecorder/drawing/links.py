@@ -21,7 +21,7 @@ _EXPANDABLE = re.compile(
     r'<a class="door"[^>]*>(?:<g[^>]*>)?(?:<path[^>]*>)?'
     r'<rect x="(?P<x>[\d.]+)" y="(?P<y>[\d.]+)" width="(?P<width>[\d.]+)"[^>]*>'
 )
-_XLINK = "http://www.w3.org/1999/xlink"
+XLINK = "http://www.w3.org/1999/xlink"
 _UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\u2028-\u202e\ufeff]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _KEPT = "/:~[]()!*,;@$&+="
@@ -115,7 +115,7 @@ def link(svg: str, urls: Mapping[str, str], expandable: Expandable = _NOTHING) -
     linked = _EXPANDABLE.sub(with_plus, linked) if expandable.paths else linked
     if "<a " not in linked:
         return linked.replace(' role="group"', ' role="img"', 1)
-    return linked.replace("<svg ", f'<svg xmlns:xlink="{_XLINK}" ', 1)
+    return linked.replace("<svg ", f'<svg xmlns:xlink="{XLINK}" ', 1)
 
 
 def is_safe(url: str) -> bool:

@@ -132,9 +132,9 @@ class Drawing:
 
                 table = tuple(LayerRow(**row) for row in rows)
             drawing = Drawing(**data, notes=notes, nested=nested, table=table)
-        except (TypeError, KeyError):
+            return drawing if drawing.is_whole() else None
+        except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
             return None
-        return drawing if drawing.is_whole() else None
 
     def is_whole(self) -> bool:
         """Whether every field is what it should be, which is not certain of a drawing that comes from a cache."""
@@ -146,13 +146,27 @@ class Drawing:
             and _are((str,), *(text for one in nested for text in (one.svg, one.path)))
             and all(map(_is_table, (self.details, *(one.details for one in nested))))
             and _are((int,), *(one.call for one in nested))
-            and {one.parent for one in nested} <= {None, *(one.call for one in nested)}
+            and _is_nested(nested)
             and all(_are((_KINDS[f.type],), getattr(row, f.name)) for row in self.table for f in fields(row))
         )
 
 
 def _are(kinds: tuple[type, ...], *values: object) -> bool:
+    """Raises UnicodeEncodeError for texts that no page could be written with."""
+    for value in values:
+        if isinstance(value, str):
+            value.encode()
     return {*map(type, values)}.issubset(kinds)
+
+
+def _is_nested(nested: tuple[NestedDrawing, ...]) -> bool:
+    """Whether each call is there once, behind the one in which it is closed, so that following parents ends."""
+    known: set[int | None] = {None}
+    for one in nested:
+        if one.parent not in known or one.call in known:
+            return False
+        known.add(one.call)
+    return True
 
 
 def _is_table(details: object) -> bool:

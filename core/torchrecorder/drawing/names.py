@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from torchrecorder.graph import Graph, Module, TensorMeta
 from torchrecorder.view import Repetition
+from torchrecorder.view.entries import is_list
 
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]+")
 _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
@@ -14,6 +15,12 @@ _STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 def class_name(module: Module) -> str:
     return module.cls.rpartition(".")[2]
+
+
+def kind_name(module: Module) -> str:
+    """Its class; of an entry in a list, which has no class of its own, the name of the list: `downs` of `downs.0`."""
+    names = [part for part in module.fqn.split(".") if not part.isdigit()] if is_list(module.cls) else []
+    return names[-1] if names else class_name(module)
 
 
 def relative(path: str, base: str) -> str:

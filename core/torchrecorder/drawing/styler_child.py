@@ -10,12 +10,15 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from torchrecorder.drawing.styler import StyledNode, StylerInput, StylerRaised, run_styler
+from torchrecorder.errors import TargetRefused
 from torchrecorder.request import Target, parse_target
+from torchrecorder.trace.allowed import may_call, may_import
 from torchrecorder.trace.digests import source_digest
 from torchrecorder.trace.ownership import is_user_code
 
@@ -29,7 +32,7 @@ def main() -> None:
         for data in job["pictures"]
     ]
     try:
-        styler = _load(parse_target(job["styler"]))
+        styler = _load(parse_target(job["styler"]), job["allow"])
         answers = [_answer(styler, picture) for picture in pictures]
     except StylerRaised as error:
         answers = [_reason(error)] * len(pictures)
@@ -70,10 +73,12 @@ def _reason(error: StylerRaised) -> str:
     return json.dumps({"reason": error.reason, "trace": error.trace})
 
 
-def _load(target: Target) -> object:
+def _load(target: Target, allow: Sequence[str]) -> object:
     """The styler of the name: the longest part that is a module, then attributes; called, if arguments were written."""
     parts = target.dotted.split(".")
     found: object = None
+    if not may_import(target.dotted, allow):
+        raise StylerRaised(str(TargetRefused(str(target), target.dotted)))
     for depth, part in enumerate(parts):
         name = ".".join(parts[: depth + 1])
         if depth and hasattr(found, part):
@@ -92,6 +97,8 @@ def _load(target: Target) -> object:
             raise StylerRaised(f"{'.'.join(parts[:depth])} has no {part!r}{advice}") from error
         except Exception as error:
             raise StylerRaised.by(f"importing {name}", error) from error
+    if (target.called or isinstance(found, type)) and not may_call(target.dotted, found, allow):
+        raise StylerRaised(str(TargetRefused(str(target), target.dotted)))
     if not target.called:
         return found
     try:

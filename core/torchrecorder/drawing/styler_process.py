@@ -15,8 +15,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from torchrecorder.errors import StylerError
-from torchrecorder.request import parse_target
+from torchrecorder.errors import LOG_LIMIT, StylerError, shown_text
+from torchrecorder.line_process import tail
+from torchrecorder.request import Settings, parse_target
 from torchrecorder.trace.digests import source_digest
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.worker.interpreter import environment, foreign_path
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 120.0
 """Importing a styler may import torch."""
-_LOG_TAIL = 2000
 
 
 def source_of(styler: str, finder: ModuleFinder) -> str:
@@ -66,8 +66,7 @@ def styles_by(styler: object, given: StylerInput) -> Styles:
 def styles_by_name(
     styler: str,
     given: Sequence[StylerInput],
-    path: Sequence[str],
-    python: str = "",
+    settings: Settings,
     timeout_s: float = TIMEOUT_S,
     on_modules: Callable[[str, Mapping[str, str]], None] | None = None,
 ) -> list[Styles | StylerError]:
@@ -78,11 +77,12 @@ def styles_by_name(
     """
     job = {
         "styler": styler,
-        "path": list(path) if not python else foreign_path(path),
+        "path": list(settings.path) if not settings.python else foreign_path(settings.path),
+        "allow": settings.allow,
         "pictures": [asdict(picture) for picture in given],
     }
     try:
-        answers, modules = _asked(styler, json.dumps(job), python, timeout_s)
+        answers, modules = _asked(styler, json.dumps(job), settings.python, timeout_s)
         if on_modules is not None:
             on_modules(styler, modules)
     except StylerError as error:
@@ -92,7 +92,9 @@ def styles_by_name(
         rows = answer if isinstance(answer, dict) else {}
         try:
             if "reason" in rows:
-                raise StylerError(styler, (str(rows["reason"]),), str(rows.get("trace", "")))
+                raise StylerError(
+                    styler, (shown_text(str(rows["reason"])),), shown_text(str(rows.get("trace", "")), LOG_LIMIT)
+                )
             found.append(_checked(styler, rows.get("styles"), picture))
         except StylerError as error:
             found.append(error)
@@ -114,12 +116,12 @@ def _asked(styler: str, job: str, python: str, timeout_s: float) -> tuple[list[o
         with log.open("wb") as output:
             command = [python or sys.executable, "-P", "-m", "torchrecorder.drawing.styler_child", str(answer)]
             ending = _run(command, environment(python, Path(folder)), job, output, timeout_s)
-        printed = log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+        printed = tail(log)
         try:
             found = json.loads(answer.read_bytes())
             return list(found["answers"]), dict(found["modules"])
         except (OSError, ValueError, TypeError, KeyError) as error:
-            raise StylerError(styler, (ending or "its process returned no answer",), printed) from error
+            raise StylerError(styler, (ending or "its process returned no answer",), shown_text(printed)) from error
 
 
 def _run(command: list[str], variables: dict[str, str], job: str, output: BinaryIO, timeout_s: float) -> str:

@@ -12,7 +12,7 @@ from torchrecorder.graph import Graph, Module, batch_size, symbolic
 from torchrecorder.graph.memory import activation_memory
 from torchrecorder.view import View
 from torchrecorder.view.node_kinds import torch_kind
-from torchrecorder.view.repeats import CallRun, call_runs
+from torchrecorder.view.plan.repeats import CallRun, call_runs
 
 MAX_LINES = 400
 MAX_ROWS = 1000

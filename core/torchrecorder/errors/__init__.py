@@ -5,7 +5,9 @@
     ├── TargetError(ImportError)         the model cannot be found, imported or built
     │   ├── TargetNotFound               no such module or attribute; offers the near miss
     │   ├── TargetImportFailed           importing the model's module raised
-    │   └── TargetBuildFailed            building the model raised, or gave something else
+    │   ├── TargetBuildFailed            building the model raised, or gave something else
+    │   │   └── NotAModule               it is a class of something else, and was not built
+    │   └── TargetRefused                it names what a page may not call
     ├── InputError(ValueError)           no input for the forward can be made
     ├── ForwardError(RuntimeError)       the forward raised; names the layer it happened in
     ├── WorkerError(RuntimeError)        the process that records could not do its job
@@ -38,12 +40,15 @@ How an error is made of its facts is in `torchrecorder.errors.base`.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.metadata
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchrecorder.errors.base import LOG_LIMIT as LOG_LIMIT
 from torchrecorder.errors.base import FormatError as FormatError
 from torchrecorder.errors.base import TorchRecorderError as TorchRecorderError
+from torchrecorder.errors.base import shown_text as shown_text
 
 
 @dataclass(eq=False)
@@ -53,6 +58,10 @@ class OptionError(TorchRecorderError, ValueError):
     kind = "option"
     _summary = "{problems}"
     problems: tuple[str, ...]
+
+    def shared(self) -> str:
+        """Nothing: what is written is wrong."""
+        return ""
 
 
 @dataclass(eq=False)
@@ -83,6 +92,10 @@ class TargetNotFound(TargetError):
             return "did you mean " + " or ".join(self.near) + "?"
         return "" if self.parent else "is its folder on the Python path of the build?"
 
+    def shared(self) -> str:
+        """The package, if it is not found: whatever of it is asked for, one path is wrong."""
+        return "" if self.parent else self.missing
+
 
 @dataclass(eq=False)
 class TargetImportFailed(TargetError):
@@ -100,6 +113,10 @@ class TargetImportFailed(TargetError):
     advice: str = ""
     traceback: str = ""
 
+    def shared(self) -> str:
+        """The exception and its place, whichever module of a package was asked for."""
+        return f"{self.cause} {self.origin}"
+
 
 @dataclass(eq=False)
 class TargetBuildFailed(TargetError):
@@ -113,6 +130,33 @@ class TargetBuildFailed(TargetError):
     origin: str = ""
     advice: str = ""
     traceback: str = ""
+
+
+@dataclass(eq=False)
+class NotAModule(TargetBuildFailed):
+    """The target is a class of something else, so it is not built at all."""
+
+    cause: str = "it is a class, but not a subclass of torch.nn.Module"
+
+
+@dataclass(eq=False)
+class TargetRefused(TargetError):
+    """The target names what text in a page may not call."""
+
+    kind = "refused"
+    _summary = (
+        "{target} is not called: a page may call classes of nn.Module, functions of the project, and functions of"
+        " packages that depend on torch"
+    )
+    dotted: str  # the target without its arguments
+
+    def hint(self) -> str:
+        """How the site allows it."""
+        return f"to allow it, add {self.dotted!r} to the setting `allow`"
+
+    def shared(self) -> str:
+        """Nothing: each page that says it is named."""
+        return ""
 
 
 @dataclass(eq=False)
@@ -155,6 +199,20 @@ class ForwardError(TorchRecorderError, RuntimeError):
 
     graph: Any = field(default=None, init=False, repr=False)  # a Graph; that module imports this one for its own errors
     """The `torchrecorder.graph.Graph` of what ran before the forward raised, or None; no part of the JSON."""
+    blame: Any = field(default=None, init=False, repr=False)
+    """The `torchrecorder.recording.blame.Blame` for it, or None; no part of the JSON."""
+    diagram: Any = field(default=None, init=False, repr=False)
+    """The `torchrecorder.Diagram` of that, where `torchrecorder.draw` could draw it; no part of the JSON either."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints for it; above that a notebook shows what ran."""
+        ipython: Any = importlib.import_module("IPython")
+        if self.diagram is not None:
+            ipython.display.display(self.diagram)
+        lines: list[str] = ipython.get_ipython().InteractiveTB.structured_traceback(
+            type(self), self, self.__traceback__
+        )
+        return lines
 
 
 @dataclass(eq=False)
@@ -172,7 +230,7 @@ class TorchMissing(WorkerError):
     _summary = "cannot record {target}: {python} cannot import torch[ ({cause})]"
     _hint = (
         "install torch there, {python} -m pip install torch (a CPU build is enough), name another Python with"
-        " the option `python`, or build with a cache made on a machine that has it"
+        " the setting `python`, or build with a cache made on a machine that has it"
     )
     python: str
     cause: str = ""
@@ -210,7 +268,7 @@ class WorkerNotStarted(WorkerError):
 class FailedInside(WorkerError):
     """torchrecorder's own code raised an exception, not the user's."""
 
-    _summary = "cannot record {target}: torchrecorder failed inside[, with torch {torch}]: {cause}[ ({origin})]"
+    _summary = "cannot {doing} {target}: torchrecorder failed inside[, with torch {torch}]: {cause}[ ({origin})]"
     _details = "{traceback}"
     cause: str
     """The exception as `Type: message`."""
@@ -221,6 +279,8 @@ class FailedInside(WorkerError):
     traceback: str = ""
     at_start: bool = False
     """Whether nothing at all can be recorded, and not only this target."""
+    doing: str = "record"
+    """Or `draw`."""
 
     def hint(self) -> str:
         """Where to report it: the issue tracker that the distribution's metadata names, if it names one."""
@@ -277,12 +337,14 @@ class OutOfDate(TorchRecorderError, RuntimeError):
     """What a cached diagram depended on has changed, and torch is missing to record it again."""
 
     kind = "stale"
-    _hint = "record it on a machine that has torch: torchrecorder update"
+    _hint = "record it on a machine that has torch: torchrecorder update {docs}"
     target: str
     reasons: tuple[str, ...]
     """What changed, each in a few words."""
     is_fatal: bool = False
     """Whether the build is to fail, as its settings say."""
+    docs: str = "docs"
+    """The folder that the command takes."""
 
     def summary(self) -> str:
         """The first three changes, and how many more there are."""

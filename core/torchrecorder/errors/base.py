@@ -14,6 +14,12 @@ from typing import Any, ClassVar
 
 _OPTIONAL_PART = re.compile(r"\[([^][]*)\]")
 _FACT = re.compile(r"\{(\w+)")
+_UNSEEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""Control characters, those that reverse the direction of a line, and what UTF-8 or XML cannot hold."""
+TEXT_LIMIT = 2000
+"""Characters of a fact in a message; a model's error may have millions."""
+LOG_LIMIT = 50_000
+"""The same for details, which go into the log."""
 
 
 @dataclass(eq=False)
@@ -41,6 +47,10 @@ class TorchRecorderError(Exception):
         """What a person who debugs wants besides: a traceback or the tail of a log."""
         return self._filled(self._details)
 
+    def shared(self) -> str:
+        """What is the same in all failures of one cause; empty if each has to be corrected where it is written."""
+        return str(self)
+
     def to_json(self) -> dict[str, Any]:
         """The error as plain data: its class name and its facts."""
         facts = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
@@ -53,9 +63,11 @@ class TorchRecorderError(Exception):
         Raises:
             FormatError: `data` names no error of ours or lacks a fact.
         """
-        facts = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "type"}
         try:
-            return _classes()[data["type"]](**facts)
+            cls = _classes()[data["type"]]
+            long = _FACT.findall(cls._details)
+            facts = {k: _shown(v, LOG_LIMIT if k in long else TEXT_LIMIT) for k, v in data.items() if k != "type"}
+            return cls(**facts)
         except (KeyError, TypeError) as error:
             raise FormatError(what="an error message", reason=f"{type(error).__name__}: {error}") from error
 
@@ -69,6 +81,18 @@ class TorchRecorderError(Exception):
             lambda part: part[1] if all(facts[name] for name in _FACT.findall(part[1])) else "", template
         )
         return template.format_map({k: "\n".join(v) if isinstance(v, tuple) else v for k, v in facts.items()})
+
+
+def shown_text(text: str, limit: int = TEXT_LIMIT) -> str:
+    """A text of others without what acts in a terminal or cannot be written, cut to a number of characters."""
+    seen = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text[:limit])
+    return seen if len(text) <= limit else f"{seen[: limit - 1]}…"
+
+
+def _shown(fact: Any, limit: int) -> Any:
+    if isinstance(fact, str):
+        return shown_text(fact, limit)
+    return tuple(_shown(part, limit) for part in fact) if isinstance(fact, list | tuple) else fact
 
 
 def _classes(base: type[TorchRecorderError] = TorchRecorderError) -> dict[str, type[TorchRecorderError]]:

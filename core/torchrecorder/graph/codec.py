@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from torchrecorder.errors import FormatError
 from torchrecorder.graph.batch import batch_problems
+from torchrecorder.graph.fields import wrong_fields
 from torchrecorder.graph.model import (
     AutogradNode,
     Call,
@@ -127,7 +128,7 @@ def from_json(text: str | bytes) -> Graph:
         if version != VERSION:
             raise FormatError(what="a Graph", reason=f"its format is version {version}, this is version {VERSION}")
         graph = _graph(data)
-        found = problems(graph)
+        found = [*wrong_fields([graph], Graph)] or problems(graph)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         if isinstance(error, FormatError):
             raise

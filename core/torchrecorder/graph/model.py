@@ -225,7 +225,7 @@ class Decision:
     """Ids of the values that it asked, in order; fewer than it asked, if some were from nowhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Graph:
     """One forward of one model."""
 
@@ -250,6 +250,13 @@ class Graph:
     """By value id, in order, the axes that grow with the batch, which is the first axis of the inputs. A value without
     such axes is not in it; it is empty if a second run with a larger batch did not do the same, or did not take place.
     """
+
+    def __repr__(self) -> str:
+        """One line, since a notebook prints it, and all fields would be thousands."""
+        root = self.modules.get("")
+        name = root.cls.rpartition(".")[2] if root is not None else "a model"
+        count = "" if root is None else f", {root.params.total:,} parameters"
+        return f"<Graph of {name}: {len(self.calls)} calls, {len(self.ops)} ops{count}>"
 
     def edges(self) -> Iterator[tuple[Value, Op]]:
         """Each read of a value by an op, in the order of the ops."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchrecorder.graph import Graph
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagram:
     """A drawing with the Graph it shows and the files that decide it."""
 
@@ -31,6 +31,11 @@ class Diagram:
     """Gives the Graph, which is read from the cache only when it is needed."""
     steps: tuple[tuple[str, Drawing | CachedDrawing], ...] = ()
     """The drawings to switch between, each with its depth, if there are several; the first is `origin`."""
+
+    def __repr__(self) -> str:
+        """One line: a notebook keeps it beside the picture."""
+        name = self.facts.get("model", "a model")
+        return f"<Diagram of {name}: {self.size[0]:.0f} × {self.size[1]:.0f} px>"
 
     @staticmethod
     def of_depths(diagrams: Sequence[tuple[str, Diagram]]) -> Diagram:

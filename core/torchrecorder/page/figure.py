@@ -6,16 +6,21 @@ Nothing here needs the script, and no element runs code of its own, so pages may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from torchrecorder.drawing.links import XLINK
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
 from torchrecorder.page.diagram import Diagram
 from torchrecorder.page.picture import fitted
+from torchrecorder.page.words import SCRIPT_WORDS, TABLE_HEAD, Translate, in_english
 from torchrecorder.request import FigureOptions
 
 if TYPE_CHECKING:
@@ -25,15 +30,20 @@ ASSETS = Path(__file__).with_name("assets")
 """The folder with nothing but the style sheet and the script."""
 STYLE, SCRIPT = "torchrecorder.css", "torchrecorder.js"
 
-TABLE_HEAD = ("Layer", "Name", "Class", "Output", "Parameters", "FLOPs")
 _NUMBER_COLUMNS = (4, 5)
+_UIDS = re.compile(r"\btr-[0-9a-f]{12}(-\d+)?\b")
+_LABELLED = re.compile(r'role="\w+" aria-labelledby="[^"]*"')
 
 
 class CopyNumbers:
-    """Counts the pictures of one page, because ids must be unique in it."""
+    """Counts the pictures of one page, because ids must be unique in it, and knows what stands in it already."""
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
+        self.has_script = False
+        """Whether a figure of the page needs the script; the first such brings its words."""
+        self.insides: dict[str, str] = {}
+        """The ids of the insides of layers, by what they show, whichever figure they are of."""
 
     def add(self, diagram: Diagram, name: str = "") -> int:
         """The number of a figure: 1, unless one of its pictures or its name, or its model's, is in the page already."""
@@ -55,6 +65,9 @@ def contents(
     copy: int = 1,
     urls: Mapping[str, str] = MappingProxyType({}),
     can_hide: bool = True,
+    save: Callable[[str], str] | None = None,
+    translate: Translate = in_english,
+    page: CopyNumbers | None = None,
 ) -> str:
     """The HTML inside of a figure, without its caption.
 
@@ -64,16 +77,40 @@ def contents(
         copy: Its number by the `CopyNumbers` of the page.
         urls: Addresses by class, for those of `diagram.classes` that have one.
         can_hide: Whether the page has the style sheet; without it, the insides of layers would all be seen.
+        save: Makes a file of an SVG and gives its address, seen from the page; without it, an address holds the SVG.
+        translate: Gives the texts of `torchrecorder.page.words` in the language of the page.
+        page: That of the page, where what is written once counts for all figures.
     """
-    writer = _FigureWriter(diagram, options, copy, urls, is_live=can_hide and options.zoom)
+    if options.loading != "embed":
+        return _image(diagram, options, save or _as_address) + (
+            _table(rows, translate) if (rows := diagram.drawing.table) else ""
+        )
+    writer = _FigureWriter(
+        diagram, options, copy, urls, translate, page or CopyNumbers(), is_live=can_hide and options.zoom
+    )
     return "".join(writer.parts())
 
 
-def table_cells(row: LayerRow) -> tuple[str, ...]:
+def _image(diagram: Diagram, options: FigureOptions, save: Callable[[str], str]) -> str:
+    """The picture as a file: without links, zoom, and the insides of layers."""
+    width, height = options.size(diagram.size[0])
+    lazy = ' loading="lazy"' if options.loading == "lazy" else ""
+    style = f"width:{width or 'auto'};max-width:100%;height:{height or 'auto'}"
+    address = escape(save(diagram.standalone_svg()))
+    return f'<img src="{address}" alt="{escape(options.alt or diagram.alt)}"{lazy} style="{style}">'
+
+
+def _as_address(svg: str) -> str:
+    from base64 import b64encode
+
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
+
+
+def table_cells(row: LayerRow, translate: Translate = in_english) -> tuple[str, ...]:
     """The texts of one row of the table of layers, a column each; of layers that repeat, the numbers of one of them."""
     times = f" ×{row.repeat}" if row.repeat > 1 else ""
-    each = " each" if row.repeat > 1 else ""
-    params, flops = (f"{number:,}{each}" if number else "" for number in (row.params, row.flops))
+    each = translate("{} each") if row.repeat > 1 else "{}"
+    params, flops = (each.format(f"{number:,}") if number else "" for number in (row.params, row.flops))
     return row.label, row.name + times, row.layer, row.output, params, flops
 
 
@@ -88,37 +125,58 @@ class _Inside:
 
 class _FigureWriter:
     def __init__(
-        self, diagram: Diagram, options: FigureOptions, copy: int, urls: Mapping[str, str], *, is_live: bool
+        self,
+        diagram: Diagram,
+        options: FigureOptions,
+        copy: int,
+        urls: Mapping[str, str],
+        translate: Translate,
+        page: CopyNumbers,
+        *,
+        is_live: bool,
     ) -> None:
         self.diagram, self.options, self.copy, self.urls, self.is_live = diagram, options, copy, urls, is_live
+        self.translate, self.page = translate, page
         base = _base(diagram, options.name)
         self.prefix = f"{base}-{copy}:" if copy > 1 else f"{base}:"
         self.insides = _insides(diagram.drawings) if is_live else {}
         self.named = set[str]()
         """The layers whose id is in the page already."""
+        self.shared = set[str]()
+        """The layers whose inside stands in another figure of the page."""
 
     def parts(self) -> Iterator[str]:
-        if self.is_live:
-            of_each = [it.details for it in self.diagram.drawings]
-            of_each += [inside.nested.details for inside in self.insides.values()]
-            details = ",".join(rows or "{}" for rows in of_each)
-            yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"'
-            yield f" data-details='[{_in_quotes(details)}]'><div class=\"torchrecorder-tools\"></div>"
-        if self.diagram.depths:
-            yield from self._switch()
-        else:
-            yield self._main(self.diagram.drawing)
+        pictures = [*self._switch()] if self.diagram.depths else [self._main(self.diagram.drawing)]
         for inside in self.insides.values():
-            yield from self._inside(inside)
+            pictures += self._inside(inside)
+        if self.is_live:
+            of_each = [it.details or "{}" for it in self.diagram.drawings]
+            of_each += ["0" if path in self.shared else it.nested.details or "{}" for path, it in self.insides.items()]
+            yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"{self._words()}'
+            yield f" data-details='[{_in_quotes(','.join(of_each))}]'><div class=\"torchrecorder-tools\"></div>"
+        yield from pictures
         yield "</div>" if self.is_live else ""
         if table := self.diagram.drawing.table:
-            yield _table(table)
+            yield _table(table, self.translate)
+
+    def _words(self) -> str:
+        """What the script says, in the language of the page."""
+        if self.page.has_script:
+            return ""
+        self.page.has_script = True
+        said = {text: other for text in SCRIPT_WORDS if (other := self.translate(text)) != text}
+        return f" data-words='{_in_quotes(json.dumps(said, ensure_ascii=False))}'" if said else ""
 
     def _main(self, drawing: Drawing) -> str:
-        return self._picture(drawing, drawing, None, self.options.alt, self.options.width)
+        return self._picture(drawing, drawing, None, self.options.alt, self.options.size(drawing.width))
 
     def _picture(
-        self, drawn: Drawing | NestedDrawing, owner: Drawing, call: int | None, alt: str = "", width: str = ""
+        self,
+        drawn: Drawing | NestedDrawing,
+        owner: Drawing,
+        call: int | None,
+        alt: str = "",
+        size: tuple[str, str] = ("", ""),
     ) -> str:
         """The picture in its frame, which scrolls before a wide one becomes too small to read."""
         from torchrecorder.drawing.links import Expandable  # a build that writes no page does not need it
@@ -126,20 +184,23 @@ class _FigureWriter:
         paths = {one.call: one.path for one in owner.nested if one.parent == call and one.path in self.insides}
         doors = Expandable(paths, self.prefix, frozenset(self.named))
         self.named.update(paths.values())
-        shown = fitted(drawn.svg, copy=self.copy, alt=alt, width=width, urls=self.urls, doors=doors)
-        style = "" if width else f' style="--torchrecorder-width:{drawn.width:.0f}px"'
+        width, height = size
+        shown = fitted(drawn.svg, copy=self.copy, alt=alt, width=width, height=height, urls=self.urls, doors=doors)
+        style = "" if width or height else f' style="--torchrecorder-width:{drawn.width:.0f}px"'
         return f'<div class="torchrecorder-picture"{style}>{shown}</div>'
 
     def _switch(self) -> Iterator[str]:
         """Radio buttons, whose state the style sheet reads; where it does not, each picture has its name above."""
-        yield '<fieldset class="torchrecorder-depths"><legend>Depth</legend><div class="torchrecorder-choices">'
+        legend = escape(self.translate("Depth"))
+        yield f'<fieldset class="torchrecorder-depths"><legend>{legend}</legend><div class="torchrecorder-choices">'
         for i, (depth, _) in enumerate(self.diagram.depths):
             checked = "" if i else " checked"
             button = f'<input type="radio" name="{escape(self.prefix)}" value="{escape(depth)}"{checked}>'
             yield f"<label>{button}{escape(depth)}</label>"
         yield "</div>"
         for i, (depth, drawing) in enumerate(self.diagram.depths, 1):
-            yield f'<div class="torchrecorder-depth d{i}"><p class="torchrecorder-path">Depth {escape(depth)}</p>'
+            name = escape(self.translate("Depth {}").format(depth))
+            yield f'<div class="torchrecorder-depth d{i}"><p class="torchrecorder-path">{name}</p>'
             yield self._main(drawing) + "</div>"
         yield "</fieldset>"
 
@@ -154,8 +215,27 @@ class _FigureWriter:
         way = [one.path for one in (*inside.above, inside.nested)]
         for name, child in zip([self.diagram.facts.get("model", "model"), *way], way, strict=False):
             yield f'<a href="{escape(fragment(layer_id(self.prefix, child)))}">{escape(name)}</a> › '
-        picture = self._picture(inside.nested, inside.owner, inside.nested.call)
+        picture = self._once(self._picture(inside.nested, inside.owner, inside.nested.call), path)
         yield f"<strong>{escape(path)}</strong></p>{picture}</div>"
+
+    def _once(self, picture: str, path: str) -> str:
+        """The picture; or, if the same one stands in the page, what shows that one until the script puts in a copy."""
+        from torchrecorder.drawing.links import fragment, layer_id
+
+        if not fragment(self.prefix)[1:] == escape(self.prefix) == self.prefix:
+            return picture  # addresses and ids would not say it in one way
+        key = picture.replace(f'"#{self.prefix}', '"#').replace(f'id="{self.prefix}', 'id="')
+        key = hashlib.sha256(_UIDS.sub("", key).encode()).hexdigest()
+        id_ = layer_id(self.prefix, path) + "/svg"
+        first = self.page.insides.setdefault(key, id_)
+        if first == id_:
+            return picture.replace("<svg ", f'<svg id="{escape(id_)}" ', 1)
+        self.shared.add(path)
+        opening = picture[: picture.index(">", picture.index("<svg ")) + 1]
+        opening = _LABELLED.sub(f'role="img" aria-label="{escape(path)}" data-same="{escape(first)}"', opening)
+        if "xmlns:xlink" not in opening:
+            opening = opening.replace("<svg ", f'<svg xmlns:xlink="{XLINK}" ', 1)
+        return f'{opening}<use xlink:href="{escape(fragment(first))}"/></svg></div>'
 
 
 def _insides(drawings: Sequence[Drawing]) -> dict[str, _Inside]:
@@ -178,12 +258,14 @@ def _in_quotes(text: str) -> str:
     return text.replace("&", "&amp;").replace("'", "&#39;").replace("<", "&lt;")
 
 
-def _table(rows: Iterable[LayerRow]) -> str:
+def _table(rows: Iterable[LayerRow], translate: Translate) -> str:
     # Without classes of its own: every theme has a style for a bare table. Its frame scrolls, by keyboard too.
-    lines = "".join(f"<tr>{_cells('td', table_cells(row))}</tr>" for row in rows)
-    table = f"<table><thead><tr>{_cells('th', TABLE_HEAD)}</tr></thead><tbody>{lines}</tbody></table>"
-    frame = f'<div tabindex="0" role="region" aria-label="Layers">{table}</div>'
-    return f'<details class="torchrecorder-table"><summary>Layers as a table</summary>{frame}</details>'
+    lines = "".join(f"<tr>{_cells('td', table_cells(row, translate))}</tr>" for row in rows)
+    head = _cells("th", tuple(map(translate, TABLE_HEAD)))
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+    frame = f'<div tabindex="0" role="region" aria-label="{escape(translate("Layers"))}">{table}</div>'
+    summary = escape(translate("Layers as a table"))
+    return f'<details class="torchrecorder-table"><summary>{summary}</summary>{frame}</details>'
 
 
 def _cells(tag: str, texts: tuple[str, ...]) -> str:

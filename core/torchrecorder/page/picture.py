@@ -20,7 +20,7 @@ MAX_BYTES = 100_000
 _LABELS = re.compile(r'aria-labelledby="[^"]*"')
 _TITLES = re.compile(r"<title\b.*", re.DOTALL)
 _UID = re.compile(r"\btr-[0-9a-f]{12}\b")
-_WIDTH = re.compile(r"width:100%;max-width:[^;\"]*;")
+_SIZE = re.compile(r"width:100%;max-width:[^;\"]*;height:auto")
 
 
 def fitted(
@@ -29,6 +29,7 @@ def fitted(
     copy: int = 1,
     alt: str = "",
     width: str = "",
+    height: str = "",
     urls: Mapping[str, str] = MappingProxyType({}),
     doors: Expandable | None = None,
 ) -> str:
@@ -39,6 +40,7 @@ def fitted(
         copy: Counts the same picture in one page, because ids must be unique there.
         alt: What it shows, in place of its own title and description.
         width: As in CSS, in place of its natural width.
+        height: As in CSS, in place of what follows from its width.
         urls: Addresses by class. Only relative ones, `#…`, `http:`, `https:` and `mailto:` become links.
         doors: The closed layers that can be opened in the page.
     """
@@ -52,8 +54,8 @@ def fitted(
         head = _TITLES.sub("", head)
     elif copy > 1:
         head = _UID.sub(rf"\g<0>-{copy}", head)
-    if width:
-        head = _WIDTH.sub(f"width:{width};max-width:100%;", head, count=1)
+    if width or height:
+        head = _SIZE.sub(f"width:{width or 'auto'};max-width:100%;height:{height or 'auto'}", head, count=1)
     return head + end + body
 
 

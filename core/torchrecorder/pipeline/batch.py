@@ -10,7 +10,7 @@ remembered (`pipeline.failures`), and tried again when one of them changes.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -62,6 +62,8 @@ class Pipeline:
     cache: LayeredCache = field(init=False)
     has_worked: bool = field(init=False, default=False)
     """Whether anything had to be recorded or drawn."""
+    seconds: Mapping[str, float] = field(init=False, default_factory=dict)
+    """How long each recording of the last run took by the clock, by target."""
     _looked: Recordings | None = field(init=False, default=None)
     """What was looked at before the run."""
     _early: ExitStack = field(init=False, default_factory=ExitStack)
@@ -127,6 +129,7 @@ class Pipeline:
             self.close()
             self.cache.close()
         self.has_worked = self.has_worked or batch.has_worked
+        self.seconds = batch.recordings.seconds
         if not switches:
             return outcomes
         return {

@@ -12,8 +12,9 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,26 @@ class Collected:
     requests: tuple[DiagramRequest, ...]
     retries: bool = False
     """Whether what failed before is tried again, though nothing that it read has changed."""
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    """The variables that its configuration sets, as `conf.py` may; None for one that it removes."""
+
+    @contextmanager
+    def as_in_a_build(self) -> Iterator[None]:
+        """Have this process see the variables that a build of the project sees."""
+        before = {name: os.environ.get(name) for name in self.environment}
+        _set(self.environment)
+        try:
+            yield
+        finally:
+            _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def collect(docs: Path) -> Collected:
@@ -43,13 +64,13 @@ def collect(docs: Path) -> Collected:
     Raises:
         CollectFailed: There is no documentation, its tool failed, or it asked for nothing.
     """
-    files = [docs] if docs.is_file() else [docs / name for name in _CONFIGURATIONS if (docs / name).is_file()]
-    if not files:
+    configuration = configuration_of(docs)
+    if configuration is None:
         raise CollectFailed(str(docs), f"there is none of {', '.join(_CONFIGURATIONS)}")
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
         collected = Path(scratch, "requests.jsonl")
         environment = {**os.environ, VARIABLE: str(collected), "NO_MKDOCS_2_WARNING": "1"}
-        command = _command(files[0], Path(scratch))
+        command = _command(configuration, Path(scratch))
         done = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if not collected.exists():
             reason = _errors_in(done.stderr or done.stdout)
@@ -59,19 +80,38 @@ def collect(docs: Path) -> Collected:
     requests = [_request_from_json(request) for row in rows for request in row["requests"]]
     plain: dict[str, Any] = rows[0]["settings"]
     paths = {name: Path(plain[name]) for name in _PATHS if plain[name] is not None}
-    settings = Settings(**{**plain, "path": tuple(plain["path"]), **paths})
+    settings = Settings(**{**plain, "path": tuple(plain["path"]), "allow": tuple(plain["allow"]), **paths})
     if is_passing:  # Sphinx keeps it beside its doctrees, and where those of its own builds lie is not known
         settings = replace(settings, cache=settings.root / CACHE_FOLDER)
-    return Collected(settings, tuple(dict.fromkeys(requests)))
+    ours = {VARIABLE, "NO_MKDOCS_2_WARNING"}
+    now: dict[str, str] = rows[0]["environment"]
+    changed = {name: now.get(name) for name in {*now, *environment} - ours if now.get(name) != environment.get(name)}
+    return Collected(settings, tuple(dict.fromkeys(requests)), environment=changed)
+
+
+def configuration_of(docs: Path) -> Path | None:
+    """The file that configures the documentation in a folder, which MkDocs keeps one folder up; None without one."""
+    if docs.is_file():
+        return docs
+    places = [*(docs / name for name in _CONFIGURATIONS)]
+    if docs.is_dir():
+        places += [docs.absolute().parent / name for name in _CONFIGURATIONS if name != "conf.py"]
+    return next((file for file in places if file.is_file()), None)
+
+
+def is_collecting() -> bool:
+    """Whether requests are only written down."""
+    return VARIABLE in os.environ
 
 
 def write_requests(file: str, settings: Settings, requests: Sequence[DiagramRequest]) -> None:
     """Write down what a pipeline is asked for, as one line."""
-    named = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    named = {one.name: getattr(settings, one.name) for one in fields(settings)}
     plain = {key: os.path.abspath(value) if isinstance(value, Path) else value for key, value in named.items()}
     row = {
         "settings": {**plain, "options": dict(settings.options)},
         "requests": [asdict(request) for request in requests],
+        "environment": {**os.environ},
     }
     with open(file, "a", encoding="utf-8") as collected:
         collected.write(json.dumps(row) + "\n")
@@ -95,5 +135,8 @@ def _request_from_json(data: Mapping[str, Any]) -> DiagramRequest:
         key: tuple(value) if isinstance(value, list) else value for key, value in data["drawing"].items()
     }
     return DiagramRequest(
-        RecordingRequest.from_json(data["recording"]), DrawingOptions(**drawing), timeout_s=data["timeout_s"]
+        RecordingRequest.from_json(data["recording"]),
+        DrawingOptions(**drawing),
+        timeout_s=data["timeout_s"],
+        is_tried=data["is_tried"],
     )

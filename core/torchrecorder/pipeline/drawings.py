@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 
 from torchrecorder.cache.index import StampedIndex
 from torchrecorder.cache.layered import LayeredCache
-from torchrecorder.cache.store import Store
+from torchrecorder.cache.store import Entry, Store
 from torchrecorder.drawing import REVISION
 from torchrecorder.drawing.model import VERSION, CachedDrawing, Drawing
 from torchrecorder.engine import Engine, find_engine
@@ -118,14 +118,24 @@ class Drawings:
         """
         digest = key.digest()
         for entry, is_local in self._cache.entries("drawing", digest):
-            if is_local and isinstance(self._engine, Engine) and entry.get("engine") != self._engine.identity:
-                continue
-            if key.options.styler and self._styler_changed(entry.get("styler")):
-                continue
-            if (drawing := self.index.find(str(entry.get("drawing")), is_trusted=is_local)) is not None:
-                self._cache.copy_remote("drawing", digest, entry)
-                return drawing
+            try:
+                drawing = self._examined(key, digest, entry, is_local)
+                if drawing is not None:
+                    self._cache.copy_remote("drawing", digest, entry)
+                    return drawing
+            except Exception as error:  # of a cache that others wrote, in ways that no check foresees
+                self._cache.note_unreadable("drawing", digest, error)
         return None if key.options.styler else failed_drawing(self._machine, digest)
+
+    def _examined(self, key: RenderKey, digest: str, entry: Entry, is_local: bool) -> CachedDrawing | None:
+        """The drawing of an entry; None if it is not to be used."""
+        if entry.get("key") != digest:  # it was made for another picture, and moved
+            return None
+        if is_local and isinstance(self._engine, Engine) and entry.get("engine") != self._engine.identity:
+            return None
+        if key.options.styler and self._styler_changed(entry.get("styler")):
+            return None
+        return self.index.find(str(entry.get("drawing")), is_trusted=is_local)
 
     def _styler_changed(self, modules: object) -> bool:
         from torchrecorder.drawing.styler_process import modules_changed  # most sites have no styler
@@ -149,11 +159,10 @@ class Drawings:
         for key, recording in missing.items():
             try:
                 orders[key] = DrawJob(recording.graph(), key.digest(), key.options)
-            except FormatError as error:
+            except TorchRecorderError as error:
                 done[key] = error
         modules: dict[str, Mapping[str, str]] = {}
-        path, python = self._settings.path, self._settings.python
-        made = draw(list(orders.values()), engine, path, python, modules.__setitem__)
+        made = draw(list(orders.values()), engine, self._settings, modules.__setitem__)
         for (key, order), drawing in zip(orders.items(), made, strict=True):
             done[key] = drawing
             if isinstance(drawing, OptionError) and not key.options.styler:
@@ -162,6 +171,7 @@ class Drawings:
                 # What ran of a forward that failed is of interest on this machine only.
                 cache = self._cache if missing[key].error is None else self._machine
                 entry: dict[str, object] = {
+                    "key": order.digest,
                     "engine": engine.identity,
                     "drawing": cache.put_object(drawing.to_bytes()),
                 }

@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cache.store import Store
-from torchrecorder.errors import FormatError, ForwardError, InputError, OptionError, TargetError, TorchRecorderError
+from torchrecorder.errors import (
+    FormatError,
+    ForwardError,
+    InputError,
+    OptionError,
+    TargetError,
+    TargetRefused,
+    TorchRecorderError,
+)
 from torchrecorder.request import RecordingRequest, parse_target
 from torchrecorder.trace.digests import text_digest
 from torchrecorder.trace.freshness import Freshness, Verdict
@@ -57,7 +65,7 @@ class Failures:
             return None
         written = entry.pop("error", None)
         manifest = Manifest.from_json(entry)
-        if manifest is None or not isinstance(written, dict):
+        if manifest is None or not manifest.is_of(request) or not isinstance(written, dict):
             return None
         try:
             error = TorchRecorderError.from_json(written)
@@ -101,7 +109,7 @@ def put_failed_drawing(machine: Store, key: str, error: OptionError) -> None:
 def is_lasting(answer: Answer) -> bool:
     """Whether the failure comes again as long as what was traced is as it was."""
     error, trace = answer.error, answer.trace
-    if trace is None or not isinstance(error, _REMEMBERED) or trace.has_connected:
+    if trace is None or not isinstance(error, _REMEMBERED) or isinstance(error, TargetRefused) or trace.has_connected:
         return False
     if isinstance(error, InputError) and error.ran_out_of_time:
         return False

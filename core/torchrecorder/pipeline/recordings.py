@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -18,9 +19,10 @@ from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchReco
 from torchrecorder.pipeline.failures import Failures, is_lasting, trace_of_failure
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import Settings
-from torchrecorder.trace.digests import FileDigests
+from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
+from torchrecorder.trace.installed import Installed, remember, what_changed
 from torchrecorder.trace.manifest import Manifest, build_manifest, table_from_json
 
 if TYPE_CHECKING:
@@ -84,20 +86,26 @@ class Recordings:
         self._open_worker = open_worker
         self._digests = FileDigests(machine)
         self._own_path: list[str] | None = None
+        self._python = ""
         if settings.python:
-            from torchrecorder.worker.interpreter import path_of
+            from torchrecorder.worker.interpreter import ask
 
-            self._own_path = path_of(settings.python, machine)
+            if (interpreter := ask(settings.python, machine)) is not None:
+                self._own_path, self._python = interpreter
         self._freshness = Freshness(
             settings.root,
             self._finder(),
             self._digests,
             lambda digest: table_from_json(cache.object(digest) or machine.object(digest)),
             self._own_path,
+            self._what_changed,
         )
+        self._installed: tuple[Installed, str] | None = None
         self._failures = Failures(machine, self._freshness)
         self._retries = retries
         self._kept: dict[RecordingRequest, Recording | None] = {}
+        self.seconds: dict[str, float] = {}
+        """How long each new recording took by the clock, by target."""
 
     def kept(self, request: RecordingRequest) -> Recording | None:
         """The kept recording, or failure; None if there is none or what it depended on has changed."""
@@ -120,17 +128,25 @@ class Recordings:
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
         """The best that is known of a request, fresh or not."""
         best: tuple[Manifest | None, Finding] = None, Finding(Verdict.MISSING, ("it was never recorded",))
-        key = request.key()
+        key, is_of_machine = request.key(), False
         for entry, is_local in self._cache.entries("recording", key):
-            manifest = Manifest.from_json(entry)
-            if manifest is None:
+            if is_of_machine and not is_local:  # others do not know of what changed here
+                break
+            try:
+                manifest = Manifest.from_json(entry)
+                if manifest is None or not manifest.is_of(request):
+                    continue
+                manifest = manifest if is_local else manifest.shared()
+                finding = self._freshness.of(manifest)
+            except Exception as error:  # of a cache that others wrote, in ways that no check foresees
+                self._cache.note_unreadable("recording", key, error)
                 continue
-            finding = self._freshness.of(manifest, is_local=is_local)
             if finding.verdict is Verdict.FRESH:
                 self._cache.copy_remote("recording", key, entry)
                 return manifest, finding
             if best[0] is None or finding.verdict is Verdict.IMPORT_ONLY:
                 best = manifest, finding
+            is_of_machine = is_of_machine or finding.is_of_machine
         return best
 
     def save_indexes(self) -> None:
@@ -156,7 +172,13 @@ class Recordings:
             for request, answer in worker.record_all(
                 requests, lambda request: on_each(request.target, next(begun), len(requests))
             ):
-                made[request] = self._keep(request, answer)
+                try:
+                    made[request] = self._keep(request, answer)
+                except Exception as error:  # an answer is what the model's code made of it
+                    from torchrecorder.faults import failed_inside
+
+                    made[request] = Recording(error=failed_inside(request.target, error))
+                self.seconds[request.target] = max(answer.seconds, self.seconds.get(request.target, 0.0))
                 if isinstance(answer.error, TorchMissing):
                     made[request] = self._old(request) or made[request]
         return {request: made[request] for request in requests}
@@ -169,22 +191,24 @@ class Recordings:
 
     def _keep(self, request: RecordingRequest, answer: Answer) -> Recording:
         sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
-        text = (answer.graph or "").encode()
+        # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
+        text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", answer.graph or "").encode()
         digest = hashlib.sha256(text).hexdigest() if text else ""
         if answer.error is not None:
             if answer.trace is not None and is_lasting(answer):
                 trace = trace_of_failure(request, answer.trace)
-                if (manifest := self._manifest(request, digest, trace, is_failure=True)) is not None:
+                if (manifest := self._manifest(request, digest, trace, self._machine)) is not None:
                     self._failures.put(request, answer.error, manifest, text)
             sources = (*sources, *_files_of(answer.error))
         elif text and answer.trace is not None:
             self._cache.put_object(text)
-            if (manifest := self._manifest(request, digest, answer.trace)) is not None:
-                self._cache.put_entry("recording", request.key(), manifest.to_json())
+            if (manifest := self._manifest(request, digest, answer.trace, self._cache)) is not None:
+                shared = manifest.shared()
+                self._cache.put_entry("recording", request.key(), manifest.to_json(), shared.to_json())
         return Recording(digest, text or None, answer.error, sources)
 
     def _manifest(
-        self, request: RecordingRequest, digest: str, trace: TraceResult, *, is_failure: bool = False
+        self, request: RecordingRequest, digest: str, trace: TraceResult, objects: LayeredCache | Store
     ) -> Manifest | None:
         """What a recording that has just ended depended on; None if that has changed already."""
         self._digests.forget()
@@ -195,8 +219,9 @@ class Recordings:
             project=self._settings.root,
             finder=self._finder(),
             digests=self._digests,
-            put_object=(self._machine if is_failure else self._cache).put_object,
-            is_of_this_machine=is_failure,
+            put_object=objects.put_object,
+            salt=lambda: objects.salt,  # a cache without such digests needs none
+            installed=remember(self._machine, self._installed_now()),
         )
 
     def _old(self, request: RecordingRequest) -> Recording | None:
@@ -207,8 +232,20 @@ class Recordings:
         sources = self._freshness.files(manifest)
         if finding.verdict is Verdict.IMPORT_ONLY:
             return Recording(manifest.graph, sources=sources, info=f"{request.target}: {finding}")
-        error = OutOfDate(request.target, finding.reasons, is_fatal=self._settings.on_stale == "error")
+        is_fatal = self._settings.on_stale == "error"
+        error = OutOfDate(request.target, finding.reasons, is_fatal, shlex.quote(self._settings.shown_root))
         return Recording(manifest.graph if self._settings.on_stale == "warn" else "", error=error, sources=sources)
+
+    def _installed_now(self) -> Installed:
+        return Installed.on(self._settings.path, self._own_path, self._python)
+
+    def _what_changed(self, then: str) -> str:
+        """What was installed or removed since a recording; nothing where none can be made, which needs other things."""
+        if self._installed is None:
+            now = self._installed_now()
+            self._installed = now, now.digest()
+        now, digest = self._installed
+        return "" if then == digest or "torch" not in now.distributions else what_changed(self._machine, then, now)
 
     def _finder(self) -> ModuleFinder:
         """Finds modules where the worker does."""
@@ -220,6 +257,7 @@ class Recordings:
         return ModuleFinder(foreign_path(path), self._own_path)
 
 
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 _FRAME = re.compile(r'^ *File "(.+)", line \d', re.MULTILINE)
 _NOT_THE_USERS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 _OURS = Path(__file__).parents[1]

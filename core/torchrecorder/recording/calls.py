@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.utils.hooks import RemovableHandle
 
+from torchrecorder.errors import shown_text
 from torchrecorder.graph.model import Failure
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.modules import Signatures
@@ -114,7 +115,7 @@ class Calls:
         self._root.row.ok = False
         for running in self._scopes.stack:
             running.row.ok = False
-        return Failure(call, f"{type(error).__name__}: {error}")
+        return Failure(call, shown_text(f"{type(error).__name__}: {error}"))
 
     def _before(self, module: nn.Module, args: object) -> None:
         if self._is_elsewhere():

@@ -22,6 +22,7 @@ from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
 from torchrecorder.recording.autograd import followed
+from torchrecorder.recording.blame import blame
 from torchrecorder.recording.devices import NOT_THERE, is_there, stands_for
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
@@ -41,7 +42,7 @@ _recording = threading.local()
 
 def capture(
     model: nn.Module,
-    args: Sequence[object] = (),
+    args: Sequence[object] | Tensor = (),
     kwargs: Mapping[str, object] | None = None,
     *,
     mode: Mode = "eval",
@@ -57,7 +58,7 @@ def capture(
 
     Args:
         model: Any `nn.Module`.
-        args: Positional arguments of its forward.
+        args: Positional arguments of its forward; a tensor is the only one.
         kwargs: Keyword arguments of its forward.
         mode: Whether layers such as dropout behave as in training.
         run: `real` computes; `fake` only follows shapes, as `meta` does, which fewer models survive. `auto` computes
@@ -68,7 +69,7 @@ def capture(
             for the floating-point arguments too, whatever `args` say.
 
     Raises:
-        TypeError: `model` is not an `nn.Module`, or `args` is not a tuple or list: a tensor would be unpacked silently.
+        TypeError: `model` is not an `nn.Module`, or `args` is not a tuple, a list or a tensor.
         ForwardError: The forward raised. Its `graph` is what had been recorded.
         FailedInside: torchrecorder's own code raised.
         RuntimeError: It was called from inside a forward that is being recorded.
@@ -76,6 +77,8 @@ def capture(
     if not isinstance(model, nn.Module):
         what = f"the class {model.__name__}, not an instance" if isinstance(model, type) else type(model).__name__
         raise TypeError(f"only an nn.Module can be recorded; this is {what}")
+    if isinstance(args, Tensor):
+        args = (args,)
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"args holds the arguments of the forward, so one {type(args).__name__} is written (x,)")
     with _alone(), torch_private.outside_of_fake_mode():
@@ -193,6 +196,8 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
             if wants_memory(found):
                 found.advice = found.advice or _TAKES_LESS
                 traceback.clear_frames(error.__traceback__)  # they hold what fills it
+            else:  # a frame whose variables were read holds them until it ends
+                found.blame = blame(error, found.graph, running.values_of)
             raise found from error
         with _looking_at(forward.model):
             graph = running.graph(info)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
 
-from torch import nn
+from torch import Tensor, nn
 
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph import Call, Decision, Failure, Graph, Info
@@ -122,6 +122,10 @@ class Session:
         for path, tensor in named_tensors(result, objects=True, private=False):
             self._outputs[path] = self._values.read(tensor)
         return result
+
+    def values_of(self, tensor: Tensor) -> tuple[int, ...]:
+        """The values that a tensor holds, none if it was never met."""
+        return self._values.read(tensor) if self._values.is_known(tensor) else ()
 
     def _take(self, path: str, arg: object) -> None:
         """The tensors in an argument are inputs, also those that an iterator yields later."""

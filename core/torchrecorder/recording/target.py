@@ -6,41 +6,63 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
 
 import torch
 from torch import nn
 
-from torchrecorder.errors import InputError, TargetBuildFailed, TargetError, TargetImportFailed, TargetNotFound
+from torchrecorder.errors import (
+    InputError,
+    NotAModule,
+    TargetBuildFailed,
+    TargetError,
+    TargetImportFailed,
+    TargetNotFound,
+    TargetRefused,
+)
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.weights import advice_on_weights
 from torchrecorder.request import Target, parse_target
+from torchrecorder.running.restore import start_random_numbers
+from torchrecorder.trace.allowed import EVERYTHING, may_call, may_import, unwrapped
 
 _OPERATOR_MISSING = "does not exist"
 """What torch says when a package built for another torch registers kernels for an operator it did not define."""
 
 
-def load_model(text: str, seed: int) -> nn.Module:
-    """Import, and if need be build, the model that a target names; its random weights come from `seed`.
+def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn.Module:
+    """Import, and if need be build, the model that a target names.
+
+    Args:
+        text: The target.
+        seed: What its random weights are drawn from.
+        allow: Whose functions it may call, besides the project's own; see `trace.allowed`.
 
     Raises:
+        TargetRefused: It names what it may not call.
         TargetNotFound: A part of the name does not exist.
         TargetImportFailed: A module on the way raised an exception.
+        NotAModule: It is a class of other objects; none is built.
         TargetBuildFailed: Building raised, or gave no `nn.Module`.
     """
     target = parse_target(text)
     with torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)  # the import may build models too
-        found = load_object(text, target)
-        torch.manual_seed(seed)  # but whether it did must not change those that are built now
+        start_random_numbers(seed)  # the import may build models too
+        found = load_object(text, target, allow)
+        start_random_numbers(seed)  # but whether it did must not change those that are built now
         found = as_module(found)
         if isinstance(found, nn.Module) and not target.called:
             return found
         if not callable(found):
             raise TargetBuildFailed(text, f"it is {_kind(found)}, not a module or something that builds one")
+        cls = unwrapped(found)
+        if not (isinstance(cls, type) and issubclass(cls, nn.Module)) and not may_call(target.dotted, found, allow):
+            raise TargetRefused(text, target.dotted)
+        if isinstance(found, type) and _builds_others(found):
+            raise NotAModule(text)
         try:
             built = as_module(found(*target.args, **target.kwargs))
         except Exception as error:
@@ -54,6 +76,13 @@ def load_model(text: str, seed: int) -> nn.Module:
         return built
 
 
+def _builds_others(cls: type) -> bool:
+    """Whether calling the class can give no module: neither is it one, nor has it a say in what calling it gives."""
+    if issubclass(cls, (nn.Module, torch.export.ExportedProgram)) or isinstance(cls.__new__, FunctionType):
+        return False
+    return type(cls).__call__ is type.__call__
+
+
 def as_module(found: object) -> object:
     """A program of `torch.export` as a module that knows the inputs it was exported with; all else as it is."""
     if not isinstance(found, torch.export.ExportedProgram):
@@ -64,8 +93,10 @@ def as_module(found: object) -> object:
     return module
 
 
-def load_object(text: str, target: Target) -> object:
+def load_object(text: str, target: Target, allow: Sequence[str]) -> object:
     """The object that the dotted name of a target stands for."""
+    if not may_import(target.dotted, allow):
+        raise TargetRefused(text, target.dotted)
     module, rest = _import_longest(text, target)
     found: object = module
     for depth, name in enumerate(rest):
@@ -170,19 +201,24 @@ def as_arguments(inputs: object) -> Arguments:
     return ((), dict(inputs)) if _is_named(inputs) else ((inputs,), {})
 
 
-def load_arguments(dotted: str) -> Arguments:
+def load_arguments(dotted: str, allow: Sequence[str]) -> Arguments:
     """The arguments that a dotted name stands for; if it is a function or class, what calling it gives.
 
     Raises:
+        TargetRefused: It names what a page may not call.
         InputError: The name does not exist, or calling it raised.
     """
     try:
         target = parse_target(dotted)
-        found = load_object(dotted, target)
+        found = load_object(dotted, target, allow)
+    except TargetRefused:
+        raise
     except (TargetError, ValueError) as error:
         raise InputError(f"cannot load the inputs {dotted}: {error}") from error
     if not callable(found):
         return as_arguments(found)
+    if not may_call(target.dotted, found, allow):
+        raise TargetRefused(dotted, target.dotted)
     try:
         return as_arguments(found(*target.args, **target.kwargs))
     except Exception as error:

@@ -1,5 +1,6 @@
 """What is asked: targets, shapes, options and settings, read from text. Needs no torch."""
 
+from torchrecorder.request.automatic import AUTOMATIC_SETTINGS, DocstringField, Rules, read_rules, take_field
 from torchrecorder.request.options import OPTIONS, Option
 from torchrecorder.request.reading import (
     Body,
@@ -22,15 +23,18 @@ from torchrecorder.request.settings import SITE_SETTINGS, Settings, SiteSetting,
 from torchrecorder.request.shapes import InputSpec, format_shapes, parse_shapes, shapes_from
 
 __all__ = [
+    "AUTOMATIC_SETTINGS",
     "OPTIONS",
     "SITE_SETTINGS",
     "Body",
     "DiagramRequest",
+    "DocstringField",
     "DrawingOptions",
     "FigureOptions",
     "InputSpec",
     "Option",
     "RecordingRequest",
+    "Rules",
     "Settings",
     "SiteSetting",
     "Target",
@@ -43,7 +47,9 @@ __all__ = [
     "read_drawing",
     "read_options",
     "read_request",
+    "read_rules",
     "shapes_from",
     "site_options",
     "site_settings",
+    "take_field",
 ]

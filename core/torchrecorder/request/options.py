@@ -26,6 +26,8 @@ _PIXELS = {"px": 1, "em": 16, "rem": 16, "ex": 8, "ch": 8, "pt": 4 / 3, "cm": 37
 """In a unit; the others are parts of the page."""
 NARROWEST, WIDEST = 240, 1600
 """The widths that a picture is laid out for, in CSS pixels."""
+MAX_SCALE = 1000
+"""In percent."""
 _DEPTH = re.compile(r"(?P<first>[0-9]{1,9})(?: ?- ?(?P<last>[0-9]{1,9}))?")
 
 
@@ -131,6 +133,31 @@ def read_width(text: str) -> str:
     raise ValueError(f"{text!r} is not a valid width: write 400px or 80%")
 
 
+def read_height(text: str) -> str:
+    """A height as in CSS; a bare number is of pixels."""
+    if re.fullmatch(r"\d+(\.\d+)?(px|em|rem|ex|ch|pt|cm|mm|in|vh)?", text, re.ASCII):
+        return text if not text[-1].isdigit() else f"{text}px"
+    raise ValueError(f"{text!r} is not a valid height: write 400px or 80vh")
+
+
+def read_scale(text: str) -> int:
+    """A percentage of the usual size."""
+    digits = text.removesuffix("%").strip()
+    if digits.isascii() and digits.isdigit() and 1 <= int(digits) <= MAX_SCALE:
+        return int(digits)
+    raise ValueError(f"{text!r} is not a valid scale: write a percentage from 1 to {MAX_SCALE}, such as 50")
+
+
+def read_figwidth(text: str) -> str:
+    """The width of a figure, or the word for that of its picture."""
+    if text == "image":
+        return text
+    try:
+        return read_width(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or image") from error
+
+
 def pixels(width: str) -> int:
     """How many CSS pixels a width is about; that of a page's column if it is not given."""
     found = re.fullmatch(r"([\d.]+)(\D*)", width, re.ASCII)
@@ -233,7 +260,20 @@ OPTIONS: tuple[Option, ...] = (
     Option("name", "figure", read_text, "", "A name to refer to the diagram by.", site=False),
     Option("align", "figure", one_of("left", "center", "right"), "", "Where it stands: `left`, `center` or `right`."),
     Option("width", "figure", read_width, "", "Its width, as in CSS: `400px`, `80%`; it is laid out for that."),
+    Option("height", "figure", read_height, "", "Its height, as in CSS: `400px`, `80vh`."),
+    Option("scale", "figure", read_scale, 100, "Its size in percent of what it would be."),
+    Option(
+        "figwidth", "figure", read_figwidth, "", "Width of the figure with its caption, or `image`: as its picture."
+    ),
     Option("class", "figure", read_words, (), "Further CSS classes of the figure."),
+    Option("figclass", "figure", read_words, (), "The same, under the name that `figure` has for it."),
+    Option(
+        "loading",
+        "figure",
+        one_of("embed", "link", "lazy"),
+        "embed",
+        "`embed` puts it into the page; `link` into a file, `lazy` into one that is loaded when it is seen.",
+    ),
     Option("links", "figure", read_yes_no, True, "Whether layers and boxes link to the pages of their classes."),
     Option("zoom", "figure", read_yes_no, True, "Whether readers can zoom, and open layers that are closed."),
 )

@@ -7,6 +7,8 @@ The body of a fence is read here too; it is the same for every tool that reads M
     :shape: 1,3
     :caption: A long text
       goes on in an indented line.
+
+    Text behind an empty line is the legend.
     ```
 """
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
@@ -34,7 +36,9 @@ _BY_NAME = {option.name: option for option in OPTIONS}
 _DEFAULTS = {option.name: option.default for option in OPTIONS}
 _RECORDING = tuple(field.name for field in fields(RecordingRequest))[1:]
 _DRAWING = tuple(o.name for o in OPTIONS if o.stage == "drawing" and o.name not in ("depth", "show", "hide"))
-_FIGURE = tuple(option.name for option in OPTIONS if option.stage == "figure" and option.name != "class")
+_FIGURE = tuple(
+    option.name for option in OPTIONS if option.stage == "figure" and option.name not in ("class", "figclass")
+)
 
 _OPTION_LINE = re.compile(r"(?::(?P<field>[\w-]+):|(?P<key>[\w-]+):)(?:\s+(?P<value>.*))?", re.ASCII)
 
@@ -52,6 +56,16 @@ def read_request(
     Raises:
         OptionError: With every problem there is.
     """
+    request = _drawable(target, written, site)
+    if request.left_out:
+        raise OptionError(request.left_out)
+    return request
+
+
+def _drawable(
+    target: str | None, written: Mapping[str, str | None], site: Mapping[str, str] | None = None
+) -> DiagramRequest:
+    """The request with the defaults of options that are wrong, if only its look depends on them."""
     problems: list[str] = []
     name = ""
     if target and target.strip():
@@ -63,10 +77,9 @@ def read_request(
         problems.append("no model is named: write its dotted name, as in pkg.Net")
     given = _given((*{**(site or {}), **written}.items(),))
     if problems := [*problems, *given.problems]:
-        raise OptionError(tuple(problems))
-    return DiagramRequest(
-        RecordingRequest(name, *given.recording), given.drawing, given.figure, given.timeout_s, given.depths
-    )
+        raise OptionError((*problems, *given.left_out))
+    recording = RecordingRequest(name, *given.recording)
+    return DiagramRequest(recording, given.drawing, given.figure, given.timeout_s, given.depths, given.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +87,9 @@ class _Given:
     """What the options of a diagram say, whatever its target is."""
 
     problems: tuple[str, ...]
+    """Why no diagram can be drawn."""
+    left_out: tuple[str, ...]
+    """What is wrong with the other options."""
     recording: tuple[Any, ...]
     """The fields of a `RecordingRequest` behind the target."""
     drawing: DrawingOptions
@@ -85,12 +101,20 @@ class _Given:
 @lru_cache(maxsize=256)  # the diagrams of a site mostly have the same options
 def _given(written: tuple[tuple[str, str | None], ...]) -> _Given:
     problems: list[str] = []
-    values = read_options(dict(written), problems)
+    left_out: list[str] = []
+    values = read_options(dict(written), problems, left_out)
     if values["shape"] and values["inputs"]:
         problems.append("shape and inputs both say what the model is called with; give one of them")
-    figure = FigureOptions(classes=values["class"], **{name: values[name] for name in _FIGURE})
-    recording = tuple(values[name] for name in _RECORDING)
-    return _Given(tuple(problems), recording, _drawing(values), figure, values["timeout"], _depths(values))
+    classes = tuple(dict.fromkeys((*values["class"], *values["figclass"])))
+    return _Given(
+        tuple(problems),
+        tuple(left_out),
+        tuple(values[name] for name in _RECORDING),
+        _drawing(values),
+        FigureOptions(classes=classes, **{name: values[name] for name in _FIGURE}),
+        values["timeout"],
+        _depths(values),
+    )
 
 
 def read_drawing(written: Mapping[str, str]) -> DrawingOptions:
@@ -100,7 +124,7 @@ def read_drawing(written: Mapping[str, str]) -> DrawingOptions:
         OptionError: With every problem there is.
     """
     problems: list[str] = []
-    values = read_options(written, problems)
+    values = read_options(written, problems, problems)
     if depths := _depths(values):
         problems.append(one_depth(depths))
     if problems:
@@ -113,19 +137,28 @@ def one_depth(depths: tuple[int, ...]) -> str:
     return f"depth: {depths[0]}-{depths[-1]} lets readers of a page switch; one picture has one depth, as {depths[-1]}"
 
 
-def read_options(written: Mapping[str, str | None], problems: list[str]) -> dict[str, Any]:
-    """The value of every option, its default where nothing usable was written; problems are added to the list."""
+def read_options(written: Mapping[str, str | None], problems: list[str], left_out: list[str]) -> dict[str, Any]:
+    """The value of every option, its default where nothing usable was written.
+
+    Args:
+        written: The options as text by name.
+        problems: What is wrong with options of the recording, or with near misses of one, is added here.
+        left_out: What is wrong with the others is added here.
+    """
     values: dict[str, Any] = {**_DEFAULTS}
     for name, text in written.items():
+        problem, meant = "", name
         if name not in _BY_NAME:
             near = get_close_matches(name, _BY_NAME, 1)
             advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(_BY_NAME))}"
-            problems.append(f"unknown option {name!r}, {advice}")
-            continue
-        try:
-            values[name] = _BY_NAME[name].read("" if text is None else text.strip())
-        except ValueError as error:
-            problems.append(f"{name}: {error}")
+            problem, meant = f"unknown option {name!r}, {advice}", near[0] if near else ""
+        else:
+            try:
+                values[name] = _BY_NAME[name].read("" if text is None else text.strip())
+            except ValueError as error:
+                problem = f"{name}: {error}"
+        if problem:
+            (problems if meant and _BY_NAME[meant].stage == "recording" else left_out).append(problem)
     return values
 
 
@@ -145,7 +178,7 @@ def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[st
         if name in _BY_NAME and not _BY_NAME[name].site:
             problems.append(f"{name}: cannot be set for a whole site")
         else:
-            read_options({name: text}, problems)
+            read_options({name: text}, problems, problems)
         wrong += problems
         if not problems:
             good[name] = text
@@ -161,9 +194,11 @@ class Body:
     """As written, by name; None where no value was."""
     problems: tuple[str, ...] = ()
     """Options that are given twice, and lines that cannot be read."""
+    legend: tuple[str, ...] = ()
+    """The lines of text at the end, behind an empty one."""
 
     def request(self, site: Mapping[str, str] | None = None) -> DiagramRequest:
-        """The diagram it asks for.
+        """The diagram it asks for; options that are wrong, but change only its look, are left out.
 
         Args:
             site: Options that hold where the body says nothing.
@@ -172,11 +207,13 @@ class Body:
             OptionError: With every problem there is.
         """
         try:
-            request = read_request(self.target, self.options, site)
+            request = _drawable(self.target, self.options, site)
         except OptionError as error:
             raise OptionError((*self.problems, *error.problems)) from error
         if self.problems:
-            raise OptionError(self.problems)
+            raise OptionError((*self.problems, *request.left_out))
+        if self.legend:
+            return replace(request, figure=replace(request.figure, legend="\n".join(self.legend)))
         return request
 
 
@@ -184,26 +221,37 @@ def read_body(lines: Iterable[str], target: str = "", options: Mapping[str, str 
     """What the lines say, together with what stands above them.
 
     Args:
-        lines: The body; empty lines mean nothing.
+        lines: The body.
         target: Given if the target is not to be looked for.
         options: Those that are given already.
     """
     written, problems = dict(options or {}), []
     last, last_indent = "", 0  # the option that an indented line continues
-    for line in (line.expandtabs() for line in lines if line.strip()):
+    all_lines = [line.expandtabs() for line in lines]
+    is_apart = False
+    for number, line in enumerate(all_lines):
         text, indent = line.strip(), len(line) - len(line.lstrip())
-        if option := _OPTION_LINE.fullmatch(text):
+        option = _OPTION_LINE.fullmatch(text)
+        if not text:
+            is_apart = True
+            continue
+        if option and is_apart and target and option["key"] and option["key"].lower() not in _BY_NAME:
+            option = None  # a sentence such as "Note: …"
+        if option:
             last, last_indent = (option["field"] or option["key"]).lower(), indent
             if last in written:
                 problems.append(f"{last} is given twice")
             written[last] = option["value"]
         elif last and indent > last_indent:
             written[last] = f"{written[last] or ''} {text}".strip()
+        elif target and is_apart:
+            return Body(target, written, tuple(problems), tuple(all_lines[number:]))
         elif target:
             last = ""
             problems.append(f"cannot read {text!r}: the model is {target}, and an option is written `:depth: 2`")
         else:
             last, target = "", text
+        is_apart = False
     return Body(target, written, tuple(problems))
 
 

@@ -143,7 +143,7 @@ class RecordingRequest:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> RecordingRequest:
-        """The request that `to_json` wrote."""
+        """The request that `to_json` wrote, perhaps without what is empty."""
         return RecordingRequest(**{**data, "depends": tuple(data.get("depends", ()))})
 
 
@@ -178,9 +178,34 @@ class FigureOptions:
     name: str = ""
     align: Literal["", "left", "center", "right"] = ""
     width: str = ""
+    height: str = ""
+    scale: int = 100
+    """In percent of the size that it would have."""
+    figwidth: str = ""
+    """Of the figure with its caption; `image` for that of the picture."""
     classes: tuple[str, ...] = ()
+    loading: Literal["embed", "link", "lazy"] = "embed"
+    """Whether a page of HTML holds the picture, or refers to a file."""
     links: bool = True
     zoom: bool = True
+    legend: str = ""
+    """Text below the caption, its paragraphs with empty lines between them."""
+
+    def size(self, natural: float) -> tuple[str, str]:
+        """Width and height of the picture as CSS has them; one that follows from the other or from neither is empty.
+
+        Args:
+            natural: The width of the drawing in CSS pixels.
+        """
+        if self.scale == 100:
+            return self.width, self.height
+        width = self.width or ("" if self.height else f"{natural:.0f}px")
+        return _scaled(width, self.scale), _scaled(self.height, self.scale)
+
+
+def _scaled(length: str, percent: int) -> str:
+    size = re.match(r"[\d.]+", length)
+    return f"{float(size[0]) * percent / 100:g}{length[size.end() :]}" if size else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +218,12 @@ class DiagramRequest:
     timeout_s: float = TIMEOUT_S
     depths: tuple[int, ...] = ()
     """The depths that readers can switch between; `drawing` has the first, which is shown to begin with."""
+    left_out: tuple[str, ...] = ()
+    """What is wrong with options that were written and do not hold, because a diagram can be drawn without them."""
+    pattern: str = ""
+    """The one of the settings that asks for it; empty if a page or a docstring does."""
+    is_tried: bool = False
+    """Whether its page shows nothing if it cannot be drawn, because it was not asked for by name."""
 
     def singles(self) -> tuple[DiagramRequest, ...]:
         """One request for each depth, or only itself."""

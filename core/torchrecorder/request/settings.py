@@ -23,7 +23,7 @@ MEMORY_BYTES = 16 << 30
 """Torch takes a few GiB of addresses without using them; 64 GiB asked for by mistake must not reach the machine."""
 
 OnStale = Literal["warn", "error", "placeholder"]
-SettingValue = str | list[str] | dict[str, str]
+SettingValue = str | bool | list[str] | dict[str, str]
 
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.ASCII)
 
@@ -87,6 +87,12 @@ SITE_SETTINGS: tuple[SiteSetting, ...] = (
     ),
     SiteSetting("remote", "A cache that a team shares: a folder, or a URL for fsspec."),
     SiteSetting(
+        "allow",
+        "What pages may call besides classes of `nn.Module`, functions of the project, and functions of packages that"
+        " depend on torch: names of packages, modules or functions.",
+        [],
+    ),
+    SiteSetting(
         "engine", "`auto`, `pure` (graphviz-pure), `dot` (the system's), or the path of a Graphviz program.", "auto"
     ),
     SiteSetting("options", "Options for every diagram that does not set them itself, by name.", {}),
@@ -111,6 +117,8 @@ class Settings:
     """The cache that is part of the project; it is read where `cache` has nothing, and never written by a build."""
     on_stale: OnStale = "warn"
     remote: str = ""
+    allow: tuple[str, ...] = ()
+    """Whose functions pages may call, besides the project's own; see `trace.allowed`."""
     jobs: int = 0
     """How many models are recorded at once; 0: as many as there are processors."""
     project: Path | None = None
@@ -120,6 +128,12 @@ class Settings:
     def root(self) -> Path:
         """The project's folder."""
         return Path(os.path.abspath(self.project or self.cache.parent))
+
+    @property
+    def shown_root(self) -> str:
+        """The project's folder as a command names it; without a path of this machine, since pages show it."""
+        here = Path.cwd()
+        return self.root.relative_to(here).as_posix() if self.root.is_relative_to(here) else self.root.name
 
     @staticmethod
     def for_project(
@@ -134,6 +148,7 @@ class Settings:
         committed: str = "",
         on_stale: OnStale = "warn",
         remote: str = "",
+        allow: Sequence[str] = (),
     ) -> Settings:
         """Settings with paths relative to the project's folder; this process's own import path comes behind `path`.
 
@@ -158,6 +173,7 @@ class Settings:
             committed=root / committed if committed else None,
             on_stale=on_stale,
             remote=place(root, remote),
+            allow=tuple(allow),
             project=root,
         )
 
@@ -178,13 +194,12 @@ def site_settings(
     text = {name: default if written[name] in (None, "") else str(written[name]) for name, default in defaults.items()}
     wrong = _problems(text)
     text |= {name: defaults[name] for name in wrong}
-    path, options = written["path"], written["options"]
-    folders = [path] if isinstance(path, str) else path if isinstance(path, Sequence) else []
+    options = written["options"]
     good, problems = site_options(options if isinstance(options, Mapping) else {})
     settings = Settings.for_project(
         root,
         cache=cache,
-        path=[str(folder) for folder in folders],
+        path=_texts(written["path"]),
         engine=text["engine"],
         options=good,
         python=text["python"],
@@ -192,8 +207,14 @@ def site_settings(
         committed=text["cache"],
         on_stale=cast("OnStale", text["on_stale"]),
         remote=text["remote"],
+        allow=_texts(written["allow"]),
     )
     return settings, wrong | ({"options": tuple(problems)} if problems else {})
+
+
+def _texts(written: object) -> list[str]:
+    """A list as it is written, or the one text that stands for it."""
+    return [written] if isinstance(written, str) else [*map(str, written)] if isinstance(written, Sequence) else []
 
 
 def _problems(written: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

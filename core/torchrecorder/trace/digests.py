@@ -1,32 +1,14 @@
-"""Digests of files, of folders, and of the parts of a source, taken after a recording and compared by later builds.
-
-A source has two kinds of parts: what runs when it is imported, and the body of each function. A recording that never
-called a function does not depend on its body. Comments, docstrings and layout do not count.
-"""
+"""Digests of contents and of texts, taken after a recording and compared by later builds."""
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-
-from torchrecorder.cache.index import StampedIndex, is_settled, stamp_of
-from torchrecorder.cache.store import Store
+from functools import lru_cache
 
 _DIGITS = 32
 """Hexadecimal digits kept of a SHA-256: changes are found by it, not attacks, and manifests are kept in git."""
 
-_PASSING_SUFFIXES = (".pyc", ".pyo")
-_PASSING_FOLDERS = {"__pycache__", ".torchrecorder", ".git"}
-"""What importing and drawing leave in a folder does not count."""
-
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SKIPPED_FIELDS = {"ctx", "kind", "type_comment", "type_ignores"}
-"""They follow from the rest of the tree, or do not hold code."""
+_ROUNDS = 10_000
 
 
 def source_digest(source: bytes) -> str:
@@ -40,150 +22,20 @@ def data_digest(data: bytes) -> str:
 
 
 def text_digest(text: str) -> str:
-    """The digest of a value that must not be readable, such as that of an environment variable."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
 
 
-class FileDigests:
-    """Serves one build, during which files are taken to stay as they are until `forget`.
+@lru_cache(maxsize=256)  # the diagrams of a site ask for the same variables
+def salted_digest(text: str, salt: str) -> str:
+    """The digest of a text that must not be readable, such as the value of a variable; it names its salt.
 
-    A file whose stamp is as it was is not read again, and a source whose digest is known is not parsed again.
+    It takes milliseconds to make, so that trying texts takes long.
     """
-
-    def __init__(self, machine: Store) -> None:
-        self._digests: dict[str, str | None] = {}
-        self._files = StampedIndex(machine, "stats.json")
-        self._parts = StampedIndex(machine, "blocks.json")
-
-    def file(self, path: Path) -> str | None:
-        """The digest of a file; None if it cannot be read."""
-        name = str(path)
-        if name not in self._digests:
-            self._digests[name] = self._of_file(name)
-        return self._digests[name]
-
-    def folder(self, path: Path) -> str | None:
-        """The digest of the names in a folder; None if it cannot be listed."""
-        try:
-            names = os.listdir(path)
-        except OSError:
-            return None
-        lasting = [n for n in names if n not in _PASSING_FOLDERS and not n.endswith(_PASSING_SUFFIXES)]
-        return text_digest("\n".join(sorted(lasting)))
-
-    def blocks(self, path: Path) -> Blocks | None:
-        digest = self.file(path)
-        if digest is not None and (known := self._parts.get(str(path), digest)) is not None:
-            return Blocks(*known)
-        try:
-            blocks = read_blocks(path.read_bytes())
-        except OSError:
-            return None
-        if digest is not None and blocks is not None:
-            self._parts.put(str(path), digest, [blocks.skeleton, blocks.functions])
-        return blocks
-
-    def forget(self) -> None:
-        self._digests.clear()
-
-    def save_indexes(self) -> None:
-        self._files.save()
-        self._parts.save()
-
-    def _of_file(self, name: str) -> str | None:
-        stamp = stamp_of(name)
-        if stamp is None:
-            return None
-        known = self._files.get(name, stamp)
-        if isinstance(known, str):
-            return known
-        if not os.path.isfile(name):
-            return None  # a shared cache may name a device that never ends
-        try:
-            digest = data_digest(Path(name).read_bytes())
-        except OSError:
-            return None
-        if is_settled(stamp):
-            self._files.put(name, stamp, digest)
-        return digest
+    digest = hashlib.pbkdf2_hmac("sha256", text.encode("utf-8", "surrogatepass"), salt.encode(), _ROUNDS)
+    return f"{salt}${digest.hex()[:_DIGITS]}"
 
 
-@dataclass(slots=True)
-class Blocks:
-    skeleton: str
-    """Digest of everything but the bodies of functions."""
-    functions: dict[str, str] = field(default_factory=dict)
-    """Digest of the body of each function by its qualified name; of all bodies, where a name is defined twice."""
-
-    def ran(self, names: Iterable[str]) -> dict[str, str] | None:
-        """The digests of functions that ran; None if the text does not show one of them.
-
-        Args:
-            names: As tracing gives them: one that ends with a dot is part of the text of what is named before it.
-        """
-        ran: set[str] = set()
-        for name in names:
-            function = name
-            while name.endswith(".") and function and function not in self.functions:  # then the innermost around it
-                function = function.rpartition(".")[0]
-            ran.add(function)
-        ran.discard("")  # the module itself
-        return {name: self.functions[name] for name in sorted(ran)} if ran <= {*self.functions} else None
-
-
-def read_blocks(source: bytes) -> Blocks | None:
-    try:
-        return _Writer().blocks(ast.parse(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-class _Writer:
-    """Writes a tree as text, with the bodies of functions put aside.
-
-    `ast.dump` differs between versions of Python, and a cache made by one must serve another.
-    """
-
-    def __init__(self) -> None:
-        self._bodies: dict[str, list[str]] = {}
-
-    def blocks(self, module: ast.Module) -> Blocks:
-        skeleton = self._body(module.body, "")
-        functions = {name: text_digest("\n".join(texts)) for name, texts in self._bodies.items()}
-        return Blocks(text_digest(skeleton), functions)
-
-    def _body(self, statements: Sequence[ast.stmt], prefix: str) -> str:
-        match statements:
-            case [ast.Expr(ast.Constant(str())), *code]:  # a docstring
-                statements = code
-        return "\n".join(self._any(statement, prefix) for statement in statements)
-
-    def _any(self, value: object, prefix: str) -> str:
-        if isinstance(value, _FUNCTIONS):
-            return self._function(value, prefix)
-        if isinstance(value, ast.ClassDef):
-            return self._node(value, f"{prefix}{value.name}.", body=self._body(value.body, f"{prefix}{value.name}."))
-        if isinstance(value, ast.Constant):
-            # `hex` has no limit of digits; which characters `repr` escapes follows each version's Unicode tables.
-            return hex(value.value) if type(value.value) is int else ascii(value.value)
-        if isinstance(value, ast.AST):
-            return self._node(value, prefix)
-        if isinstance(value, list):
-            return f"[{','.join(self._any(item, prefix) for item in value)}]"
-        return ascii(value)
-
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str) -> str:
-        name = prefix + node.name
-        self._bodies.setdefault(name, []).append(self._body(node.body, f"{name}.<locals>."))
-        return self._node(node, prefix, body="")
-
-    def _node(self, node: ast.AST, prefix: str, body: str | None = None) -> str:
-        """The node with the fields that every version of Python has when they say something."""
-        fields: list[str] = []
-        for name in sorted(node._fields):
-            value = getattr(node, name, None)
-            if body is not None and name == "body":
-                fields.append(f"body={{{body}}}")
-            elif name not in _SKIPPED_FIELDS and value is not None and value != []:
-                fields.append(f"{name}={self._any(value, prefix)}")
-        return f"{type(node).__name__}({','.join(fields)})"
+def is_salted_of(text: str, digest: str) -> bool:
+    """Whether the digest is of that text; one that an earlier version made has no salt."""
+    salt, sign, _ = digest.partition("$")
+    return (salted_digest(text, salt) if sign else text_digest(text)) == digest

@@ -146,5 +146,6 @@ def shown_name(name: str) -> str:
 
 
 def is_elsewhere(name: str) -> bool:
-    """Whether the name means something only on the machine that gave it."""
-    return name.startswith(("~/", "/")) or Path(name).is_absolute()
+    """Whether the name means something only on the machine that gave it, or leads out of the project."""
+    inside = os.path.normpath(shown_name(name).lstrip("/") if name.startswith("{") else name)
+    return name.startswith("~") or inside.startswith("..") or Path(inside).is_absolute()

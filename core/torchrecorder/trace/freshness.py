@@ -10,14 +10,21 @@ import importlib.metadata
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from torchrecorder.trace.digests import FileDigests, text_digest
+from torchrecorder.errors import shown_text
+from torchrecorder.trace.environment import ALL, what_happened
+from torchrecorder.trace.file_digests import FileDigests
+from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
+from torchrecorder.trace.source_blocks import Blocks, may_see
+
+_LONGEST = 300
+"""Characters of a reason."""
 
 
 class Verdict(Enum):
@@ -35,6 +42,8 @@ class Finding:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
+    is_of_machine: bool = False
+    """Whether something changed that only the recording of this machine knows of."""
 
     def __str__(self) -> str:
         return "; ".join(self.reasons) or self.verdict.value
@@ -63,37 +72,42 @@ class Freshness:
         digests: FileDigests,
         load_table: Callable[[str], Table | None],
         own_path: Sequence[str] | None = None,
+        installed: Callable[[str], str] = lambda then: "",
     ) -> None:
+        """`installed` says what has changed since all that is installed had some digest."""
         self._own_path = own_path  # where the worker's Python has its distributions; None if it is this one
         self._finder = finder
         self._digests = digests
         self._load_table = load_table
+        self._installed = installed
         self._names = FileNames(project, finder)
         self._modules: dict[str, _Modules | None] = {}
         self._files: dict[str, str | None] = {}
         self._folders: dict[str, str | None] = {}
         self._versions: dict[tuple[str, str], str] = {}
 
-    def of(self, manifest: Manifest, *, is_local: bool = True) -> Finding:
-        """Files outside the project may be absent if the recording is from another machine (not `is_local`)."""
+    def of(self, manifest: Manifest) -> Finding:
         modules = self._modules_of(manifest)
         if modules is None:
             return Finding(Verdict.MISSING, ("its table of modules is missing or damaged",))
         code = [
             (change.module, reason) for change in modules.changes for reason in self._code_reasons(change, manifest)
         ]
-        others = list(self._other_reasons(manifest, is_local))
-        reasons = (*(reason for _, reason in code), *others)
+        others = list(self._other_reasons(manifest))
+        here = list(self._reasons_of_machine(manifest))
+        reasons = (*(reason for _, reason in code), *others, *here)
         if not reasons:
             return Finding(Verdict.FRESH)
-        ran = bool(others) or any(module in manifest.ran for module, _ in code)
-        return Finding(Verdict.STALE if ran else Verdict.IMPORT_ONLY, reasons)
+        ran = bool(others or here) or any(module in manifest.ran for module, _ in code)
+        shown = tuple(shown_text(reason, _LONGEST) for reason in reasons)  # names of files may hold anything
+        return Finding(Verdict.STALE if ran else Verdict.IMPORT_ONLY, shown, bool(here))
 
     def files(self, manifest: Manifest) -> tuple[Path, ...]:
         """The files it depends on, as they lie on this machine; for a server to watch."""
         modules = self._modules_of(manifest)
         files = () if modules is None else modules.files
-        data = [self._names.path(name) for name in (*manifest.files, *manifest.folders)]
+        names = (manifest.files, manifest.folders, *(manifest.machine.get(kind, {}) for kind in ("files", "folders")))
+        data = [self._names.path(name) for facts in names for name in facts]
         return tuple(dict.fromkeys([*files, *data])) if data else files
 
     def _modules_of(self, manifest: Manifest) -> _Modules | None:
@@ -111,21 +125,33 @@ class Freshness:
                     continue
                 files.append(file)
                 if self._digests.file(file) != then.source:
-                    changes.append(_Change(name, self._reason(name, file, then)))
+                    changes.append(_Change(name, self._reason(name, file, then, table)))
             self._modules[digest] = _Modules(tuple(dict.fromkeys(files)), tuple(changes))
         return self._modules[digest]
 
-    def _reason(self, name: str, file: Path, facts: ModuleFacts) -> str:
+    def _reason(self, name: str, file: Path, facts: ModuleFacts, table: Table) -> str:
         shown = self._shown(name)
         if not facts.skeleton:
             return f"{shown} changed"
         blocks = self._digests.blocks(file)
         if blocks is None:
             return f"{shown} changed and cannot be parsed"
-        if blocks.skeleton != facts.skeleton:
+        if blocks.skeleton != facts.skeleton and not self._is_unseen(file, blocks, facts, table):
             return f"{shown} changed outside its functions"
         changed = [name for name, digest in facts.functions.items() if blocks.functions.get(name) != digest]
         return _functions(shown, changed) if changed else ""
+
+    def _is_unseen(self, file: Path, blocks: Blocks, facts: ModuleFacts, table: Table) -> bool:
+        """Whether no code of the user's sees what changed outside of functions: a function that nothing names, …."""
+        if not facts.loose or blocks.loose_digest(facts.plain) != facts.loose:
+            return False
+        others = {found for name in table if (found := self._finder.file(name)) is not None} - {file}
+        try:
+            own, texts = file.read_bytes(), [other.read_bytes() for other in sorted(others)]
+        except OSError:
+            return False
+        modules = " ".join(table).encode()  # a function may hide the module of its name
+        return not may_see({*blocks.plain} - {*facts.plain}, own, [*texts, modules])
 
     def _code_reasons(self, change: _Change, manifest: Manifest) -> Iterator[str]:
         if change.reason:
@@ -137,25 +163,42 @@ class Freshness:
             if changed := [name for name, digest in ran.items() if now.get(name) != digest]:
                 yield _functions(self._shown(change.module), changed)
 
-    def _other_reasons(self, manifest: Manifest, is_local: bool) -> Iterator[str]:
-        for name, then in manifest.files.items():
-            now = self._file(name, then)
-            if now != then and (is_local or now is not None or not is_elsewhere(name)):
-                yield f"{shown_name(name)} {_what_happened(then, now)}"
-        for name, then in manifest.folders.items():
-            if name not in self._folders:
-                self._folders[name] = self._digests.folder(self._names.path(name))
-            if self._folders[name] != then:
-                yield f"the list of files in {shown_name(name)}/ changed"
-        for name, then in manifest.environment.items():
-            if (None if (value := os.environ.get(name)) is None else text_digest(value)) != then:
-                yield f"${name} {_what_happened(then, value)}"
+    def _other_reasons(self, manifest: Manifest) -> Iterator[str]:
+        yield from self._changed_files({name: then for name, then in manifest.files.items() if not is_elsewhere(name)})
+        yield from self._changed_folders(manifest.folders)
+        yield from _changed_variables(manifest.environment)
         for name in manifest.missing:
             if self._finder.exists(name):
                 yield f"{name} can be imported now"
         for name, version in manifest.distributions.items():
             if now := self._other_version(name, version):
                 yield f"{name} {version} became {now}"
+
+    def _reasons_of_machine(self, manifest: Manifest) -> Iterator[str]:
+        facts = manifest.machine
+        yield from self._changed_files(facts.get("files", {}))
+        yield from self._changed_folders(facts.get("folders", {}))
+        yield from _changed_variables(facts.get("environment", {}))
+        for name, then in facts.get("measures", {}).items():
+            if measure_of(self._names.path(name)) != then:
+                yield f"size or date of {shown_name(name)} changed"
+        for name, then in facts.get("links", {}).items():
+            if link_of(self._names.path(name)) != then:
+                yield f"the link {shown_name(name)} changed"
+        if manifest.installed and (changes := self._installed(manifest.installed)):
+            yield changes
+
+    def _changed_files(self, facts: Mapping[str, str | None]) -> Iterator[str]:
+        for name, then in facts.items():
+            if (now := self._file(name, then)) != then:
+                yield f"{shown_name(name)} {_what_happened(then, now)}"
+
+    def _changed_folders(self, facts: Mapping[str, str | None]) -> Iterator[str]:
+        for name, then in facts.items():
+            if name not in self._folders:
+                self._folders[name] = self._digests.folder(self._names.path(name))
+            if self._folders[name] != then:
+                yield f"the list of files in {shown_name(name)}/ changed"
 
     def _file(self, name: str, then: str | None) -> str | None:
         path = self._names.path(name)
@@ -180,6 +223,12 @@ class Freshness:
                 now = then if installed is None else installed.version or then
             self._versions[name, then] = "" if _public(now) == _public(then) else now
         return self._versions[name, then]
+
+
+def _changed_variables(facts: Mapping[str, str | None]) -> Iterator[str]:
+    for name, then in facts.items():
+        if changed := what_happened(name, then):
+            yield "the environment changed" if name == ALL else f"${name} {changed}"
 
 
 def _functions(file: str, changed: Sequence[str]) -> str:

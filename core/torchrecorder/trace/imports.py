@@ -89,7 +89,9 @@ class Executed:
 class Imports:
     """Watches the import system from `start` to `stop`: which module is imported, and which names are not found."""
 
-    def __init__(self, executed: Executed, on_source: Callable[[str], None]) -> None:
+    def __init__(
+        self, executed: Executed, on_source: Callable[[str], None], on_import: Callable[[ModuleType], None]
+    ) -> None:
         self.missing: set[str] = set()
         """Names that the user's code tried to import, and that no finder knew."""
         self.not_found: set[str] = set()
@@ -98,6 +100,7 @@ class Imports:
         """Installed top-level packages of which a module was executed, even if it raised."""
         self._executed = executed
         self._on_source = on_source
+        self._on_import = on_import
 
     def start(self) -> None:
         setattr(SourceFileLoader, _EXECUTES, self._watched(SourceFileLoader.exec_module))
@@ -122,7 +125,7 @@ class Imports:
         pass
 
     def _watched(self, exec_module: Callable[[Any, ModuleType], None]) -> Callable[[Any, ModuleType], None]:
-        executed, on_source, begun = self._executed, self._on_source, self.begun
+        executed, on_source, begun, on_import = self._executed, self._on_source, self.begun, self._on_import
 
         def watched(loader: SourceFileLoader, module: ModuleType) -> None:
             importing, is_user = executed.importing, is_user_code(loader.path)
@@ -134,6 +137,8 @@ class Imports:
             was_on = executed.pause(is_user)
             try:
                 exec_module(loader, module)
+                if not is_user:
+                    on_import(module)
             finally:
                 executed.pause(was_on)
                 importing.depth -= 1

@@ -6,18 +6,17 @@ models of one package mostly share it.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path, PurePath
 from typing import Any
 
 from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.request import RecordingRequest
-from torchrecorder.trace.digests import FileDigests, text_digest
+from torchrecorder.trace.environment import Asker, is_of_a_machine, value_digest
+from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere
 
 VERSION = 2
@@ -30,7 +29,7 @@ FIXED_ENVIRONMENT = {
 }
 """What the worker runs with: one thread and no GPU keep recordings small, a fixed hash seed makes them equal."""
 _OURS = {*FIXED_ENVIRONMENT, "PYTHONPATH"}
-_SYSTEM: tuple[str, ...] = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/", "/run/")
+_SYSTEM = ("/etc/", "/usr/", "/run/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,8 @@ class TraceResult:
     """`file`, `folder`, or None where nothing was, for each path that was only asked for."""
     listed: tuple[str, ...]
     """Folders."""
-    environment: tuple[str, ...]
-    """Variables."""
+    environment: Mapping[str, Asker]
+    """Variables, each with who asked for it; `*` for all at once."""
     missing: tuple[str, ...]
     """Modules that could not be imported."""
     untracked: tuple[str, ...]
@@ -61,6 +60,12 @@ class TraceResult:
     """Modules that no code could import, that of installed packages included."""
     has_connected: bool = False
     """Whether any code used the network."""
+    measures: Mapping[str, str] = field(default_factory=dict)
+    """Size and date of each file of which the user's code asked for them."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """The digest of where each link leads that was read as such."""
+    in_passing: tuple[str, ...] = ()
+    """Those of `looked_for` and `listed` that no call of the user's code wanted."""
 
     def stamps(self) -> dict[str, Stamp | None]:
         return {**self.sources, **self.read}
@@ -87,6 +92,10 @@ class ModuleFacts:
     """Digest of all but the bodies of functions; empty if only the whole file can be compared."""
     functions: Mapping[str, str] = field(default_factory=dict)
     """Digests of the functions that ran while modules were imported, by name."""
+    loose: str = ""
+    """Digest of all but the bodies of functions, `plain` ones wherever they stand, and labels such as `__version__`."""
+    plain: tuple[str, ...] = ()
+    """The functions that only need to be there, see `Blocks.plain`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +122,32 @@ class Manifest:
     """Version of each installed distribution that was imported."""
     untracked: tuple[str, ...] = ()
     """What it did that no trace can follow."""
+    installed: str = ""
+    """Digest of all that was installed; known of this machine only, as is what follows."""
+    machine: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    """What means something on the machine of the recording only, by kind: `files` and `folders` outside of the project,
+    variables of the `environment`, `measures` of files, and `links`."""
+
+    def is_of(self, request: RecordingRequest) -> bool:
+        """Whether it was made for that request; an entry of a cache may have been moved."""
+        try:
+            return RecordingRequest.from_json(self.request) == request
+        except TypeError:
+            return False
+
+    def shared(self) -> Manifest:
+        """What of it means something on other machines, too.
+
+        One from another machine names nothing else, unless it was made to have files read that are not the project's.
+        """
+        read = [name for name, then in self.machine.get("files", {}).items() if then not in ("file", "folder", None)]
+        outside = {f"reads {PurePath(name).name}, which lies outside of the project" for name in read}
+        files, folders = (
+            {name: then for name, then in facts.items() if not is_elsewhere(name)}
+            for facts in (self.files, self.folders)
+        )
+        untracked = tuple(sorted({*self.untracked, *outside}))
+        return replace(self, files=files, folders=folders, untracked=untracked, installed="", machine={})
 
     def to_json(self) -> dict[str, Any]:
         return {"torchrecorder_manifest": VERSION, **{key: value for key, value in asdict(self).items() if value}}
@@ -136,20 +171,24 @@ def table_to_json(table: Table) -> bytes:
     """The table as JSON with one module a line, so that git shows what changed."""
     rows: list[str] = []
     for name, facts in sorted(table.items()):
-        row = [facts.source, facts.skeleton, dict(sorted(facts.functions.items()))]
+        row = [facts.source, facts.skeleton, dict(sorted(facts.functions.items())), facts.loose, facts.plain]
         while len(row) > 1 and not row[-1]:
             row.pop()
         rows.append(f"{json.dumps(name)}: {json.dumps(row)}")
     return ("{\n" + ",\n".join(rows) + "\n}\n").encode()
 
 
+_ROW = (str, str, dict, str, list)
+"""What a row of the table has, of which the last may be left out."""
+
+
 def table_from_json(data: bytes | None) -> Table | None:
     try:
         rows = json.loads(data or b"")
         for row in rows.values():
-            if not isinstance(row, list) or not {*map(type, row[:2])} <= {str} or not {*map(type, row[2:])} <= {dict}:
+            if not isinstance(row, list) or any(type(it) is not kind for it, kind in zip(row, _ROW, strict=False)):
                 return None
-        return {name: ModuleFacts(*row) for name, row in rows.items()}
+        return {name: ModuleFacts(*row[:4], *map(tuple, row[4:])) for name, row in rows.items()}
     except (ValueError, TypeError, AttributeError):
         return None
 
@@ -173,6 +212,8 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "missing": _is_texts,
     "distributions": _is_digests,
     "untracked": _is_texts,
+    "installed": lambda value: isinstance(value, str),
+    "machine": lambda value: isinstance(value, dict) and all(map(_is_digests, value.values())),
 }
 
 
@@ -185,30 +226,43 @@ def build_manifest(
     finder: ModuleFinder,
     digests: FileDigests,
     put_object: Callable[[bytes], str],
-    is_of_this_machine: bool = False,
+    salt: Callable[[], str],
+    installed: str = "",
 ) -> Manifest | None:
     """The manifest of a recording; None if files changed while it was made, so that it may show neither state.
 
-    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules. One that
-    stays on this machine names what the recording looked for outside of the project, too.
+    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules, `salt`
+    goes into the digests of variables, and `installed` is the digest of what is installed.
     """
     if any(stamp_of(path) != then for path, then in result.stamps().items()):
         return None
     builder = _Builder(request, result, project, finder, digests)
     table = {module: builder.facts(module) for module in builder.modules}
-    variables = ({*result.environment} - _OURS) | {text[1:] for text in request.depends if text.startswith("$")}
-    values = {name: os.environ.get(name) for name in sorted(variables)}
+    given: dict[str, Asker] = {text[1:]: "user" for text in request.depends if text.startswith("$")}
+    askers = {**{name: asker for name, asker in result.environment.items() if name not in _OURS}, **given}
+    everywhere = sorted(name for name, asker in askers.items() if name in given or not is_of_a_machine(name, asker))
+    here = sorted(askers.keys() - {*everywhere})
+    (files, other_files), (folders, other_folders) = builder.files(), builder.folders()
+    machine: dict[str, Mapping[str, str | None]] = {
+        "files": other_files,
+        "folders": other_folders,
+        "environment": {name: value_digest(name, salt) for name in here},
+        "measures": builder.named(result.measures),
+        "links": builder.named(result.links),
+    }
     return Manifest(
         graph,
         {key: value for key, value in request.to_json().items() if value},
         put_object(table_to_json(table)),
         builder.ran(table),
-        builder.files(is_of_this_machine),
-        builder.folders(),
-        {name: None if value is None else text_digest(value) for name, value in values.items()},
+        files,
+        folders,
+        {name: value_digest(name, salt) for name in everywhere},
         tuple(module for module in result.missing if not finder.exists(module)),
         result.distributions,
         result.untracked,
+        installed,
+        {kind: facts for kind, facts in machine.items() if facts},
     )
 
 
@@ -240,7 +294,8 @@ class _Builder:
         first, later = result.executed.get(file, ((), ()))
         if blocks is None or (ran := blocks.ran(first)) is None or blocks.ran(later) is None:
             return ModuleFacts(source)  # a function that ran is named in a way that its text does not show
-        return ModuleFacts(source, blocks.skeleton, ran)
+        plain = tuple(sorted({*blocks.plain} - {*ran}))
+        return ModuleFacts(source, blocks.skeleton, ran, blocks.loose_digest(plain) or "", plain)
 
     def ran(self, table: Table) -> dict[str, dict[str, str]]:
         if self._result.executed is None:
@@ -253,25 +308,44 @@ class _Builder:
                 ran[module] = (blocks and blocks.ran(later)) or {}
         return ran
 
-    def files(self, elsewhere: bool) -> dict[str, str | None]:
-        """What was looked for, what was read, code that is not found again by a module's name, and what was given."""
-        result, transient = self._result, _SYSTEM
-        with contextlib.suppress(OSError):  # a full disk has no usable one
-            transient = (*_SYSTEM, tempfile.gettempdir() + os.sep)
-        named = [(self._name(path), kind) for path, kind in result.looked_for.items()]
-        files = {name: kind for name, kind in named if elsewhere or not is_elsewhere(name)}
-        code = {*result.modules.values(), *result.sources, *(result.executed or {})} - {*self.modules.values()}
-        for path in [*result.read, *sorted(code)]:
-            name = self._name(path)
-            if not (path.startswith(transient) and is_elsewhere(name)):
-                files[name] = self._digests.file(Path(path))
-        given = {self._names.name(path, ()): self._digests.file(path) for path in self._depends if not path.is_dir()}
-        return dict(sorted({**files, **given}.items()))
+    def files(self) -> tuple[_Digests, _Digests]:
+        """What was looked for, what was read, code that is not found again by a module's name, and what was given.
 
-    def folders(self) -> dict[str, str | None]:
+        Those that every machine has, and those outside of the project.
+        """
+        result = self._result
+        passing = {*result.in_passing}
+        looked_for = {self._name(path): kind for path, kind in result.looked_for.items() if path not in passing}
+        looked_for |= {
+            name: result.looked_for[path]
+            for path in passing & {*result.looked_for}
+            if not is_elsewhere(name := self._name(path))
+        }
+        code = {*result.modules.values(), *result.sources, *(result.executed or {})} - {*self.modules.values()}
+        read = {self._name(path): self._digests.file(Path(path)) for path in [*result.read, *result.measures, *code]}
+        given = {self._names.name(path, ()): self._digests.file(path) for path in self._depends if not path.is_dir()}
+        return _divided({**looked_for, **read, **given})
+
+    def folders(self) -> tuple[_Digests, _Digests]:
+        passing = {*self._result.in_passing}
         paths = [*map(Path, self._result.listed), *(path for path in self._depends if path.is_dir())]
-        folders = {self._names.name(path, self._tops): self._digests.folder(path) for path in paths}
-        return {name: folders[name] for name in sorted(folders) if not is_elsewhere(name)}
+        folders = {self._names.name(path, self._tops): path for path in paths}
+        wanted = {name: path for name, path in folders.items() if str(path) not in passing or not is_elsewhere(name)}
+        return _divided({name: self._digests.folder(path) for name, path in wanted.items()})
+
+    def named(self, facts: Mapping[str, str]) -> dict[str, str]:
+        """What is known by path, by the names of the paths."""
+        return {self._name(path): fact for path, fact in facts.items()}
 
     def _name(self, path: str) -> str:
         return self._names.name(Path(path), self._tops)
+
+
+_Digests = dict[str, str | None]
+
+
+def _divided(found: Mapping[str, str | None]) -> tuple[_Digests, _Digests]:
+    """What every machine has, and what lies elsewhere on this one."""
+    lasting = {name: found[name] for name in sorted(found) if not (is_elsewhere(name) and name.startswith(_SYSTEM))}
+    elsewhere = {name: digest for name, digest in lasting.items() if is_elsewhere(name)}
+    return {name: digest for name, digest in lasting.items() if name not in elsewhere}, elsewhere

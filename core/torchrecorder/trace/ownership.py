@@ -45,3 +45,15 @@ def caller(frame: FrameType | None) -> FrameType | None:
     while frame is not None and is_stdlib(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+def is_asked_for_user(frame: FrameType | None) -> bool:
+    """Whether the user's code acts here, itself or through what it calls; not through what it imports."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if is_user_code(file):
+            return True
+        if file.startswith(("<frozen importlib", _OURS)):
+            return False
+        frame = frame.f_back
+    return False

@@ -33,6 +33,26 @@ class Facts:
         return found
 
     @cached_property
+    def blank(self) -> set[int]:
+        """Those that hold no data at all, such as `new_zeros`: shapes and constants of the code decide them."""
+        found = {value.id for value in self.graph.values if value.kind == "const"}
+        for op in self.graph.ops:
+            is_known = op.name in SHAPED_LIKE or all(value in found for value in op.inputs)
+            if is_known and not op.name.startswith(RANDOM):
+                found.update(op.outputs)
+        return found
+
+    @cached_property
+    def drawn_by_lot(self) -> set[int]:
+        """The values that random numbers decide, and nothing that the model gets or has learned."""
+        found: set[int] = set()
+        for op in self.graph.ops:
+            is_known = all(value in found or value in self.aside for value in op.inputs)
+            if is_known and (op.name.startswith(RANDOM) or not found.isdisjoint(op.inputs)):
+                found.update(op.outputs)
+        return found
+
+    @cached_property
     def opaque(self) -> set[int]:
         """The frames in which no layer with parameters is called."""
         graph = self.graph

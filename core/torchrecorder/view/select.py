@@ -13,13 +13,15 @@ from functools import cached_property
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
-from torchrecorder.view.choice import Choice, view_size
-from torchrecorder.view.edges import Ends
-from torchrecorder.view.interiors import Interiors
+from torchrecorder.view.entries import with_entries
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
-from torchrecorder.view.plan import Plan, Visibility
+from torchrecorder.view.plan.edges import Ends
+from torchrecorder.view.plan.plan import Plan
+from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.simplified import simplified
 from torchrecorder.view.skips import with_skips
+from torchrecorder.view.templates.choice import Choice, view_size
+from torchrecorder.view.templates.interiors import Interiors
 
 AUTO_NODES = 40
 """How many nodes a view of automatic depth shows at most."""
@@ -50,8 +52,9 @@ class Views:
     """The views of one Graph, with what they have in common made once."""
 
     def __init__(self, graph: Graph, options: ViewOptions = _USUAL) -> None:
-        self.graph, self.options = graph, options
-        self.visible = Visibility(graph, options)
+        is_simple = options.depth == "auto" and options.contract and graph.info.recorder != "classic"
+        self.graph, self.options = with_entries(graph) if is_simple else graph, options
+        self.visible = Visibility(self.graph, options)
         self.max_depth = self.visible.max_depth
 
     def view(self, *, beside: bool = True) -> View:

@@ -7,15 +7,17 @@ of the batch.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -49,6 +51,8 @@ class _Sent:
     request: RecordingRequest
     timeout_s: float
     log: Path
+    start: float
+    """By the clock of `time.monotonic`."""
 
 
 class Worker:
@@ -62,11 +66,16 @@ class Worker:
         memory_bytes: int | None = MEMORY_BYTES,
         forks: bool = _FORKS,
         jobs: int = 0,
+        allow: Sequence[str] = (),
     ) -> None:
-        """`jobs` is how many run at once: 0 as many as there are processors, always 1 where nothing can be forked."""
+        """`allow` says whose functions targets may call.
+
+        `jobs` is how many run at once: 0 as many as there are processors, always 1 where nothing can be forked.
+        """
         self._path = list(path)
         self._python = python
         self._memory_bytes = memory_bytes
+        self._allow = tuple(allow)
         self._forks = forks  # whether one process serves all jobs
         self._at_once = (jobs or processors()) if forks else 1
         self._number = 0
@@ -90,6 +99,7 @@ class Worker:
             python=settings.python,
             memory_bytes=settings.memory_bytes,
             jobs=settings.jobs,
+            allow=settings.allow,
         )
 
     def __enter__(self) -> Worker:
@@ -180,6 +190,7 @@ class Worker:
                 timeout_s,
                 str(log),
                 self._number,
+                self._allow,
                 self._needs_compiler or request.run == "fake",
             )
             self._started(request).send(job.to_json())
@@ -191,7 +202,7 @@ class Worker:
         except OSError as error:  # of this machine: a full disk, no more processes
             self._end_process()
             return Answer(error=WorkerCrashed(request.target, f"it could not be started: {error}"))
-        self._sent[self._number] = _Sent(request, timeout_s, log)
+        self._sent[self._number] = _Sent(request, timeout_s, log, time.monotonic())
         return None
 
     def _receive(self) -> tuple[list[tuple[RecordingRequest, Answer]], list[RecordingRequest]]:
@@ -202,21 +213,23 @@ class Worker:
         error: Callable[[_Sent], WorkerError]
         try:
             answer = Answer.from_json(self._process.next(limit))
+            sent = self._sent.pop(answer.job)
         except TimeoutError:
             self._end_process()
             error = lambda sent: WorkerTimeout(sent.request.target, sent.timeout_s, tail(sent.log))  # noqa: E731
-        except (EOFError, OSError):
+        except (EOFError, OSError, ValueError, KeyError, TypeError, AttributeError) as ended:
             how = self._end_process()
+            if not isinstance(ended, EOFError | OSError):
+                how = "its code wrote to descriptors that it did not open"
             error = lambda sent: WorkerCrashed(sent.request.target, how, tail(sent.log))  # noqa: E731
         else:
-            sent = self._sent.pop(answer.job)
             if isinstance(answer.error, WorkerCrashed | WorkerTimeout) and not answer.error.log:
                 answer.error.log = tail(sent.log)  # read here, where no trace takes it for the model's doing
             sent.log.unlink(missing_ok=True)
             self._needs_compiler = self._needs_compiler or answer.needed_compiler
             if not self._forks:
                 self._end_process()
-            return [(sent.request, answer)], []
+            return [(sent.request, replace(answer, seconds=time.monotonic() - sent.start))], []
         jobs, self._sent = [*self._sent.values()], {}
         if len(jobs) > 1:
             return [], [sent.request for sent in jobs]
@@ -225,7 +238,11 @@ class Worker:
     def _folder(self) -> Path:
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="torchrecorder-")
-        return Path(self._scratch.name)
+        folder = Path(self._scratch.name)
+        if not folder.is_dir():  # a model tidied up, or a program that does so for a server that runs for days
+            folder.mkdir(mode=0o700)
+            environment(self._python, folder)
+        return folder
 
     def _started(self, request: RecordingRequest) -> LineProcess:
         """The process, once it is ready.
@@ -288,6 +305,7 @@ class PersistentWorker:
             settings.python,
             settings.memory_bytes,
             settings.jobs,
+            settings.allow,
             _stamps([*settings.path, *sys.path]),
         )
         if self._worker is None or not self._worker.is_running or now != self._made_for:
@@ -300,6 +318,36 @@ class PersistentWorker:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
+
+
+class _ProcessWorker:
+    """The one worker of a process, given to one thread at a time."""
+
+    def __init__(self) -> None:
+        self._lasting: PersistentWorker | None = None
+        self._pid = 0
+        self._turn = threading.Lock()
+
+    @contextmanager
+    def open(self, settings: Settings) -> Iterator[Worker]:
+        with self._turn:
+            if self._lasting is None or self._pid != os.getpid():  # a forked child shares nothing with it
+                self._lasting, self._pid = PersistentWorker(), os.getpid()
+                atexit.register(self._close, self._lasting, self._pid)
+            with self._lasting.open(settings) as worker:
+                yield worker
+
+    @staticmethod
+    def _close(lasting: PersistentWorker, pid: int) -> None:
+        if pid == os.getpid():
+            lasting.close()
+
+
+worker_of_process = _ProcessWorker().open
+"""Opens the worker of this process, for a caller that is made anew for each page and does not know which is the last.
+
+It is as lasting as a `PersistentWorker`. It ends with the process; if that is killed, at the end of its own input.
+"""
 
 
 def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:
@@ -317,7 +365,7 @@ def worker_of_thread(settings: Settings) -> Callable[[Sequence[str]], AbstractCo
     """
 
     def open_worker(path: Sequence[str]) -> AbstractContextManager[Worker]:
-        key = (*path, settings.python, settings.memory_bytes, settings.jobs)
+        key = (*path, settings.python, settings.memory_bytes, settings.jobs, settings.allow)
         if getattr(_here, "lane", None) is None or _here.lane.key != key:
             _here.lane = _Lane(key, Worker.of(settings, path))
         return nullcontext(_here.lane.worker)

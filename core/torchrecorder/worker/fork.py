@@ -9,9 +9,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+
+from torchrecorder.line_process import children
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_stat = os.stat
+"""Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
 MUTE = 117
 """The exit status of a child that could not answer."""
 
@@ -69,7 +74,10 @@ def wait_a_moment(pid: int) -> int | None:
 
 def prepare(log: str, memory_bytes: int | None) -> None:
     """Send what this process prints to a log, bound its address space, and let it leave no core file behind."""
-    file = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    try:
+        file = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    except OSError:  # a program that tidies temporary folders was faster
+        file = os.open(os.devnull, os.O_WRONLY)
     os.dup2(file, 1)
     os.dup2(file, 2)
     os.close(file)
@@ -82,6 +90,30 @@ def prepare(log: str, memory_bytes: int | None) -> None:
             _, hard = resource.getrlimit(resource.RLIMIT_AS)
             bound = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
             resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
+
+
+def adopt() -> None:
+    """Become the parent of processes that this one's children leave behind, on Linux; elsewhere they get away."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_adopted(own: Collection[int]) -> None:
+    """Kill the children of this process that are not its own, and those that they leave in their turn."""
+    while left := children(os.getpid()).difference(own):
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+
+def threads() -> int:
+    """How many threads this process has, also those that Python does not know of; 1 where that cannot be found out."""
+    try:
+        return _stat("/proc/self/task").st_nlink - 2
+    except OSError:
+        return 1
 
 
 def die_with(parent: int) -> None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from torchrecorder.cache.index import Stamp, StampedIndex, stamp_of
 from torchrecorder.cache.store import Store
@@ -16,7 +17,7 @@ from torchrecorder.line_process import import_path
 from torchrecorder.trace.manifest import FIXED_ENVIRONMENT
 from torchrecorder.trace.ownership import is_installed, is_stdlib
 
-_ASK = "import json, sys; print(json.dumps(sys.path))"
+_ASK = "import json, platform, sys; print(json.dumps([sys.path, platform.python_version()]))"
 _TIMEOUT_S = 60
 
 
@@ -43,8 +44,16 @@ def foreign_path(path: Sequence[str]) -> list[str]:
     return [folder for folder in path if not is_installed(folder) and not is_stdlib(os.path.join(folder, ""))]
 
 
-def path_of(python: str, machine: Store) -> list[str] | None:
-    """Where another Python imports from; None if it cannot be asked.
+class Interpreter(NamedTuple):
+    """Another Python than that of the build."""
+
+    path: list[str]
+    """Where it imports from."""
+    version: str
+
+
+def ask(python: str, machine: Store) -> Interpreter | None:
+    """What another Python says of itself; None if it cannot be asked.
 
     The cache of this machine keeps the answer, so that a build that has nothing to record starts no process.
     """
@@ -54,16 +63,17 @@ def path_of(python: str, machine: Store) -> list[str] | None:
         return None
     index = StampedIndex(machine, "interpreters.json")
     if (known := index.get(program, stamp)) is not None and _stamps(known["path"]) == known["stamps"]:
-        return list(known["path"])
+        return Interpreter(list(known["path"]), str(known.get("version", "")))
     command = [program, "-P", "-c", _ASK]
     try:
         done = subprocess.run(command, capture_output=True, check=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
-        path = [entry for entry in json.loads(done.stdout) if entry]
+        path, version = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    index.put(program, stamp, {"path": path, "stamps": _stamps(path)})
+    found = Interpreter([entry for entry in path if entry], version)
+    index.put(program, stamp, {"path": found.path, "stamps": _stamps(found.path), "version": version})
     index.save()
-    return path
+    return found
 
 
 def _stamps(folders: Sequence[str]) -> list[Stamp | None]:

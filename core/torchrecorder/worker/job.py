@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -47,7 +47,7 @@ def answer(job: Job, trace: Trace | None = None) -> Answer:
     trace = trace or begin(job)
     path = list(sys.path)
     try:
-        answered = _graph_or_error(job.request)
+        answered = _graph_or_error(job.request, job.allow)
     finally:
         trace.stop()
     sys.path[:] = path  # the model's code may have changed it, and versions are looked up on it
@@ -69,24 +69,24 @@ def answer_line(job: Job, trace: Trace | None = None) -> bytes:
             sys.stderr.flush()
 
 
-def record(request: RecordingRequest) -> Graph:
+def record(request: RecordingRequest, allow: Sequence[str] = ()) -> Graph:
     """Build the model and record it; on the device that is there, if building asks for one that is not."""
     notes: Iterable[str] = ()
     try:
-        graph = _record(request)
+        graph = _record(request, allow)
     except (TargetError, InputError) as error:
         if not any(text in error.summary() for text in NOT_THERE):
             raise
         with on_devices_there() as notes:
-            graph = _record(request)
+            graph = _record(request, allow)
     return replace(graph, info=replace(graph.info, notes=(*weights_note(), *notes, *graph.info.notes)))
 
 
-def _record(request: RecordingRequest) -> Graph:
-    model = load_model(request.target, request.seed)
+def _record(request: RecordingRequest, allow: Sequence[str]) -> Graph:
+    model = load_model(request.target, request.seed, allow)
     recorded = partial(_recorded, request, model)
     if request.inputs:
-        return recorded(Inputs(*load_arguments(request.inputs)), request.run)
+        return recorded(Inputs(*load_arguments(request.inputs, allow)), request.run)
     if request.shape:
         return recorded(make_inputs(parse_shapes(request.shape), request.seed), request.run)
     return record_guessed(model, recorded, run=request.run, seed=request.seed, mode=request.mode)
@@ -125,9 +125,9 @@ def _with_ordinary_names(graph: Graph, error: ForwardError) -> Graph:
     return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, note)))
 
 
-def _graph_or_error(request: RecordingRequest) -> Answer:
+def _graph_or_error(request: RecordingRequest, allow: Sequence[str]) -> Answer:
     try:
-        return Answer(to_json(record(request)))
+        return Answer(to_json(record(request, allow)))
     except ForwardError as error:
         return Answer(None if error.graph is None else to_json(error.graph), error)
     except TorchRecorderError as error:

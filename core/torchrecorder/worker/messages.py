@@ -44,6 +44,8 @@ class Job:
     """The file that takes what the job prints."""
     number: int = 0
     """Names it among those that run at once."""
+    allow: tuple[str, ...] = ()
+    """Whose functions the target may call; see `trace.allowed`."""
     needs_compiler: bool = False
     """Whether torch's compiler will be loaded, as fake tensors do."""
 
@@ -53,7 +55,7 @@ class Job:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Job:
         request = RecordingRequest.from_json(data["request"])
-        return Job(**{**data, "request": request, "path": tuple(data["path"])})
+        return Job(**{**data, "request": request, "path": tuple(data["path"]), "allow": tuple(data["allow"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Answer:
     """The number of the job."""
     needed_compiler: bool = False
     """Whether torch's compiler was loaded in the end."""
+    seconds: float = 0.0
+    """By the clock, from sending the job to its answer; not sent."""
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -56,10 +56,13 @@ def main() -> None:
         job = Job.from_json(json.loads(jobs.readline() or b"null"))
         fork.die_with(builder)  # no other process watches over a job that runs in this one
         fork.prepare(job.log, job.memory_bytes)
+        fork.adopt()
         send(answer_line(job))
+        fork.end_adopted(())
     else:
         from torchrecorder.worker.serving import Serving
 
+        fork.adopt()
         Serving(jobs.fileno(), answers.fileno()).serve()
     os._exit(0)  # threads that the user's code left must not keep the process, nor what torch tidies up at its end
 

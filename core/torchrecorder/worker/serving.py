@@ -21,7 +21,9 @@ from typing import Protocol
 
 from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
+from torchrecorder.line_process import children
 from torchrecorder.recording.memory import left
+from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker import fork
 from torchrecorder.worker.job import answer_line, begin
@@ -38,6 +40,7 @@ class _Part(Protocol):
     """What the loop waits for."""
 
     reader: int
+    pid: int
 
     @property
     def is_busy(self) -> bool: ...
@@ -58,6 +61,8 @@ class Serving:
         self._parts: dict[int, _Part] = {}
         self._queue: deque[Job] = deque()
         self._preloaded: _Preloaded | None = None
+        self._not_ours = children(os.getpid()) if trace is None else set()
+        """Children that were there before any job."""
 
     def serve(self) -> None:
         received = b""
@@ -71,6 +76,7 @@ class Serving:
                 if not chunk:
                     for part in list(self._parts.values()):
                         part.end()
+                    self.end_left_behind()
                     return
                 *lines, received = (received + chunk).split(b"\n")
                 self._queue.extend(Job.from_json(json.loads(line)) for line in lines)
@@ -85,6 +91,14 @@ class Serving:
     def run(self, job: Job) -> None:
         """Run a job in a child of this very process."""
         self._add(_RunningJob(self, job))
+
+    def end_left_behind(self) -> None:
+        """End what a job has left running, if only as a daemon: without its parent it is a child of the first process.
+
+        There no trace is on, which would take the look at other processes for the model's doing.
+        """
+        if self.trace is None:
+            fork.end_adopted({*self._not_ours, *(part.pid for part in self._parts.values())})
 
     def forget(self, part: _Part) -> None:
         del self._parts[part.reader]
@@ -142,6 +156,7 @@ class _RunningJob:
 
         def run(writer: int) -> None:
             fork.prepare(job.log, job.memory_bytes)
+            fork.adopt()
             line = answer_line(job, server.trace)
             try:
                 with os.fdopen(writer, "wb") as pipe:
@@ -149,7 +164,7 @@ class _RunningJob:
             except OSError:
                 os._exit(fork.MUTE)
 
-        self._pid, self.reader = fork.fork(run, not_theirs=(*server.descriptors(),))
+        self.pid, self.reader = fork.fork(run, not_theirs=(*server.descriptors(),))
 
     def deadline(self) -> float:
         return self._until
@@ -159,24 +174,31 @@ class _RunningJob:
         chunk = os.read(self.reader, _CHUNK)
         self._data += chunk
         if self._data.endswith(b"\n"):
-            fork.end(self._pid)
-            self._finish(bytes(self._data))
+            fork.end(self.pid)
+            found = _NUMBER.match(self._data)
+            if found is None or int(found[1]) != self._job.number:
+                self._fail(
+                    WorkerCrashed(self._job.request.target, "its code wrote to descriptors that it did not open")
+                )
+            else:
+                self._finish(bytes(self._data))
         elif not chunk:
-            how = fork.end(self._pid, by_itself=True)
+            how = fork.end(self.pid, by_itself=True)
             self._fail(WorkerCrashed(self._job.request.target, how))
 
     def expire(self) -> None:
-        fork.end(self._pid)
+        fork.end(self.pid)
         self._fail(WorkerTimeout(self._job.request.target, self._job.timeout_s))
 
     def end(self) -> None:
-        fork.end(self._pid)
+        fork.end(self.pid)
 
     def _fail(self, error: TorchRecorderError) -> None:
         self._finish(line_of(Answer(error=error, job=self._job.number)))
 
     def _finish(self, line: bytes) -> None:
         self._server.forget(self)
+        self._server.end_left_behind()
         self._server.send(line)
 
 
@@ -193,15 +215,16 @@ class _Preloaded:
         self._key = _state_key(job)
         theirs, self.writer = os.pipe()
         others = (*server.descriptors(), self.writer)
-        self._pid, self.reader = fork.fork(lambda writer: _serve_preloaded(job, theirs, writer), not_theirs=others)
+        self.pid, self.reader = fork.fork(lambda writer: _serve_preloaded(job, theirs, writer), not_theirs=others)
         os.close(theirs)
         self._data = b""
         self._stamps: dict[str, Stamp | None] | None = None
         """Of the files that it imported; None before it has."""
+        self._patience_s = job.timeout_s
         self._import_until = time.monotonic() + job.timeout_s
         self._jobs: dict[int, tuple[Job, float]] = {}
         """Those that it has taken, each with the time until which its answer is waited for."""
-        self._is_retired = self._has_failed = False
+        self._is_retired = self._has_failed = self._hangs = False
 
     @property
     def is_busy(self) -> bool:
@@ -214,7 +237,7 @@ class _Preloaded:
 
     def take(self, job: Job) -> None:
         if self._has_failed:
-            self._server.run(job)
+            self._run(job)
             return
         self._jobs[job.number] = job, 0.0
         if self._stamps is not None:
@@ -239,31 +262,44 @@ class _Preloaded:
         *lines, self._data = (self._data + chunk).split(b"\n")
         for line in lines:
             if self._stamps is None:
-                self._stamps = json.loads(line)
+                try:
+                    self._stamps = dict(json.loads(line))
+                except (ValueError, TypeError):  # what is imported wrote to descriptors that it did not open
+                    self.expire()
+                    return
                 for job, _ in list(self._jobs.values()):
                     self._give(job)
             elif (found := _NUMBER.match(line)) is not None:
                 self._jobs.pop(int(found[1]), None)
+                self._server.end_left_behind()
                 self._server.send(line + b"\n")
         if self._is_retired and not self._jobs:
             self._end()
 
     def expire(self) -> None:
-        """Have each job that it has taken import for itself."""
+        """Have each job that it has taken import for itself, if the import may come to another end there."""
+        self._hangs = self._stamps is None and self._import_until <= time.monotonic()
         self._has_failed = True
         self._end()
         left_over, self._jobs = self._jobs, {}
         for job, _ in left_over.values():
-            self._server.run(job)
+            self._run(job)
 
     def end(self) -> None:
         if self._jobs:
             # If this process just ended, the kernel would kill the preloaded one and its jobs, but not what the jobs
             # started. So the preloaded process ends by itself, with the jobs that it waits for and all of that.
             os.close(self.writer)
-            fork.wait_a_moment(self._pid)
+            fork.wait_a_moment(self.pid)
         else:
-            fork.end(self._pid)
+            fork.end(self.pid)
+
+    def _run(self, job: Job) -> None:
+        if self._hangs and job.timeout_s <= self._patience_s:  # a hundred classes must not wait for it one by one
+            error = WorkerTimeout(job.request.target, job.timeout_s)
+            self._server.send(line_of(Answer(error=error, job=job.number)))
+        else:
+            self._server.run(job)
 
     def _give(self, job: Job) -> None:
         self._jobs[job.number] = job, time.monotonic() + job.timeout_s + _GRACE_S
@@ -275,7 +311,7 @@ class _Preloaded:
     def _end(self) -> None:
         self._server.forget(self)
         os.close(self.writer)
-        fork.end(self._pid)
+        fork.end(self.pid)
 
 
 def _state_key(job: Job) -> tuple[object, ...]:
@@ -290,9 +326,9 @@ def _serve_preloaded(job: Job, jobs: int, writer: int) -> None:
     trace = begin(job)
     is_usable = False
     with contextlib.suppress(BaseException), torch.random.fork_rng(devices=()):
-        torch.manual_seed(job.request.seed)
+        start_random_numbers(job.request.seed)
         importlib.import_module(job.package)
-        is_usable = threading.active_count() == 1
+        is_usable = threading.active_count() == fork.threads() == 1
     if is_usable:
         os.write(writer, json.dumps(trace.stamps()).encode() + b"\n")
         Serving(jobs, writer, trace).serve()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.answering import NoTorch
 from torchrecorder.cache.sweep import sweep
 from torchrecorder.cli import main
+from torchrecorder.cli.doctor import watched
 from torchrecorder.cli.projects import update
 from torchrecorder.errors import CollectFailed
-from torchrecorder.pipeline import collect
+from torchrecorder.pipeline import Collected, Pipeline, collect
+from torchrecorder.request import Settings, read_request
 
 NETS = """from torch import nn
 
@@ -87,7 +91,7 @@ def test_check_finds_all_fresh_and_then_what_changed(docs: Path, capsys: pytest.
     assert main(["check", str(docs)]) == 1
     said = capsys.readouterr().out
     assert "STALE       zoo_nets.Net(5): zoo_nets.py: Net.__init__ changed" in said
-    assert "2 recordings, 2 to be recorded again" in said
+    assert "2 recordings, 2 to be recorded\n" in said
 
 
 def test_update_makes_only_what_is_missing(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,6 +100,43 @@ def test_update_makes_only_what_is_missing(docs: Path, capsys: pytest.CaptureFix
     shutil.rmtree("diagrams")
     assert main(["check", str(docs)]) == 1
     assert "MISSING     zoo_nets.Net: it was never recorded" in capsys.readouterr().out
+
+
+def test_commands_see_the_variables_that_a_build_sees(
+    docs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if docs.name != "docs":
+        pytest.skip("mkdocs.yml sets no variables")
+    monkeypatch.setenv("ZOO_REMOVED", "9")
+    code = NETS.replace("width=2", "width=int(__import__('os').environ.get('ZOO_WIDTH', 4))")
+    Path("src/zoo_nets.py").write_text(code.replace("super()", "__import__('os').environ.get('ZOO_REMOVED'); super()"))
+    with Path("docs/conf.py").open("a") as conf:
+        conf.write("\nimport os\nos.environ['ZOO_WIDTH'] = '6'\ndel os.environ['ZOO_REMOVED']\n")
+    assert main(["update", "docs"]) == 0
+    assert main(["check", "docs"]) == 0
+    assert ("ZOO_WIDTH" in os.environ, os.environ["ZOO_REMOVED"]) == (False, "9")
+    assert "2 recordings, all fresh" in capsys.readouterr().out
+    build = [sys.executable, "-m", "sphinx", "-W", "-q", "docs", "out", "-D", "torchrecorder_python=/nowhere/python"]
+    built = subprocess.run(build, capture_output=True, text=True)
+    assert (built.returncode, built.stderr) == (0, "")
+    assert "3→6" in Path("out/index.html").read_text()
+
+
+def test_the_folder_of_the_pages_stands_for_mkdocs_yml(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if docs.name == "docs":
+        pytest.skip("conf.py lies among the pages")
+    assert main(["check", "docs" if Path("docs").is_dir() else "pages"]) == 0
+    assert "2 recordings, all fresh" in capsys.readouterr().out
+    assert main(["check", "nowhere"]) != 0
+
+
+def test_a_stale_warning_names_the_command_with_its_argument(docs: Path) -> None:
+    Path("src/zoo_nets.py").write_text(NETS.replace("3, width", "3, width + 1"))
+    project = collect(docs)
+    pipeline = Pipeline(project.settings, lambda path: NoTorch(path))
+    errors = {str(outcome.error) for outcome in pipeline.run(project.requests).values()}
+    argument = "docs" if docs.name == "docs" else "."
+    assert all(error.endswith(f"on a machine that has torch: torchrecorder update {argument}") for error in errors)
 
 
 def test_update_takes_any_executor_and_tells_errors(docs: Path) -> None:
@@ -115,15 +156,38 @@ def test_what_failed_is_told_again_and_tried_again_on_request(docs: Path, capsys
         assert main(["update", str(docs), *arguments]) == 1
         said.append(capsys.readouterr().err)
     first, second, third = said
-    count = 3 if docs.name == "docs" else 2
-    assert f"{count} diagrams, {count} to be recorded\n" in first
-    assert f"{count} diagrams, 0 to be recorded, {count} failed before and are as they were (--retry" in second
+    assert "2 recordings, 2 to be recorded\n" in first
+    assert "2 recordings, 0 to be recorded, 2 failed before and are as they were (--retry" in second
     assert first.partition("\n")[2] == second.partition("\n")[2], "the same errors"
     assert third.partition("\n")[0] == first.partition("\n")[0]
     assert third.partition("\n")[2] != first.partition("\n")[2], "it ran again, in another process"
     assert main(["check", str(docs)]) == 1
     assert "FAILED      zoo_nets.Net: cannot build zoo_nets.Net: ValueError: " in capsys.readouterr().out
     assert not [*Path("diagrams").rglob("*.json")]
+
+
+def test_what_was_only_tried_and_fails_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    raising = NETS.partition("\n")[2].replace("Net", "Raises").replace("super()", "raise ValueError(width); super()")
+    conf = FILES["sphinx"]["docs/conf.py"] + (
+        "extensions += ['sphinx.ext.autodoc']\nautodoc_mock_imports = ['torch']\ntorchrecorder_autodoc = True\n"
+    )
+    page = "Nets\n====\n\n.. automodule:: zoo_nets\n   :members:\n   :undoc-members:\n"
+    for name, text in {"docs/conf.py": conf, "docs/index.rst": page, "src/zoo_nets.py": NETS + raising}.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path / "src"), os.environ["PYTHONPATH"])))
+    assert main(["update", "docs"]) == 0
+    assert "error" not in capsys.readouterr().err
+    assert main(["check", "docs"]) == 0
+    assert capsys.readouterr().out == "1 recordings, all fresh\n"
+
+    monkeypatch.chdir("src")
+    Path("zoo_nets.py").write_text((NETS + raising).replace("3, width", "3, width + 1"))
+    assert main(["check", "../docs"]) == 1
+    assert "STALE       zoo_nets.Net: " in capsys.readouterr().out
 
 
 def test_failures_are_kept_and_counted_as_all_else(
@@ -155,7 +219,7 @@ def test_without_a_committed_cache_failures_of_mkdocs_are_tried_again(
     _without_cache()
     is_sphinx = recorded.name == "sphinx"
     assert main(["update", DOCS[recorded.name], "--retry"]) == (2 if is_sphinx else 0)
-    assert ("with -E" if is_sphinx else "2 diagrams, 2 to be recorded") in capsys.readouterr().err
+    assert ("with -E" if is_sphinx else "2 recordings, 2 to be recorded") in capsys.readouterr().err
 
 
 def test_nothing_is_left_in_the_folder_for_passing_files(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,6 +284,25 @@ def test_gc_removes_what_nothing_leads_to(docs: Path, capsys: pytest.CaptureFixt
     assert sweep(cache).files == 3
     assert {file for file in cache.rglob("*") if file.is_file()} == kept
     assert main(["gc", str(docs / "nothing")]) == 2
+
+
+def test_doctor_prints_the_folders_to_watch(
+    recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(recorded)
+    assert main(["doctor", DOCS[recorded.name]]) == 0
+    watched = [line for line in capsys.readouterr().out.splitlines() if line.startswith("--watch")]
+    assert watched == ["--watch src/zoo_nets.py"]
+
+
+def test_packages_are_watched_whole_and_what_is_installed_is_not(tmp_path: Path) -> None:
+    for name in ("whole/__init__.py", "whole/nets.py", "parts/nets.py", "alone.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    settings = Settings(tmp_path / "cache", (str(tmp_path), *sys.path))
+    targets = ("whole.nets.Net", "parts.nets.Net", "alone.Net", "torch.nn.Linear(1, 1)", "json.Net", "absent.Net")
+    requests = tuple(read_request(target, {}) for target in targets)
+    assert watched(Collected(settings, requests)) == [tmp_path / name for name in ("alone.py", "parts", "whole")]
 
 
 def test_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,8 @@ from tests.core.drawing.looking import along_borders, faults, seen
 from tests.core.graph.building import Net, chain, mlp, nested, residual_block, transformer
 from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.svg import finish
+from torchrecorder.drawing.svg.arrange import arranged
+from torchrecorder.drawing.svg.geometry import extent
 from torchrecorder.graph import Graph
 from torchrecorder.view import ViewOptions, make_view
 
@@ -166,3 +168,31 @@ def test_faults_are_found() -> None:
     assert "'a' lies on 'a'" in found
     picture.size = (20.0, 20.0)
     assert "leaves the picture" in "\n".join(faults(picture))
+
+
+@pytest.mark.parametrize(
+    ("points", "wider", "higher"),
+    [
+        ("50,20 50,40 50,60 50,80", 0, 0),
+        ("50,20 250,20 250,80 50,80", 100, 0),
+        ("50,20 -150,20 -150,80 50,80", 100, 0),
+        ("20,50 20,-90 80,-90 80,50", 0, 55),
+        ("20,50 20,190 80,190 80,50", 0, 55),
+    ],
+)
+@pytest.mark.parametrize("kind", ["", "skip"])
+def test_a_picture_has_room_for_edges_that_bow_out_of_it(points: str, wider: int, higher: int, kind: str) -> None:
+    node = {"_gvid": 0, "name": "n0", "pos": "50,50", "width": "0.2", "height": "0.2", "label": "a"}
+    edge = {"_gvid": 0, "tail": 0, "head": 0, "pos": points, "class": kind}
+    layout = arranged(json.dumps({"bb": "0,0,100,100", "objects": [node], "edges": [edge]}))
+    usual = arranged(json.dumps({"bb": "0,0,100,100", "objects": [node]}))
+    around_edge = extent([layout.lines[0].curve])
+    assert around_edge is not None
+    assert min(around_edge.left, around_edge.top) > 0
+    assert around_edge.right < layout.width
+    assert around_edge.bottom < layout.height
+    assert layout.width - usual.width == pytest.approx(wider, abs=5)
+    assert layout.height - usual.height == pytest.approx(higher, abs=5)
+    (left, top, *_), (before, above, *_) = layout.nodes[0].rect, usual.nodes[0].rect
+    assert (left - before > 50) == (points.startswith("50,20 -150"))
+    assert (top - above > 50) == (points.endswith("80,190 80,50"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.core.graph.building import Net, residual_block, transformer
 from torchrecorder.drawing.labels import Label, Labels
 from torchrecorder.graph import Graph
@@ -160,3 +162,23 @@ def test_kinds_of_closed_blocks() -> None:
         x = net.layer("block.b", "GELU", x)
     view = make_view(net.graph(x), ViewOptions(depth=1))
     assert [Labels(view).kind(node) for node in view.nodes] == ["io", "attention", "block", "io"]
+
+
+def test_a_long_title_of_layers_that_take_turns_is_left_out() -> None:
+    net = Net(params=9000)
+    x = net.input("x", 1, 4, 8)
+    for i in range(8):
+        cls = ("NormalizedAttention", "GatedFeedForward")[i % 2]
+        with net.call(f"layers.{i}", f"{cls}OfTheModel", params=1000):
+            y = net.layer(f"layers.{i}.one", "Linear", x, params=500)
+            x = net.op("add", x, net.layer(f"layers.{i}.two", "Linear", net.op("tanh", y), params=500))
+    assert titles(net.graph(x))[1:2] == ["layers · ×4"]
+
+
+def test_the_name_of_a_function_is_not_cut_for_a_weight_that_it_reads() -> None:
+    function = Node(1, "function", 0, ops=(0,), name="attention_over_shifted_windows")
+    for path, expected in (("bias", " bias"), ("a_table_of_relative_positions", "")):
+        weight = Node(1, "param", 0, name=path)
+        view = make_view(residual_block())
+        said = Labels(view).node(replace(function, parts=(function, weight)))
+        assert said.name == f"{function.name}(){expected}"

@@ -18,7 +18,7 @@ from torchrecorder.drawing.styler_process import source_of, styles_by_name
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError, StylerError
 from torchrecorder.pipeline.drawings import RenderKey
-from torchrecorder.request import DrawingOptions, read_drawing
+from torchrecorder.request import DrawingOptions, Settings, read_drawing
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.view import make_view
 
@@ -77,14 +77,18 @@ def asked() -> StylerInput:
     return StylerInput.of(view, Labels(view))
 
 
+def settings(folder: Path) -> Settings:
+    return Settings(folder / "cache", (str(folder),))
+
+
 def one(styler: str, folder: Path) -> Drawing:
-    (drawing,) = draw([DrawJob(mlp(), "a" * 64, DrawingOptions(styler=styler))], find_engine(), [str(folder)])
+    (drawing,) = draw([DrawJob(mlp(), "a" * 64, DrawingOptions(styler=styler))], find_engine(), settings(folder))
     assert isinstance(drawing, Drawing), drawing
     return drawing
 
 
 def failing(styler: str, folder: Path, timeout_s: float = 60) -> StylerError:
-    (error,) = styles_by_name(styler, [asked()], [str(folder)], timeout_s=timeout_s)
+    (error,) = styles_by_name(styler, [asked()], settings(folder), timeout_s=timeout_s)
     assert isinstance(error, StylerError), error
     return error
 
@@ -99,7 +103,7 @@ def test_a_styler_with_arguments(folder: Path) -> None:
 
 def test_its_error_stays_with_its_picture(folder: Path) -> None:
     orders = [DrawJob(mlp(), "a" * 64, DrawingOptions(styler=styler)) for styler in ("", "looks.mine.Raises", "")]
-    good, bad, other = draw(orders, find_engine(), [str(folder)])
+    good, bad, other = draw(orders, find_engine(), settings(folder))
     assert isinstance(good, Drawing)
     assert isinstance(bad, StylerError)
     assert good == other
@@ -119,6 +123,8 @@ def test_its_error_stays_with_its_picture(folder: Path) -> None:
         ("looks.mine.Keys", "its answer cannot be written as JSON"),
         ("looks.mine.Dies", "its process ended with status 3"),
         ("looks.mine.CODE", "looks.mine has no 'CODE'"),
+        ("subprocess.Popen(['true'])", "subprocess.Popen(['true']) is not called: a page may call"),
+        ("subprocess.CompletedProcess", "allow: [subprocess.CompletedProcess]"),
     ],
 )
 def test_what_goes_wrong_is_said(styler: str, said: str, folder: Path) -> None:
@@ -159,9 +165,10 @@ def test_the_option_is_a_dotted_name() -> None:
 def test_asking_imports_nothing_here(folder: Path) -> None:
     code = f"""
 import sys
-from tests.core.drawing.test_styling import asked
+from pathlib import Path
+from tests.core.drawing.test_styling import asked, settings
 from torchrecorder.drawing.styler_process import styles_by_name
-styles_by_name("looks.mine.Red", [asked()], [{str(folder)!r}])
+styles_by_name("looks.mine.Red", [asked()], settings(Path({str(folder)!r})))
 assert "looks" not in sys.modules and "torch" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.core.view.test_choice import stages
+from tests.core.view.templates.test_choice import stages
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import Drawing

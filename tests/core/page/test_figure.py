@@ -56,6 +56,19 @@ def test_a_width_takes_the_place_of_the_natural_one() -> None:
     assert "width:50%;max-width:100%" in text
 
 
+def test_a_picture_in_a_file() -> None:
+    diagram = drawn(mlp(), table=True)
+    files = {diagram.standalone_svg(): "../net.svg"}
+    options = FigureOptions(loading="lazy", height="200px", alt='A "net"')
+    text = contents(diagram, options, save=files.__getitem__)
+    style = "width:auto;max-width:100%;height:200px"
+    assert text.startswith(f'<img src="../net.svg" alt="A &quot;net&quot;" loading="lazy" style="{style}">')
+    assert "<summary>Layers as a table</summary>" in text
+    alone = html(diagram, loading="link")
+    assert alone.startswith('<img src="data:image/svg+xml;base64,')
+    assert "loading=" not in alone
+
+
 def test_a_closed_layer_leads_to_its_inside_and_back() -> None:
     diagram = drawn(transformer(2), depth=1)
     assert [inside.path for inside in diagram.drawing.nested][:1] == ["blocks.0"]
@@ -203,8 +216,8 @@ def test_names_are_text_everywhere(name: str) -> None:
 
 def test_the_script_is_small_and_asks_nobody() -> None:
     script = (ASSETS / SCRIPT).read_bytes()
-    assert len(gzip.compress(script)) <= 6144
-    assert not re.search(rb"https?:(?!//www.w3.org/2000/svg)|import|fetch|eval|innerHTML", script)
+    assert len(gzip.compress(script)) <= 6700
+    assert not re.search(rb"https?:(?!//www.w3.org/(2000/svg|1999/xlink))|import|fetch|eval|innerHTML", script)
 
 
 def test_the_sheet_loads_nothing() -> None:
@@ -227,3 +240,39 @@ def test_a_picture_of_a_switch_stands_alone_in_the_same_page() -> None:
     assert (page.wrong, page.twice) == ([], set())
     names = [e.attributes["name"] for e in page.elements if e.attributes.get("type") == "radio"]
     assert len(set(names)) == 2
+
+
+def test_the_same_inside_of_two_figures_stands_in_a_page_once() -> None:
+    graph = transformer(2)
+    page = CopyNumbers()
+    one, other = drawn(graph, "0" * 12, depth=1), drawn(graph, "1" * 12, depth=1, table=True)
+    texts = [contents(it, FigureOptions(), copy=page.add(it), page=page) for it in (one, other)]
+    seen = see("".join(texts))
+    assert (seen.wrong, seen.twice) == ([], set())
+    ids = {element.attributes.get("id") for element in seen.elements}
+    repeated = re.findall(r'data-same="([^"]*)"[^>]*><use xlink:href="#([^"]*)"/></svg>', texts[1])
+    alone = contents(other, FigureOptions(), copy=2)
+    assert len(repeated) == alone.count('class="torchrecorder-inside"') > 0
+    assert all(same == unquote(href) and same in ids for same, href in repeated)
+    assert "data-same" not in texts[0] + alone
+    assert len(texts[1]) < 0.9 * len(alone)
+    details = re.findall(r"data-details='([^']*)'", texts[1])
+    assert json.loads(details[0])[1:] == [0] * len(repeated)
+
+
+def test_insides_that_differ_stand_in_a_page_each() -> None:
+    page = CopyNumbers()
+    graph = transformer(2)
+    figures = [drawn(graph, "0" * 12, depth=1), drawn(graph, "1" * 12, depth=1, show=("flops",))]
+    texts = [contents(it, FigureOptions(), copy=page.add(it), page=page) for it in figures]
+    assert all('class="torchrecorder-inside"' in text for text in texts)
+    assert "data-same" not in "".join(texts)
+
+
+def test_a_name_that_addresses_write_in_another_way_shares_nothing() -> None:
+    page = CopyNumbers()
+    diagram = drawn(transformer(2), depth=1)
+    options = FigureOptions(name="größe & more")
+    texts = [contents(diagram, options, copy=page.add(diagram, options.name), page=page) for _ in range(2)]
+    assert "data-same" not in "".join(texts)
+    assert see("".join(texts)).twice == set()

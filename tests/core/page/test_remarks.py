@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from docutils import nodes
+
+from mkdocs_torchrecorder.figure import figure
+from sphinx_torchrecorder.figure import add_reader_notes
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.errors import (
     EngineNotFound,
@@ -7,6 +11,7 @@ from torchrecorder.errors import (
     NotDrawn,
     OptionError,
     OutOfDate,
+    TargetImportFailed,
     TargetNotFound,
     TorchMissing,
     TorchRecorderError,
@@ -22,8 +27,11 @@ from torchrecorder.page import (
     log_entries,
     message,
     reader_notes,
+    slowest,
+    warning_text,
+    with_code,
 )
-from torchrecorder.request import read_request
+from torchrecorder.request import Body, read_request
 
 
 def no_graph() -> Graph:
@@ -61,6 +69,61 @@ def test_remarks() -> None:
 
 def outcome(error: TorchRecorderError | None = None, info: str = "") -> Outcome:
     return Outcome(read_request("pkg.Net", {}), None, error, info=info)
+
+
+def test_one_cause_is_one_warning_with_its_places() -> None:
+    def broken(module: str, origin: str = "pkg/__init__.py:3") -> Outcome:
+        return outcome(TargetImportFailed(f"{module}.Net", module, "RuntimeError: no", origin))
+
+    def absent(name: str) -> Outcome:
+        return outcome(TargetNotFound(f"gone.{name}", "", "gone"))
+
+    typo = TargetNotFound("pkg.Nett", "pkg", "Nett")
+    results: list[tuple[str, Outcome | OptionError]] = [
+        ("a:1", broken("pkg.a")),
+        ("a:2", outcome(typo)),
+        ("a:3", absent("One")),
+        ("b:1", broken("pkg.b")),
+        ("b:2", broken("pkg.b", "other.py:1")),
+        ("b:3", outcome(typo)),
+        ("b:4", absent("Two")),
+        ("b:5", broken("pkg.b")),
+    ]
+    found = [(entry.place, entry.also, entry.text.partition("\n")[0]) for entry in log_entries(results, {}, "")]
+    assert found == [
+        ("a:1", ("b:1", "b:5"), "cannot import pkg.a: RuntimeError: no (pkg/__init__.py:3)"),
+        ("a:2", (), "cannot find pkg.Nett: pkg has no 'Nett'"),
+        ("a:3", ("b:4",), "cannot find gone.One: no module 'gone'"),
+        ("b:2", (), "cannot import pkg.b: RuntimeError: no (other.py:1)"),
+        ("b:3", (), "cannot find pkg.Nett: pkg has no 'Nett'"),
+    ]
+
+
+def test_a_warning_as_a_tool_writes_it() -> None:
+    assert warning_text("no", (), "") == "no"
+    assert warning_text("no", ("a:1", "b:2"), "") == "no\nthe same at\n  a:1\n  b:2"
+    many = warning_text("no", tuple(f"a:{i}" for i in range(30)), "")
+    assert many.endswith("\n  a:19 and 10 more")
+    hint = message(TorchMissing("pkg.Net", "python"))
+    assert "name another Python with `torchrecorder_python` in conf.py" in warning_text(
+        hint, (), "`torchrecorder_{}` in conf.py"
+    )
+
+
+def test_the_slowest_of_many_recordings() -> None:
+    seconds = {f"pkg.Net{i}": i / 4 for i in range(11)}
+    assert slowest({name: time for name, time in seconds.items() if name != "pkg.Net0"}) == ""
+    assert slowest(seconds).splitlines() == [
+        "the slowest of 11 recordings, 13.8 s in all:",
+        "    2.50 s  pkg.Net10",
+        *(f"    {i / 4:.2f} s  pkg.Net{i}" for i in (9, 8, 7, 6)),
+    ]
+
+
+def test_a_wrong_option_of_a_diagram_that_is_drawn_is_a_warning() -> None:
+    drawn = Outcome(Body("pkg.Net", {"dpeth": "2"}).request(), None)
+    text = "unknown option 'dpeth', did you mean depth?\nthe diagram is drawn without it"
+    assert list(log_entries([("a:1", drawn)], {}, "")) == [LogEntry(text, "option", "a:1")]
 
 
 def test_a_failure_is_logged_at_its_place_and_what_no_page_can_be_blamed_for_once() -> None:
@@ -104,3 +167,23 @@ def test_only_what_is_out_of_date_and_must_not_be_ends_a_build() -> None:
     fatal = OutOfDate("pkg.Net", ("net.py changed",), is_fatal=True)
     results = [outcome(fatal), outcome(OutOfDate("pkg.Old", ("old.py changed",))), outcome(fatal), outcome()]
     assert fatal_messages([*results, OptionError(("a",))]) == [message(fatal)]
+
+
+def test_code_in_a_note_stands_between_backticks() -> None:
+    assert with_code("one branch of `if x:` was taken") == [
+        ("one branch of ", False),
+        ("if x:", True),
+        (" was taken", False),
+    ]
+    assert with_code("nothing") == [("nothing", False)]
+    assert with_code("one branch of `if x == '`':` was taken") == [("one branch of `if x == '`':` was taken", False)]
+
+
+def test_both_front_ends_show_it_as_code() -> None:
+    drawing = Drawing("<svg/>", 1, 1, "", "", {}, ("one branch of `if x < 1:` was taken",))
+    outcome = Outcome(read_request("pkg.Net", {}), Diagram(drawing, load_graph=no_graph))
+    frame = nodes.figure()
+    frame += nodes.image()
+    add_reader_notes(frame, outcome)
+    assert "<literal>if x < 1:</literal>" in str(frame)
+    assert "one branch of <code>if x &lt; 1:</code> was taken" in figure(outcome, 1)

@@ -252,8 +252,9 @@ def test_a_long_chain_needs_no_recursion() -> None:
 
 
 def test_a_bare_tensor_is_not_taken_apart() -> None:
-    with pytest.raises(TypeError, match=r"so one Tensor is written \(x,\)"):
-        capture(nn.Linear(3, 2), torch.ones(1, 3))  # type: ignore[arg-type]
+    assert capture(nn.Linear(3, 2), torch.ones(1, 3)) == capture(nn.Linear(3, 2), (torch.ones(1, 3),))
+    with pytest.raises(TypeError, match=r"so one dict is written \(x,\)"):
+        capture(nn.Linear(3, 2), {"input": torch.ones(1, 3)})  # type: ignore[arg-type]
 
 
 def test_a_model_is_not_held_after_its_recording() -> None:

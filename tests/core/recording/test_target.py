@@ -11,12 +11,16 @@ import pytest
 import torch
 from torch import nn
 
-from torchrecorder.errors import TargetBuildFailed, TargetImportFailed, TargetNotFound
+from torchrecorder.errors import TargetBuildFailed, TargetImportFailed, TargetNotFound, TargetRefused
 from torchrecorder.recording import capture
 from torchrecorder.recording.inputs import record_guessed
-from torchrecorder.recording.target import load_model
+from torchrecorder.recording.target import load_arguments, load_model
 
 NETS = """
+import functools
+import os
+import subprocess
+
 import torch
 from torch import nn
 
@@ -44,6 +48,9 @@ def other():
 
 instance = Net(5)
 number = 5
+wide = functools.partial(Net, 9)
+linear = functools.partial(nn.Linear, 9)
+touch = functools.partial(subprocess.check_call, ["touch"])
 """
 
 
@@ -78,6 +85,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("tgt_pkg.nets.Net()", 2),
         ("tgt_pkg.nets.Net(width=7)", 7),
         ("tgt_pkg.nets:Net(7)", 7),
+        ("tgt_pkg.nets.wide", 9),
         ("tgt_pkg.nets.make_net", 3),
         ("tgt_pkg.nets.Outer.Inner", 2),
         ("tgt_pkg.nets.instance", 5),
@@ -171,7 +179,59 @@ def test_missing_arguments_come_with_the_way_to_give_them() -> None:
 def test_a_saved_program_is_a_model_that_knows_its_inputs(tmp_path: Path) -> None:
     program = torch.export.export(nn.Sequential(nn.Linear(3, 4), nn.ReLU()), (torch.ones(5, 3),))
     torch.export.save(program, tmp_path / "net.pt2")
-    model = load_model(f"torch.export.load('{tmp_path}/net.pt2')", seed=0)
+    model = load_model(f"torch.export.load('{tmp_path}/net.pt2')", seed=0, allow=())
     graph = record_guessed(model, lambda chosen, run: capture(model, chosen.args, chosen.kwargs), run="auto", seed=0)
     assert [call.module for call in graph.calls if call.module.isdigit()] == ["0", "1"]
     assert [graph.values[value].meta.shape for value in graph.inputs.values()] == [(5, 3)]  # type: ignore[union-attr]
+
+
+COMMANDS = (
+    "os.system('touch {}')",
+    "subprocess.check_output(['touch', '{}'])",
+    'builtins.exec(\'open("{}", "w")\')',
+    "builtins.open('{}', 'w')",
+    "pathlib.Path('{}')",
+    "tgt_pkg.nets.os.system('touch {}')",
+    "tgt_pkg.nets.subprocess.Popen(['touch', '{}'])",
+    "tgt_pkg.nets.touch(['touch', '{}'])",
+    "tgt_pkg.nets.make_net.__globals__.__setitem__('Net', '{}')",
+    "tgt_pkg.nets.Net.__subclasses__",
+    "torch.utils.collect_env.run('touch {}')",
+    "torch.os.system('touch {}')",
+    "torch.hub.load('{}', 'net', source='local')",
+    "pytest.main(['{}'])",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_gives_no_module_is_refused_before_it_runs(command: str, tmp_path: Path) -> None:
+    target = command.format(tmp_path / "touched")
+    for load in (load_model, load_arguments):
+        with pytest.raises(TargetRefused, match=r"is not called: a page may call classes of nn\.Module") as refused:
+            load(target, **({"seed": 0} if load is load_model else {}), allow=())
+    dotted = target.partition("(")[0]
+    assert f'torchrecorder_allow = ["{dotted}"] in conf.py' in refused.value.hint()
+    assert not (tmp_path / "touched").exists()
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["tgt_pkg.nets.make_net", "tgt_pkg.nets.wide", "tgt_pkg.nets.linear(4)", "tgt_pkg.Net(3)", "torch.nn.Linear(3, 4)"],
+)
+def test_what_gives_a_module_is_called(target: str) -> None:
+    assert isinstance(load_model(target, seed=0, allow=()), nn.Module)
+
+
+def test_what_the_site_allows_is_called(tmp_path: Path) -> None:
+    target = f"os.system('touch {tmp_path}/touched')"
+    for allow in (("os.systems",), ("tgt_pkg",), ("o",)):
+        with pytest.raises(TargetRefused):
+            load_model(target, seed=0, allow=allow)
+    with pytest.raises(TargetBuildFailed, match="gave an object of class int"):
+        load_model(target, seed=0, allow=("os.system",))
+    assert (tmp_path / "touched").exists()
+
+
+def test_a_name_in_the_project_is_not_allowed_by_the_name_of_the_project() -> None:
+    with pytest.raises(TargetRefused):
+        load_model("tgt_pkg.nets.os.system('true')", seed=0, allow=("tgt_pkg",))

@@ -20,6 +20,11 @@ from torchrecorder.request import Body, read_body
         ),
         ("pkg.Net\n:caption:\n   below", Body("pkg.Net", {"caption": "below"})),
         ("", Body("", {})),
+        (
+            "pkg.Net\n:depth: 2\n\nA legend.\n\n  depth: 3\n",
+            Body("pkg.Net", {"depth": "2"}, legend=("A legend.", "", "  depth: 3", "")),
+        ),
+        ("pkg.Net\n\n:depth: 2\n\nNote: a legend", Body("pkg.Net", {"depth": "2"}, legend=("Note: a legend",))),
     ],
 )
 def test_body(text: str, body: Body) -> None:
@@ -42,6 +47,27 @@ def test_all_problems_of_a_request_are_told_at_once() -> None:
     assert len(caught.value.problems) == 4
     with pytest.raises(OptionError, match=r"^depth is given twice$"):
         read_body(["pkg.Net", "depth: 1", "depth: 2"]).request()
+
+
+def test_a_wrong_option_of_the_look_is_left_out() -> None:
+    request = read_body(["pkg.Net", "dpeth: 2", "width: broad", "fold: no"]).request()
+    assert request.left_out == (
+        "unknown option 'dpeth', did you mean depth?",
+        "width: 'broad' is not a valid width: write 400px or 80%",
+    )
+    assert (request.drawing.depth, request.drawing.fold, request.figure.width) == ("auto", False, "")
+
+
+@pytest.mark.parametrize("line", ["shpae: 1,3", "shape: 1,x", "mode: evil", "timeout: soon"])
+def test_a_wrong_option_of_the_recording_is_not(line: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        read_body(["pkg.Net", line, "zzz: 2"]).request()
+    assert len(caught.value.problems) == 2
+
+
+def test_the_legend_is_a_part_of_the_figure() -> None:
+    request = read_body(["pkg.Net", "", "One.", "", "Two."]).request()
+    assert request.figure.legend == "One.\n\nTwo."
 
 
 def test_a_site_says_what_the_body_does_not() -> None:

@@ -70,6 +70,11 @@ def test_all_problems_at_once() -> None:
         ("direction", "up"),
         ("width", "wide"),
         ("width", "1px;color:red"),
+        ("height", "80%"),
+        ("scale", "0"),
+        ("scale", "half"),
+        ("figwidth", "picture"),
+        ("loading", "late"),
         ("align", "justify"),
         ("caption", ""),
         ("inputs", "make"),
@@ -78,6 +83,21 @@ def test_all_problems_at_once() -> None:
 def test_a_bad_value_is_named(name: str, text: str) -> None:
     (problem,) = problems_of("pkg.Net", **{name: text})
     assert problem.startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [
+        ({}, ("", "")),
+        ({"width": "80%"}, ("80%", "")),
+        ({"scale": "50"}, ("150px", "")),
+        ({"scale": "50%", "width": "33.5em"}, ("16.75em", "")),
+        ({"scale": "200", "height": "40"}, ("", "80px")),
+        ({"width": "10cm", "height": "4cm"}, ("10cm", "4cm")),
+    ],
+)
+def test_the_size_of_a_picture(written: dict[str, str], size: tuple[str, str]) -> None:
+    assert read_request("pkg.Net", written).figure.size(300) == size
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchrecorder.request import SITE_SETTINGS, Settings, site_settings
+from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS, Settings, site_settings
 from torchrecorder.request.settings import read_memory
 
 
@@ -62,6 +62,7 @@ def test_what_a_site_says(tmp_path: Path) -> None:
         "python": "python3.12",
         "memory": 0,
         "remote": "team",
+        "allow": ["legacy.zoo"],
         "engine": "pure",
         "options": {"depth": 2},
     }
@@ -77,6 +78,7 @@ def test_what_a_site_says(tmp_path: Path) -> None:
         python="python3.12",
         memory="0",
         remote="team",
+        allow=["legacy.zoo"],
         engine="pure",
         options={"depth": "2"},
     )
@@ -100,7 +102,8 @@ def test_the_guides_say_what_is_declared(guide: str, prefix: str) -> None:
     plain = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text.partition("## Settings")[2])
     rows = re.findall(r"^\| `(\w+)` \| ?`?(.*?)`? ?\| (.+) \|$", plain, re.MULTILINE)
     named = {name: (default, sentence) for name, default, sentence in rows}
-    for setting in SITE_SETTINGS:
-        default = json.dumps(setting.default) if guide == "sphinx" else setting.default or ""
+    for setting in (*SITE_SETTINGS, *(AUTOMATIC_SETTINGS if guide == "sphinx" else ())):
+        written = str if isinstance(setting.default, bool) else json.dumps
+        default = written(setting.default) if guide == "sphinx" else setting.default or ""
         assert named.pop(prefix + setting.name) == (default, setting.help)
-    assert set(named) == (set() if guide == "sphinx" else {"on_error", "enabled"})
+    assert set(named) == (set() if guide == "sphinx" else {"on_error", "machine_cache", "enabled"})

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
 from pathlib import Path
 
 import pytest
 
 from torchrecorder.cache.store import Store
-from torchrecorder.worker.interpreter import path_of
+from torchrecorder.worker.interpreter import ask
+
+
+def path_of(python: str, machine: Store) -> list[str] | None:
+    found = ask(python, machine)
+    return None if found is None else found.path
 
 
 @pytest.fixture
@@ -24,7 +30,7 @@ def python(tmp_path: Path) -> Path:
     packages = tmp_path / "site-packages"
     packages.mkdir()
     file = tmp_path / "python"
-    answer = json.dumps(["", str(packages), str(tmp_path / "absent")])
+    answer = json.dumps([["", str(packages), str(tmp_path / "absent")], "3.9.1"])
     file.write_text(f"#!/bin/sh\necho >> {tmp_path / 'asked'}\necho '{answer}'\n")
     file.chmod(0o755)
     return file
@@ -67,6 +73,8 @@ def test_one_that_cannot_be_asked(python: Path, machine: Store, tmp_path: Path) 
 
 
 def test_this_python(machine: Store) -> None:
-    path = path_of(sys.executable, machine)
-    assert path is not None
-    assert os.path.dirname(os.__file__) in path
+    found = ask(sys.executable, machine)
+    assert found is not None
+    assert os.path.dirname(os.__file__) in found.path
+    assert found.version == platform.python_version()
+    assert ask(sys.executable, machine) == found

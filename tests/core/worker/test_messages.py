@@ -29,7 +29,7 @@ TRACE = TraceResult(
     {"/src/data": [1, 1, 1, 1], "/src/gone": None},
     {"/src/asked": "folder", "/src/nothing": None},
     ("/src",),
-    ("HOME",),
+    {"HOME": "user"},
     ("numpy",),
     ("uses the network",),
     {"torch": "2.13.0"},

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,3 +53,37 @@ def test_no_torch_is_looked_for_again(tmp_path: Path, monkeypatch: pytest.Monkey
     with lasting.open(settings) as worker:
         assert worker.record(REQUEST, timeout_s=60).error is None
     lasting.close()
+
+
+ALONE = """
+import os, sys, time
+from pathlib import Path
+from torchrecorder.request import RecordingRequest, Settings
+from torchrecorder.worker.client import worker_of_process
+
+pids = []
+for _ in range(2):
+    with worker_of_process(Settings(Path("cache"))) as worker:
+        assert worker.record(RecordingRequest("torch.nn.Linear(3, 4)", "1,3"), timeout_s=60).error is None
+        pids.append(worker._process._process.pid)
+print(*pids, worker._scratch.name, flush=True)
+if sys.argv[1] == "wait":
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("end", ["exit", "killed"])
+def test_the_worker_of_a_process_is_one_and_ends_with_it(end: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ALONE, "wait" if end == "killed" else ""]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        assert process.stdout is not None
+        first, second, scratch = process.stdout.readline().split()
+        if end == "killed":
+            process.kill()
+    assert first == second
+    deadline = time.monotonic() + 10
+    while Path("/proc", first).exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path("/proc", first).exists()
+    assert Path(scratch).exists() == (end == "killed")
+    shutil.rmtree(scratch, ignore_errors=True)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import islice, zip_longest
-from typing import NamedTuple
 
-from torchrecorder.drawing.paper.check import faults
-from torchrecorder.drawing.paper.page import on_page, page_height
+from torchrecorder.drawing.paper.check import Placement, price, too_many_crossings
+from torchrecorder.drawing.paper.page import on_page
 from torchrecorder.drawing.paper.ranks import CyclicPanel
 from torchrecorder.drawing.paper.sheet import Sheet
 from torchrecorder.drawing.styles import Styles
@@ -27,19 +26,6 @@ PAGE = 540.0, 675.0
 _ABOVE_INSETS, _BESIDE_INSETS = 450.0, 1350.0
 """Height of a picture that has insets, in points."""
 _MAX_NODES = 300
-_SMALL = 1.5
-"""How much wider than its room a picture may be: words of 14 px are 9.3 px high then."""
-
-
-class _Placed(NamedTuple):
-    layout: Layout
-    faults: tuple[str, ...]
-    too_wide: float
-    """How much wider it is than a picture whose words can be read where it stands."""
-
-    @property
-    def badness(self) -> float:
-        return self.too_wide + 100.0 * len(self.faults)
 
 
 class PaperLayout:
@@ -75,24 +61,19 @@ class PaperLayout:
         left = iter(answers)
         for sheet in self._sheets:
             sheet.read([*islice(left, len(sheet.dots))])
-        best = self._placed()
-        while best.badness and self._simplify():
-            best = min(best, self._placed(), key=lambda one: one.badness)
-        self.reason = "; ".join(best.faults)
-        return None if best.faults else best.layout
-
-    def _simplify(self) -> bool:
-        simpler = [sheet.simplify() for sheet in self._sheets]  # all of them, not only the first that can
-        return any(simpler)
-
-    def _placed(self) -> _Placed:
-        """With insets the picture may be in columns above them, or one high column beside them."""
+        # with insets the picture may be in columns above them, or one high column beside them
         heights = (_ABOVE_INSETS, _BESIDE_INSETS) if len(self._sheets) > 1 else (PAGE[1],)
-        pictures = [self._sheets[0].place(self._width, height) for height in heights]
-        insets = [sheet.place(self._width, PAGE[1]) for sheet in self._sheets[1:]]
-        right = [inset for inset in insets if inset]
-        pages = [on_page(picture, right, self._width) for picture in pictures if picture]
-        if len(right) < len(insets) or not pages:
-            return _Placed(Layout(0.0, 0.0), ("data cannot come in by the side",), 0.0)
-        layout = min(pages, key=lambda page: page_height(page.width, page.height, self._width))
-        return _Placed(layout, tuple(faults(layout)), max(layout.width / (_SMALL * self._width) - 1.0, 0.0))
+        pictures = self._sheets[0].best(self._width, heights)
+        insets = [sheet.best(self._width, (PAGE[1],))[0] for sheet in self._sheets[1:]]
+        pages = [self._page(picture, insets) for picture in pictures]
+        picture, layout = min(pages, key=lambda page: page[0].price)
+        wrong = [*picture.faults, *(fault for inset in insets for fault in inset.faults)]
+        if too_many := too_many_crossings([picture, *insets]):
+            wrong.append(too_many)
+        self.reason = "; ".join(wrong)
+        return None if wrong else layout
+
+    def _page(self, picture: Placement, insets: Sequence[Placement]) -> tuple[Placement, Layout]:
+        """A picture with its price on a page together with the insets, and that page."""
+        layout = on_page(picture.layout, [inset.layout for inset in insets], self._width)
+        return picture._replace(price=price(layout, picture.crossings, picture.faults, self._width)), layout

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from torchrecorder.drawing.dot import flags
 from torchrecorder.drawing.labels import Label, Labels
-from torchrecorder.drawing.paper.panels import Panels
+from torchrecorder.drawing.paper.panels import Key, Panels
+from torchrecorder.drawing.paper.ranks import Rows
 from torchrecorder.drawing.styles import NodeStyle, Styles
 from torchrecorder.drawing.svg.arrange import PARTS
 from torchrecorder.drawing.svg.geometry import Rect
@@ -21,13 +22,16 @@ SIGN = 18.7
 """Width of a sign."""
 STACK = 6.0
 """How far the sheets of a repeated layer reach to the lower right."""
+_APART, _AROUND = 18.0, 40.0
+"""Between two nodes in a row, and what a box takes around them, about."""
 _BESIDE, _BETWEEN = 13.0, 3.0
 """Between a node and what stands beside it, and between two things beside it."""
-_MARGIN, _LEAST, _LEAST_SMALL, _LEAST_HIGH = 9.0, 57.6, 21.6, 21.6
+_MARGIN, _LEAST, _LEAST_SMALL, _LEAST_HIGH = 9.0, 57.6, 21.6, 19.8
 _LINE_HEIGHT, _BASE = 1.2, 0.34
 _LIGHT = ("norm", "act", "pool", "op")
 """Kinds that say all in one line."""
-_ONE_LINE, _LONG_LINE = 165.0, 175.0
+_USUAL, _NARROW = (165.0, 175.0), (120.0, 110.0)
+"""How long all words may be in one line, and how long a line before it is broken."""
 _TAG = 62.0
 """A wider name on a tag is made of initials."""
 
@@ -86,9 +90,9 @@ class Cards:
         panels: Panels,
         labels: Labels,
         styles: Styles | None,
-        alone: Collection[int] = (),
         *,
         are_ends_bare: bool = False,
+        is_narrow: bool = False,
     ) -> None:
         """Begin.
 
@@ -96,19 +100,43 @@ class Cards:
             panels: What is drawn.
             labels: The words of nodes.
             styles: What a styler changed.
-            alone: The nodes that have a row for themselves, where a long line takes nothing from others.
             are_ends_bare: Whether an only input or output is only the end of a line.
+            is_narrow: Whether words are broken into more lines.
         """
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
-        self._alone = alone
+        self._is_narrow = is_narrow
+        self._long = _NARROW if is_narrow else _USUAL
         self._bare: set[int] = set()
         """Inputs and outputs that are only the ends of lines."""
         for kind in ("input", "output") if are_ends_bare else ():
             ends = [node.id for node in panels.view.nodes if node.kind == kind]
             self._bare.update(ends if len(ends) == 1 else ())
 
-    def of(self, node: Node) -> Card:
-        card = self._card(node)
+    def in_rows(self, rows: Mapping[int | None, Rows]) -> dict[int, Card]:
+        """The cards of all nodes in rows.
+
+        A node that has a row for itself says all in one line, if that is not too long, or no wider than other rows.
+        """
+        found: dict[int, Card] = {}
+        wide: dict[Key, float] = {}
+        for box in (*(box.id for box in reversed(self._view.boxes)), None):  # a parent has a smaller id
+            own = [[key for key in row if not key.is_port] for row in rows[box]]
+            alone = [row[0] for row in own if len(row) == 1 and row[0].kind == "node"]
+            shared = [row for row in own if row and row[0] not in alone]
+            for key in (key for row in shared for key in row if key.kind == "node"):
+                found[key.id] = card = self._of(self._view.nodes[key.id])
+                wide[key] = card.half + card.right
+            widest = max((sum(wide[key] + _APART for key in row) - _APART for row in shared), default=0.0)
+            for key in alone:
+                room = self._long[0] if self._is_narrow else max(widest - 2 * _MARGIN, self._long[0])
+                found[key.id] = card = self._of(self._view.nodes[key.id], room)
+                widest = max(widest, card.half + card.right)
+            if box is not None:
+                wide[Key("box", box)] = widest + _AROUND
+        return found
+
+    def _of(self, node: Node, one_line: float = 0.0) -> Card:
+        card = self._card(node, one_line)
         beside = self._panels.beside.get(node.id, [])
         card.beside = [self._beside(self._view.nodes[other]) for other in beside]
         top = -(sum(2 * it.body for it in card.beside) + _BETWEEN * (len(beside) - 1)) / 2
@@ -117,12 +145,7 @@ class Cards:
             top += 2 * it.body + _BETWEEN
         return card
 
-    def size(self, node: Node) -> tuple[float, float]:
-        """About how wide and high it is, with what stands beside it."""
-        card = self.of(node)
-        return card.half + card.right, card.above + card.below
-
-    def _card(self, node: Node) -> Card:
+    def _card(self, node: Node, one_line: float = 0.0) -> Card:
         if node.id in self._bare:
             return Card(Figure(frozenset(), Rect(0.0, 0.0, 0.0, 0.0), False, ()), is_bare=True)
         style = self._styles.nodes[node.id] if self._styles else NodeStyle()
@@ -137,7 +160,8 @@ class Cards:
             return Card(
                 Figure(marks, Rect(-half, -half, half, half), True, words, style=style), node=node.id, shows=node.id
             )
-        wide, high, words = _written(label, kind, in_one_line=kind in _LIGHT or node.id in self._alone)
+        one_line = max(one_line, self._long[0] if kind in _LIGHT else 0.0)
+        wide, high, words = _written(label, kind, one_line, self._long[1])
         rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
         figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
         return Card(figure, node=node.id, shows=node.id)
@@ -160,15 +184,15 @@ class Cards:
         return "".join(part[:1] for part in parts if part) if len(parts) > 1 else name
 
 
-def _written(label: Label, kind: Kind, *, in_one_line: bool) -> tuple[float, float, tuple[Word, ...]]:
+def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[float, float, tuple[Word, ...]]:
     """Width, height, and the words around the middle."""
     is_small = kind in ("data", "link")
     size = SMALL if is_small else SIZE
     bold, line, dot = width(label.name, size, bold=True), width(label.line, size), width(PARTS, size)
-    is_one = in_one_line and bool(label.line) and bold + dot + line < _ONE_LINE
-    lines = [text for text in (label.name, *_broken(label.line, size)) if text]
+    is_one = bool(label.line) and bold + dot + line < one_line
+    lines = [text for text in (label.name, *_broken(label.line, size, most)) if text]
     high = size * _LINE_HEIGHT * (1 if is_one else max(len(lines), 1))
-    high = high + 4.5 if is_small else max(_LEAST_HIGH, high + 8.6)
+    high = high + 4.5 if is_small else max(_LEAST_HIGH, high + 6.6)
     inner = bold + dot + line if is_one else max(bold, *(width(text, size) for text in lines[1:]), 0.0)
     wide = max(_LEAST_SMALL if is_small else _LEAST, inner + 2 * (7.0 if is_small else _MARGIN))
     if is_one:
@@ -181,10 +205,10 @@ def _written(label: Label, kind: Kind, *, in_one_line: bool) -> tuple[float, flo
     return wide, high, tuple([Word(0.0, top + i * step, size, text) for i, text in enumerate(lines)])
 
 
-def _broken(line: str, size: float) -> list[str]:
+def _broken(line: str, size: float, most: float) -> list[str]:
     """The line, or two of about the same length if it is long and has parts."""
     parts = line.split(PARTS)
-    if len(parts) < 2 or width(line, size) <= _LONG_LINE:
+    if len(parts) < 2 or width(line, size) <= most:
         return [line]
     halves = ((PARTS.join(parts[:k]), PARTS.join(parts[k:])) for k in range(1, len(parts)))
     return [*min(halves, key=lambda pair: max(width(text, size) for text in pair))]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
+from torchrecorder.drawing.paper.page import page_height
 from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, Rect, Rects, around
 from torchrecorder.drawing.svg.layout import Layout
 
@@ -14,25 +16,55 @@ _INSIDE = 2.0
 """Lines may touch a node by this much."""
 _CROSSED = 5
 """One crossing is let pass for so many lines."""
+_FEW = 2
+_SMALL, _HARD_TO_READ = 1.25, 10.0
+"""How much wider than its room a picture may be, where 14 px become 11.2 px; and the price of each further point."""
+_CROSSING, _FAULT = 20.0, 1e5
 
 
-def faults(layout: Layout) -> list[str]:
-    """What is wrong with it."""
-    found = []
+class Placement(NamedTuple):
+    """One way to lay out a picture, as a reader would judge it."""
+
+    layout: Layout
+    faults: tuple[str, ...]
+    """Why it cannot be read."""
+    crossings: int
+    price: float
+    is_poor: bool = True
+    """Whether another way is worth trying."""
+
+
+def placement(layout: Layout, room: float) -> Placement:
+    """A finished layout with what is wrong with it, in a column so wide."""
+    faults = []
     curves = Curves([line.curve for line in layout.lines], is_wide=layout.is_wide)
     if sum(curves.through(node.rect.grown(-_INSIDE)) for node in layout.nodes):
-        found.append("a line passes through a node")
+        faults.append("a line passes through a node")
     if sum(curves.through(title.rect) for title in layout.titles or ()):
-        found.append("a line passes through a title")
+        faults.append("a line passes through a title")
     if layout.width > MAX_WIDTH:
-        found.append(f"it is {layout.width:.0f} points wide")
-    if (crossed := crossings([line.curve for line in layout.lines], is_wide=layout.is_wide)) * _CROSSED > len(
-        layout.lines
-    ):
-        found.append(f"{crossed} crossings")
+        faults.append(f"it is {layout.width:.0f} points wide")
     if _overlapping(layout):
-        found.append("nodes overlap")
-    return found
+        faults.append("nodes overlap")
+    crossed = crossings([line.curve for line in layout.lines], is_wide=layout.is_wide)
+    is_poor = bool(faults) or crossed > _FEW or layout.width > room
+    return Placement(layout, tuple(faults), crossed, price(layout, crossed, faults, room), is_poor)
+
+
+def no_placement(why: str) -> Placement:
+    return Placement(Layout(0.0, 0.0), (why,), 0, _FAULT)
+
+
+def price(layout: Layout, crossed: int, faults: Sequence[str], room: float) -> float:
+    """The height on the page, and what else a reader pays, in points."""
+    small = max(layout.width - _SMALL * room, 0.0) * _HARD_TO_READ
+    return page_height(layout.width, layout.height, room) + small + _CROSSING * crossed + _FAULT * len(faults)
+
+
+def too_many_crossings(pictures: Sequence[Placement]) -> str:
+    """What is said if too many lines of some pictures cross."""
+    crossed = sum(it.crossings for it in pictures)
+    return f"{crossed} crossings" if crossed * _CROSSED > sum(len(it.layout.lines) for it in pictures) else ""
 
 
 def _overlapping(layout: Layout) -> bool:

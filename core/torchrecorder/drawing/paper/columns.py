@@ -15,7 +15,7 @@ from torchrecorder.drawing.paper.ushape import UShape, find_u
 _GAP, _SIDE, _BOX_HIGH, _BOX_WIDE = 14.0, 18.0, 62.0, 40.0
 _LEAST = 330.0
 """A chain lower than this is never cut."""
-_TOO_HIGH, _WIDER, _KEPT, _GUTTER = 1.15, 1.05, 0.8, 14.0
+_TOO_HIGH, _WIDER, _KEPT, _GUTTER = 1.0, 1.05, 0.8, 14.0
 """How much higher than a page a chain may be, how much wider columns may be together than the page, how much of the
 height the highest column may keep, and the room between columns beyond that between nodes."""
 _BESIDE = 40.0
@@ -49,6 +49,10 @@ class Columns:
                 beside = sum(h for q, h in enumerate(highs) if column[q] == column[r]) - highs[r]
                 inside = available - beside - _BESIDE, (room - 30.0) / (len(cuts) + 1)
                 pending += [(key.id, *inside) for key in row if key.kind == "box"]
+
+    def is_same(self, other: Columns) -> bool:
+        """Whether another plan cuts in the same places."""
+        return (self.cuts, self.shapes) == (other.cuts, other.shapes)
 
     def _u_shape(self, box: int | None, high: float, room: float) -> UShape | None:
         if high < _LEAST or self._has_late(box) or (found := find_u(self._panels, self._rows, box)) is None:

@@ -27,8 +27,11 @@ class Composer:
         cards: dict[int, Card],
         titles: Sequence[str],
         columns: Columns,
+        *,
+        is_narrow: bool,
     ) -> None:
         self._panels, self._rows, self._cards, self._titles = panels, rows, cards, titles
+        self._is_narrow = is_narrow
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
         self._early: dict[int | None, set[int]] = defaultdict(set)
@@ -65,10 +68,12 @@ class Composer:
         """Lets lines begin and end inside the border of an inset, with names if they are several."""
         nodes = self._panels.view.nodes
         n = len({*piece.entries, *piece.late})
+        named = {-1}
         for wire in piece.wires:
             if wire.tail.key.kind == "in" and not wire.is_late:
-                wire.points[0] = (wire.points[0][0], BAND)
-                wire.word = nodes[wire.source].name if n > 1 and wire.source >= 0 else ""
+                wire.points[0] = (wire.points[0][0], piece.band)
+                wire.word = nodes[wire.source].name if n > 1 and wire.source not in named else ""
+                named.add(wire.source)
             if wire.head.key.kind == "out":
                 wire.is_open = True
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
@@ -178,7 +183,8 @@ class Composer:
                     port = outs.setdefault(wire.source, RowItem(Key("out", wire.source)))
                     inner.append(Wire(wire.tail, port, wire.source, wire.edges, wire.is_skip))
             own = [*([[*ins.values()]] if ins else []), *own, *([[*outs.values()]] if outs else [])]
-            strips.append(Strip(own, inner, {}, lead if c == 0 else 0.0, box is not None))
+            prefer = RIGHT if c else LEFT  # data comes to a further column from the left
+            strips.append(Strip(own, inner, {}, 0.0 if c else lead, box is not None, prefer))
         return strips
 
     def _framed(
@@ -202,7 +208,8 @@ class Composer:
                         wire.points.append((wire.points[-1][0], height + BAND))
                 piece.height += BAND
                 turned_piece(piece)
-            set_title(piece, self._titles[box], [] if is_frame else sorted(ports.values()))
+            piece.band = BAND
+            set_title(piece, self._titles[box], [] if is_frame else sorted(ports.values()), is_narrow=self._is_narrow)
         return piece
 
     @staticmethod

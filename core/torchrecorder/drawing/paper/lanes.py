@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from torchrecorder.drawing.paper.model import LEFT, RIGHT, RowItem, Wire
 from torchrecorder.drawing.paper.place import LANE
+from torchrecorder.drawing.paper.tracks import Tracks
 
 _AIR = 9.0
 """Between a lane and what it passes."""
@@ -53,9 +55,8 @@ class Router:
         self._from = Counter(wire.tail for wire in wires)
         for wire in wires:
             self._into[wire.head].append(wire)
-        self.tracks: dict[int, tuple[list[list[tuple[float, float, object]]], list[list[tuple[float, float, object]]]]]
-        self.tracks = defaultdict(lambda: ([], []))
-        """By the row above a gap: the intervals on its tracks, those of leaving wires and those of arriving ones."""
+        self.tracks: dict[int, tuple[int, int]] = {}
+        """By the row above a gap: how many tracks it has for leaving wires and for arriving ones."""
 
     def route(self, spine: Iterable[Wire], reserved: Iterable[tuple[RowItem, int]]) -> None:
         """Sets side, lane and tracks of all wires.
@@ -71,12 +72,7 @@ class Router:
             self._route(wire)
         for wires in self._taken.values():
             self._spread(wires)
-        for wire in sorted(self._runs, key=lambda wire: abs(wire.lane - wire.start) + abs(wire.lane - wire.end)):
-            if abs(wire.lane - wire.start) > 0.5:
-                wire.leaving = self._track(wire.tail.last, 0, wire.start, wire.lane, wire.source)
-            if not wire.side and abs(wire.lane - wire.end) > 0.5:
-                user = wire.source if wire.head.piece else wire.head.key
-                wire.arriving = self._track(wire.head.row - 1, 1, wire.lane, wire.end, user)
+        self._settle_tracks()
 
     def _free(self, wire: Wire, main: set[int]) -> None:
         """Puts a port that only a line beside the spine uses where that line needs no bend."""
@@ -86,10 +82,10 @@ class Router:
         start, end = wire.tail.x + wire.tail.exit(wire.source), wire.head.x + wire.head.entry(wire.source)
         if wire.head.key.kind == "out" and len(self._into[wire.head]) == 1:
             wire.start = wire.end = start
-            wire.head.x = self._cheapest(wire, first, last, [(-_FAR, _FAR)], RIGHT)
+            wire.head.x = self._anywhere(wire, first, last, RIGHT)
         elif wire.tail.key.kind == "in" and self._from[wire.tail] == 1 and not wire.head.is_sign:
             wire.start = wire.end = end
-            wire.tail.x = self._cheapest(wire, first, last, [(-_FAR, _FAR)])
+            wire.tail.x = self._anywhere(wire, first, last)
 
     def _route(self, wire: Wire) -> None:
         tail, head = wire.tail, wire.head
@@ -114,23 +110,36 @@ class Router:
     def _enter_top(self, wire: Wire) -> None:
         tail, head = wire.tail, wire.head
         if head.piece is None and not head.is_port:
-            inset = min(_INSET, head.half)
-            others = [other for other in self._into[head] if not other.side]
-            reach = 1.0 if head.is_sign else head.half - inset
-            if abs(wire.start - head.x) <= reach:
-                wire.end = wire.start
-            elif len(others) > 1:
-                others.sort(key=lambda other: other.tail.x + other.tail.exit(other.source))
-                step = min(_FAN, 2 * (head.half - inset) / max(len(others) - 1, 1))
-                wire.end = head.x + (others.index(wire) - (len(others) - 1) / 2) * step
+            wire.end = self._place_at_top(wire)
         first, last = 2 * tail.last + 1, 2 * head.row - 1
         if abs(wire.start - wire.end) < 0.5 and self._is_free(wire.end, wire, first, last):
             wire.lane = wire.end
         elif head.row == tail.last + 1:
             wire.lane = wire.start
         else:
-            wire.lane = self._cheapest(wire, first, last, [(-_FAR, _FAR)])
+            wire.lane = self._anywhere(wire, first, last)
         self._lanes.append(_TakenLane(wire.lane, first, last, wire.source))
+
+    def _place_at_top(self, wire: Wire) -> float:
+        """Where it ends at the top of a node: below its beginning if it can, else beside those that do."""
+        head = wire.head
+        inset = min(_INSET, head.half)
+        reach = 1.0 if head.is_sign else head.half - inset
+        if abs(wire.start - head.x) <= reach:
+            return wire.start
+        others = [other for other in self._into[head] if not other.side]
+        if len(others) < 2:
+            return wire.end
+        begins = {id(other): other.tail.x + other.tail.exit(other.source) for other in others} | {id(wire): wire.start}
+        others.sort(key=lambda other: begins[id(other)])
+        place = others.index(wire)
+        straight = [i for i, other in enumerate(others) if abs(begins[id(other)] - head.x) <= reach]
+        if not straight or head.is_sign:
+            step = min(_FAN, 2 * (head.half - inset) / (len(others) - 1))
+            return head.x + (place - (len(others) - 1) / 2) * step
+        near = straight[0] if place < straight[0] else straight[-1]
+        at = begins[id(others[near])] + (place - near) * _FAN
+        return min(max(at, head.x - reach), head.x + reach)
 
     # from the side
 
@@ -156,7 +165,10 @@ class Router:
         first, last = sorted((2 * tail.last + 1, 2 * head.row))
         if tail.last >= head.row:
             first, last = 2 * head.row, 2 * tail.last + 1
-        wire.lane = self._cheapest(wire, first, last, allowed)
+        lane = self._cheapest(wire, first, last, allowed)
+        if lane is None:
+            return False
+        wire.lane = lane
         wire.side = LEFT if wire.lane < head.x else RIGHT
         self._taken[head, wire.side].append(wire)
         self._lanes.append(_TakenLane(wire.lane, first, last, wire.source))
@@ -197,8 +209,15 @@ class Router:
                 found += [(lane.x - LANE + 0.1, lane.x + LANE - 0.1)]
         return found
 
-    def _cheapest(self, wire: Wire, first: float, last: float, allowed: Sequence[Span], prefer: int = 0) -> float:
-        """The place of a lane in one of some intervals."""
+    def _anywhere(self, wire: Wire, first: float, last: float, prefer: int = 0) -> float:
+        lane = self._cheapest(wire, first, last, [(-_FAR, _FAR)], prefer)
+        assert lane is not None  # beside everything it is free
+        return lane
+
+    def _cheapest(
+        self, wire: Wire, first: float, last: float, allowed: Sequence[Span], prefer: int = 0
+    ) -> float | None:
+        """The place of a lane in one of some intervals; None if all of them are behind things."""
         way = prefer or self._prefer
         for lanes in (True, False):
             blocked = sorted(self._blocked(wire, first, last, lanes=lanes))
@@ -214,8 +233,7 @@ class Router:
             ]
             if found:
                 return min(found, key=lambda x: (self._price(wire, x, way), x))
-        low, high = min(allowed, key=lambda span: abs(sum(span)) if abs(sum(span)) < _FAR / 2 else _FAR)
-        return low if abs(low) < _FAR / 2 else high
+        return None
 
     def _price(self, wire: Wire, x: float, prefer: int) -> float:
         price = abs(x - wire.start) + abs(x - wire.end)
@@ -225,16 +243,16 @@ class Router:
 
     # tracks
 
-    def _track(self, gap: int, kind: int, start: float, end: float, user: object) -> int:
-        """The first track in a gap on which nothing else is."""
-        low, high = sorted((start, end))
-        tracks = self.tracks[gap][kind]
-        for i, used in enumerate(tracks):
-            if all(other == user or high + 5 < a or b + 5 < low for a, b, other in used):
-                used.append((low, high, user))
-                return i
-        tracks.append([(low, high, user)])
-        return len(tracks) - 1
+    def _settle_tracks(self) -> None:
+        gaps: dict[int, tuple[Tracks, Tracks]] = defaultdict(lambda: (Tracks(), Tracks()))
+        for wire in self._runs:
+            if abs(wire.lane - wire.start) > 0.5:
+                gaps[wire.tail.last][0].add(wire.start, wire.lane, wire.source, partial(setattr, wire, "leaving"))
+            if not wire.side and abs(wire.lane - wire.end) > 0.5:
+                user = wire.source if wire.head.piece else wire.head.key
+                gaps[wire.head.row - 1][1].add(wire.end, wire.lane, user, partial(setattr, wire, "arriving"))
+        for gap, (leaving, arriving) in gaps.items():
+            self.tracks[gap] = leaving.settle(), arriving.settle()
 
 
 def _around(item: RowItem) -> Span:

@@ -134,6 +134,8 @@ class Piece:
     exits: dict[int, float]
     late: dict[int, Side]
     """In the direction of the flow."""
+    band: float = 0.0
+    """Height of the band of its title."""
     early: dict[int, tuple[float, float]] = field(default_factory=dict)
     """Where data leaves by the side."""
     title: list[tuple[Word, float, bool]] = field(default_factory=list)

@@ -28,6 +28,7 @@ def on_page(picture: Layout, insets: Sequence[Layout], room: float) -> Layout:
 
 def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Iterator[list[_Place]]:
     """Insets below the picture; then the first of them beside it, as far as there is room."""
+    room = max(room, picture.width)
     yield _shelves([picture, *insets], room)
     left = picture.width + _APART
     for n in range(1, len(insets) + 1):
@@ -41,13 +42,14 @@ def _arrangements(picture: Layout, insets: Sequence[Layout], room: float) -> Ite
 
 
 def _shelves(layouts: Sequence[Layout], room: float) -> list[_Place]:
-    """One beside the other while there is room, then below; each row in the middle."""
+    """Each in the first row that has room for it; rows in the middle."""
     rows: list[list[Layout]] = []
     for layout in layouts:
-        if rows and sum(it.width + _APART for it in rows[-1]) + layout.width <= room:
-            rows[-1].append(layout)
-        else:
+        row = next((row for row in rows if sum(it.width + _APART for it in row) + layout.width <= room), None)
+        if row is None:
             rows.append([layout])
+        else:
+            row.append(layout)
     widths = [sum(it.width for it in row) + _APART * (len(row) - 1) for row in rows]
     places, y = [], 0.0
     for row, width in zip(rows, widths, strict=True):
@@ -65,7 +67,7 @@ def _size(places: Sequence[_Place]) -> tuple[float, float]:
 
 def page_height(wide: float, high: float, room: float) -> float:
     """In a column so wide; what is too wide is made smaller, and is harder to read."""
-    return high * min(1.0, room / wide) + 2 * max(wide - room, 0.0)
+    return high * min(1.0, room / wide) + 4 * max(wide - room, 0.0)
 
 
 def _merged(places: Sequence[_Place]) -> Layout:

@@ -19,6 +19,8 @@ _SWEEPS = (-1, 1, -1, 1, 0, 1)
 """Towards what is read, or towards readers."""
 _FORK = 3
 """So many side by side lie around the middle, not the longest of them on the spine."""
+_WIDER = 1.05
+"""How much wider a panel may be where branches go straight on below each other."""
 _FAR = 1e9
 
 
@@ -62,34 +64,95 @@ def place(
             leaves, enters = wire.tail.exit(wire.source), wire.head.entry(wire.source)
             near[wire.head].append((wire.tail, leaves - enters, weight, -1))
             near[wire.tail].append((wire.head, enters - leaves, weight, 1))
-    forks = _forks(rows, wires, fixed)
+    if all(len(row) == 1 for row in rows):
+        return
+    _settle(rows, near, dict(fixed), _forks(rows, wires, fixed))
+    if below := _forks(rows, wires, fixed, is_below=True):
+        before, wide = [(item, item.x) for row in rows for item in row], _width(rows)
+        _settle(rows, near, dict(fixed), below, is_below=True)
+        if _width(rows) > _WIDER * wide:
+            for item, x in before:
+                item.x = x
+    _pull_in(rows, wires)
+
+
+def _width(rows: Sequence[Sequence[RowItem]]) -> float:
+    left, right = _extent([item for row in rows for item in row])
+    return right - left
+
+
+def _settle(
+    rows: Sequence[Sequence[RowItem]],
+    near: Mapping[RowItem, Sequence[tuple[RowItem, float, float, int]]],
+    fixed: dict[RowItem, float],
+    forks: Sequence[Sequence[RowItem]],
+    *,
+    is_below: bool = False,
+) -> None:
+    """Sets x of all but the spine.
+
+    Args:
+        rows: All.
+        near: What each reads and is read by, how far apart their lines are, how much it counts, and the way.
+        fixed: The spine.
+        forks: The rows with what lies around the spine where it parts.
+        is_below: Whether what follows in those rows stands below what it reads.
+    """
     for item in (item for row in forks for item in row if not item.is_port):
         fixed.pop(item, None)
     for row in rows:
-        _pack(row, {item: fixed.get(item, 0.0) for item in row}, fixed)
-    if all(len(row) == 1 for row in rows):
-        return
+        for item in row:
+            item.x = fixed.get(item, 0.0)
+        _pack(row, {item: item.x for item in row}, fixed)
     _sweep(rows, near, fixed, _SWEEPS)
+    if is_below:
+        _sweep(forks[1:], near, fixed, (-1,))
     if forks and fixed:
         middle = next(iter(fixed.values()))
         items = [item for row in forks for item in row if not item.is_port]
-        left, right = min(item.x - item.left for item in items), max(item.x + item.right for item in items)
+        left, right = _extent(items)
         for item in items:
             item.x += middle - (left + right) / 2
             fixed[item] = item.x
         _sweep(rows, near, fixed, (-1, 1))
 
 
+def _pull_in(rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire]) -> None:
+    """Moves many inputs or outputs that reach beyond all else towards the middle, also that on the spine."""
+    fed, read = {wire.head for wire in wires}, {wire.tail for wire in wires}
+    for row, ends in ((rows[0], fed), (rows[-1], read)):
+        if len(row) < _FORK or any(item.is_port or item in ends for item in row):
+            continue
+        others = [item for other in rows if other is not row for item in other]
+        left, right = _extent(others)
+        low, high = _extent(row)
+        by = (
+            (left + right - low - high) / 2
+            if high - low > right - left
+            else max(left - low, 0.0) + min(right - high, 0.0)
+        )
+        if abs(by) > _APART:
+            for item in row:
+                item.x += by
+
+
+def _extent(items: Sequence[RowItem]) -> tuple[float, float]:
+    return min((it.x - it.left for it in items), default=0.0), max((it.x + it.right for it in items), default=0.0)
+
+
 def _forks(
-    rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Collection[RowItem]
+    rows: Sequence[Sequence[RowItem]], wires: Sequence[Wire], spine: Collection[RowItem], *, is_below: bool = False
 ) -> list[Sequence[RowItem]]:
-    """The rows in which the spine parts, and those below them that are as wide."""
+    """The rows in which the spine parts, and those below them that are as wide, or that go on below what they read."""
     found: list[Sequence[RowItem]] = []
+    into = Counter(wire.head for wire in wires)
     for r, row in enumerate(rows):
-        if sum(not item.is_port for item in row) < _FORK:
+        follows = bool(found) and rows[r - 1] is found[-1]
+        goes_on = is_below and follows and all(into[item] == 1 and not item.is_port for item in row)
+        if not goes_on and sum(not item.is_port for item in row) < _FORK:
             continue
         tails = Counter(wire.tail for wire in wires if wire.head in row and wire.tail in spine)
-        if max(tails.values(), default=0) >= _FORK or (found and rows[r - 1] is found[-1]):
+        if follows or max(tails.values(), default=0) >= _FORK:
             found.append(row)
     return found
 

@@ -110,7 +110,8 @@ class Ranking:
                 lines.append(f"{{rank={rank};{';'.join(ports)}}}")
         weights: dict[tuple[Key, Key], int] = {}
         for it in segments:
-            weights[it.tail, it.head] = max(weights.get((it.tail, it.head), 0), 0 if it.is_skip else 4)
+            weight = 0 if it.is_skip else 2 if it.head.kind == "out" else 4  # close to what it reads
+            weights[it.tail, it.head] = max(weights.get((it.tail, it.head), 0), weight)
         lines += [f"{name[tail]}->{name[head]}[weight={weight}]" for (tail, head), weight in weights.items()]
         for nodes in groups:
             alike = [name[key] for node in nodes if (key := Key("node", node)) in name]

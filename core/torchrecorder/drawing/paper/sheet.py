@@ -8,6 +8,7 @@ from functools import cached_property
 from torchrecorder.drawing.dot import edge_shapes
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.paper.cards import Card, Cards
+from torchrecorder.drawing.paper.check import Placement, no_placement, placement
 from torchrecorder.drawing.paper.columns import Columns
 from torchrecorder.drawing.paper.compose import Composer
 from torchrecorder.drawing.paper.figures import Figures
@@ -17,11 +18,12 @@ from torchrecorder.drawing.paper.ranks import CyclicPanel, Ranking
 from torchrecorder.drawing.paper.ushape import NoWayAcross
 from torchrecorder.drawing.styles import Styles
 from torchrecorder.drawing.svg.arrange import PARTS
-from torchrecorder.drawing.svg.layout import Layout
 from torchrecorder.errors import EngineError
 from torchrecorder.view import View
 
 _TRIES = 20
+_GIVEN_UP = 400.0
+"""Points of height that a U, or towers side by side, are worth."""
 _EN_SPACE = "\N{EN SPACE}"
 
 
@@ -32,6 +34,9 @@ class Sheet:
         """Of an inset; empty for the picture that it belongs to."""
         self._is_plain = False
         """Whether nothing is laid out as a U."""
+        self._is_narrow = False
+        """Whether words are broken into more lines."""
+        self._has_u = False
         self._panels = Panels(view)
         self._ranking = Ranking(self._panels)
 
@@ -43,35 +48,68 @@ class Sheet:
         """Takes what the engine answered."""
         self._ranking.read(answers)
 
-    def simplify(self) -> bool:
-        """Gives up what makes pictures wide or hard to read, a step at a time; whether there was anything left."""
+    def best(self, width: float, heights: Sequence[float]) -> list[Placement]:
+        """For some heights the best way to lay it out in about so much room; simpler ways are tried for poor ones."""
+        found = self._placements(width, heights)
+        while any(it.is_poor for it in found) and self._simplify():
+            simpler = self._placements(width, heights)
+            if self._is_plain:
+                simpler = [it._replace(price=it.price + _GIVEN_UP) for it in simpler]
+            found = [min(pair, key=lambda it: it.price) for pair in zip(found, simpler, strict=True)]
+        return found
+
+    def _simplify(self) -> bool:
+        """Gives up what makes pictures wide or hard to read, a step at a time; whether that changed anything."""
+        if not self._is_narrow:
+            self._is_narrow = True
+            del self._cards
+            return True
         if not self._is_plain:
             self._is_plain = True
+            if self._has_u:
+                return True
+        rows = {**self._ranking.rows}
+        if (
+            not self._ranking.is_stacked
+            and self._panels.has_late
+            and self._ranking.stack()
+            and self._ranking.rows != rows
+        ):
             return True
         if not self._panels.has_late:
             return False
-        if self._ranking.is_stacked:
-            self._panels.all_from_above = True
+        self._panels.all_from_above = True
         return self._ranking.stack()
 
-    def place(self, width: float, height: float) -> Layout | None:
-        """The layout in about so much room; None if data cannot come where it is read."""
-        columns = Columns(self._panels, self._ranking.rows, self._cards)
-        columns.plan(height, width, with_u=not self._is_plain)
-        composer = Composer(self._panels, self._ranking.rows, self._cards, self._titles, columns)
+    def _placements(self, width: float, heights: Sequence[float]) -> list[Placement]:
+        found: list[Placement] = []
+        plans: list[Columns] = []
+        for height in heights:
+            columns = Columns(self._panels, self._ranking.rows, self._cards)
+            columns.plan(height, width, with_u=not self._is_plain)
+            same = next((i for i, other in enumerate(plans) if other.is_same(columns)), None)
+            found.append(self._placed(columns, width) if same is None else found[same])
+            plans.append(columns)
+        self._has_u = any(columns.shapes for columns in plans)
+        return found
+
+    def _placed(self, columns: Columns, width: float) -> Placement:
+        composer = Composer(
+            self._panels, self._ranking.rows, self._cards, self._titles, columns, is_narrow=self._is_narrow
+        )
         for _ in range(_TRIES):
             try:
                 piece = composer.compose(is_inset=bool(self._letter))
-                break
             except Blocked as blocked:
                 self._panels.not_late.add((blocked.box, blocked.source))
                 if not self._ranked_again(blocked.box):
-                    return None
-            except NoWayAcross:  # `simplify` does without the U
-                return None
-        else:
-            return None
-        return Figures(self._view, self._labels, self._styles, self._shapes, self._letter).layout(piece)
+                    break
+            except NoWayAcross:  # `_simplify` does without the U
+                break
+            else:
+                figures = Figures(self._view, self._labels, self._styles, self._shapes, self._letter)
+                return placement(figures.layout(piece), width)
+        return no_placement("data cannot come in by the side")
 
     @cached_property
     def _labels(self) -> Labels:
@@ -79,10 +117,9 @@ class Sheet:
 
     @cached_property
     def _cards(self) -> dict[int, Card]:
-        rows = [[key for key in row if not key.is_port] for panel in self._ranking.rows.values() for row in panel]
-        alone = {row[0].id for row in rows if len(row) == 1 and row[0].kind == "node"}
-        cards = Cards(self._panels, self._labels, self._styles, alone, are_ends_bare=bool(self._letter))
-        return {node.id: cards.of(node) for node in self._view.nodes}
+        is_inset = bool(self._letter)
+        cards = Cards(self._panels, self._labels, self._styles, are_ends_bare=is_inset, is_narrow=self._is_narrow)
+        return cards.in_rows(self._ranking.rows)
 
     @cached_property
     def _shapes(self) -> dict[tuple[int, int], str]:

@@ -15,11 +15,11 @@ ARROW = 11.0
 """What a line needs above a node, for its arrow."""
 MARGIN = 10.0
 """Between the border of a box and what is in it."""
-_GAP, _GAP_TO_BOX, _TRACK = 15.0, 18.0, 7.0
+_GAP, _GAP_TO_BOX, _TRACK = 12.5, 15.0, 7.0
 """Between two rows, above a row with a box, where the words of a line have less room, and between two tracks."""
 _FIRST, _LAST, _TO_ARRIVING = 6.0, 4.0, 5.0
 """Above the first track of a gap, below the last leaving one, below the last arriving one."""
-_PORT_GAP = 11.0
+_PORT_GAP = 10.0
 _AIR = 9.0
 
 
@@ -163,7 +163,7 @@ class Strip:
             self.height += MARGIN if self.is_boxed else 0.0
 
     def _needed(self, r: int, router: Router) -> float:
-        leaving, arriving = map(len, router.tracks[r]) if r in router.tracks else (0, 0)
+        leaving, arriving = router.tracks.get(r, (0, 0))
         room = _FIRST + _TRACK * (leaving - 1) + _LAST if leaving else 0.0
         return room + (_TRACK * (arriving - 1) + _TO_ARRIVING if arriving else 0.0)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from torchrecorder.drawing.paper.cards import SIZE
 from torchrecorder.drawing.paper.model import Piece
@@ -18,37 +20,102 @@ _INSET, _FROM_LINE = 9.0, 7.0
 _SYMMETRY, _ALMOST = 0.62, 30.0
 """How much of the longer side of a box the shorter one has at least; sides that differ less are made equal."""
 _NAME_WIDE = 500.0
-_REST, _SPLIT = 6.0, 12.0
-"""What it costs to have nothing of a title at the left, and to split it."""
+_REST, _SPLIT, _SECOND = 6.0, 12.0, 30.0
+"""What it costs to have nothing of a title at the left, to split it, and to have a second line."""
+_LINE = 12.6
+_AT_TOP = 0.01
 
 
-def set_title(piece: Piece, text: str, xs: Sequence[float]) -> None:
-    """Puts words left and right of the lines that enter; the box grows where they need more room."""
+class _Words(NamedTuple):
+    """A title in at most two lines at the left of what enters, and two at the right."""
+
+    left: tuple[Sequence[str], ...]
+    right: tuple[Sequence[str], ...]
+
+    @property
+    def is_split(self) -> bool:
+        return bool(self.left and self.right)
+
+    @property
+    def lines(self) -> int:
+        return max(len(self.left), len(self.right))
+
+
+def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool = False) -> None:
+    """Puts words left and right of the lines that enter; the box grows where they need more room.
+
+    A narrow box may grow in height instead, by a second line.
+    """
     parts = text.split(PARTS)
-    low, high = (xs[0], xs[-1]) if xs else (piece.right, piece.right)
-    best: tuple[float, float, float, int] | None = None
-    for k in range(len(parts) + 1):
-        long, rest = _long(parts[:k], bold=True), _long(parts[k:], bold=k == 0)
-        if not xs and k < len(parts):
-            continue
-        left, right = piece.left, piece.right
-        if xs:
-            left = max(left, long + _INSET + _FROM_LINE - low) if long else left
-            right = max(right, rest + _INSET + _FROM_LINE + high) if rest else right
-        else:
-            right = max(right, long + 2 * _INSET - left)
-        if len(xs) == 1:
-            left, right = _balanced(piece, left, right)
-        cost = left + right + (_SPLIT if 0 < k < len(parts) else 0) + (_REST if k == 0 else 0)
-        if best is None or cost < best[0]:
-            best = (cost, left, right, k)
-    assert best is not None
-    _, piece.left, piece.right, k = best
-    for words, is_rest in ((parts[:k], False), (parts[k:], k > 0)):
-        if words:
-            long = _long(words, bold=not is_rest)
-            x = piece.right - _INSET - long if k == 0 or is_rest else -piece.left + _INSET
-            piece.title.append((Word(x, _BASE, SIZE, PARTS.join(words)), long, is_rest))
+    if room := _between(xs, _long(parts, bold=True), piece):
+        piece.title.append((Word(room[0], _BASE, SIZE, text), room[1], False))
+        return
+    found = [(words, *_sides(piece, words, xs)) for words in _ways(parts, is_narrow=is_narrow) if xs or not words.right]
+    words, piece.left, piece.right = min(found, key=lambda way: way[1] + way[2] + _price(way[0]))
+    is_rest = False
+    for lines, is_right in ((words.left, False), (words.right, True)):
+        for i, line in enumerate(lines):
+            long = _long(line, bold=not is_rest)
+            x = piece.right - _INSET - long if is_right else -piece.left + _INSET
+            piece.title.append((Word(x, _BASE + i * _LINE, SIZE, PARTS.join(line)), long, is_rest))
+            is_rest = True
+    if words.lines > 1:
+        _lower(piece)
+
+
+def _ways(parts: Sequence[str], *, is_narrow: bool) -> Iterator[_Words]:
+    n = len(parts)
+    for k in range(n + 1):
+        yield _Words((parts[:k],) if k else (), (parts[k:],) if k < n else ())
+    if not is_narrow:
+        return
+    for k in range(n + 1):
+        for left in _halves(parts[:k]):
+            yield from (_Words(left, right) for right in _halves(parts[k:]) if len(left) > 1 or len(right) > 1)
+
+
+def _halves(parts: Sequence[str]) -> Iterator[tuple[Sequence[str], ...]]:
+    yield (parts,) if parts else ()
+    yield from ((parts[:i], parts[i:]) for i in range(1, len(parts)))
+
+
+def _price(words: _Words) -> float:
+    is_at_left = bool(words.left)
+    return (_SPLIT if words.is_split else 0.0) + (0.0 if is_at_left else _REST) + _SECOND * (words.lines - 1)
+
+
+def _sides(piece: Piece, words: _Words, xs: Sequence[float]) -> tuple[float, float]:
+    """How far the box reaches from its spine with a title."""
+    left = max((_long(line, bold=not i) for i, line in enumerate(words.left)), default=0.0)
+    right = max((_long(line, bold=not i and not words.left) for i, line in enumerate(words.right)), default=0.0)
+    if not xs:
+        return piece.left, max(piece.right, left + 2 * _INSET - piece.left)
+    room = _INSET + _FROM_LINE
+    sides = (
+        max(piece.left, left + room - xs[0] if left else 0.0),
+        max(piece.right, right + room + xs[-1] if right else 0.0),
+    )
+    return _balanced(piece, *sides) if len(xs) == 1 else sides
+
+
+def _between(xs: Sequence[float], long: float, piece: Piece) -> tuple[float, float] | None:
+    """Where a whole title stands between two lines that enter, as far to the left as it can; and how long it is."""
+    if not xs or xs[0] + piece.left >= long + _INSET + _FROM_LINE:
+        return None
+    pairs = pairwise([*xs, piece.right - _INSET + _FROM_LINE])
+    left = next((left for left, right in pairs if right - left >= long + 2 * _FROM_LINE), None)
+    return None if left is None or left == xs[-1] else (left + _FROM_LINE, long)
+
+
+def _lower(piece: Piece) -> None:
+    """Makes room for a second line; what enters or leaves at the top still does."""
+    for item in piece.items:
+        item.y += _LINE if item.y > _AT_TOP or not item.is_port else 0.0
+    for wire in piece.wires:
+        wire.points = [(x, y + _LINE if y > _AT_TOP else y) for x, y in wire.points]
+    piece.late = {source: side._replace(y=side.y + _LINE) for source, side in piece.late.items()}
+    piece.height += _LINE
+    piece.band += _LINE
 
 
 def _long(words: Sequence[str], *, bold: bool) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from torchrecorder.drawing.paper.panels import Key, Panels, Segment
 from torchrecorder.drawing.paper.place import LANE
 from torchrecorder.drawing.paper.ranks import Rows
 from torchrecorder.drawing.paper.strips import MARGIN, Strip
+from torchrecorder.drawing.paper.tracks import Tracks
 
 _GUTTER, _TURN, _AIR = 22.0, 9.0, 9.0
 _LEVEL, _APART = 0.5, 7.0
@@ -124,15 +126,19 @@ def join(strips: Sequence[Strip], bridges: Sequence[Wire], wires: list[Wire], le
     over = max(lead + 2 * _TURN + second.height - base, 0.0)
     _lower(first, over)
     base += over
-    room = _GUTTER + LANE * len(bridges)
-    _shift(second, first.right + room - second.left)
     turn_over([item for row in second.rows for item in row], second.wires, base)
-    lanes = iter(range(len(bridges)))
     _spread(bridges)
-    for wire in sorted(bridges, key=lambda wire: leaving(wire)[1]):
+    lanes = Tracks()
+    for wire in bridges:
+        y, at = leaving(wire)[1], _reached(wire, base)[1]
+        if abs(y - at) >= _LEVEL:
+            lanes.add(y, at, wire.source, partial(setattr, wire, "leaving"))
+    room = _GUTTER + LANE * max(lanes.settle(), 1)
+    _shift(second, first.right + room - second.left)
+    for wire in bridges:
         (x, y), (end, at) = leaving(wire), _reached(wire, base)
-        lane = first.right + _GUTTER / 2 + LANE * next(lanes)
-        wire.points = [(x, y), (end, y)] if abs(y - at) < _LEVEL else [(x, y), (lane, y), (lane, at), (end, at)]
+        lane = first.right + _GUTTER / 2 + LANE * (wire.leaving or 0)
+        wire.points = [(x, y), (end, y)] if wire.leaving is None else [(x, y), (lane, y), (lane, at), (end, at)]
     low = base + _TURN
     for port in (item for item in first.rows[-1] if item.key.kind == "out"):
         to = next(item for item in second.rows[0] if item.key.id == port.key.id)

@@ -17,10 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, Rect, Rects, along, around, part, passes
-from torchrecorder.drawing.svg.layout import Layout, Line, Title, Word
+from torchrecorder.drawing.svg.geometry import Curve, Curves, Point, Rect, Rects, along, around, extent, part, passes
+from torchrecorder.drawing.svg.layout import PAD, Layout, Line, Title, Word, read_layout
 from torchrecorder.drawing.svg.themes import width
 
+_EDGE = 1.0
+"""Between an edge and the end of the picture: half of a thick line."""
 _AIR = 7.0
 """Between a skip and the border of the box it is in."""
 _SAMPLES = [i / 24 for i in range(25)]
@@ -44,7 +46,26 @@ _WORD_AIR = 1.2
 """What a word needs beside the line of a box."""
 
 
-def reroute_skips(layout: Layout) -> None:
+def arranged(text: str) -> Layout:
+    """What the engine laid out, with skips that pass beside boxes, and room for all edges.
+
+    Graphviz gives the place of nodes and boxes as that of the picture, and lets edges bow out of it.
+    """
+    layout = read_layout(text)
+    _reroute_skips(layout)
+    around_lines = extent(line.curve for line in layout.lines)
+    if around_lines is None:
+        return layout
+    left, top, right, bottom = around_lines
+    beyond = Rect(-left, -top, right - layout.width, bottom - layout.height)
+    if max(beyond) <= -_EDGE:
+        return layout
+    layout = read_layout(text, Rect(*(max(by + PAD, 0.0) if by > -_EDGE else 0.0 for by in beyond)))
+    _reroute_skips(layout)
+    return layout
+
+
+def _reroute_skips(layout: Layout) -> None:
     boxes, nodes = (Rects((it.rect for it in them), is_wide=layout.is_wide) for them in (layout.boxes, layout.nodes))
     for i, line in enumerate(layout.lines):
         if "skip" in line.flags and len(line.curve) > 2:
@@ -168,7 +189,8 @@ def _borders(layout: Layout) -> Iterator[Rect]:
 def _beside_ends(line: Line) -> Iterator[Rect]:
     """Beside the first part of a line of right angles, or the last: elsewhere it is far from what gives the data."""
     wide, high = width(line.word, _WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * _WORD_SIZE
-    for points in (line.curve, line.curve[::-1]):
+    whole = [*line.curve, line.tip] if line.tip else line.curve  # a word fits beside an arrow, too
+    for points in (whole, line.curve[::-1]):
         x, y = points[0]
         end = y
         for px, py in points:

@@ -15,9 +15,9 @@ from xml.sax.saxutils import escape
 
 from torchrecorder.drawing.links import link, refer_to
 from torchrecorder.drawing.styles import EdgeStyle
-from torchrecorder.drawing.svg.arrange import PARTS, place_edge_labels, place_titles, reroute_skips
+from torchrecorder.drawing.svg.arrange import PARTS, arranged, place_edge_labels, place_titles
 from torchrecorder.drawing.svg.geometry import Curve, Curves, arrow
-from torchrecorder.drawing.svg.layout import Figure, Layout, Line, Title, Word, read_layout
+from torchrecorder.drawing.svg.layout import Figure, Layout, Line, Title, Word
 from torchrecorder.drawing.svg.themes import (
     COLOURS,
     FONT,
@@ -60,9 +60,7 @@ def finish(layout: str | Layout, *, uid: str, title: str, desc: str, theme: Them
     """The picture, ready to stand inline in a page; an engine's layout is text."""
     if not _UID.fullmatch(uid):
         raise ValueError(f"{uid!r} is not a valid id")
-    placed = layout if isinstance(layout, Layout) else read_layout(layout)
-    if placed.titles is None:
-        reroute_skips(placed)
+    placed = layout if isinstance(layout, Layout) else arranged(layout)
     curves = Curves([line.curve for line in placed.lines], is_wide=placed.is_wide)
     titles = place_titles(placed, curves) if placed.titles is None else placed.titles
     taken = [title.rect for title in titles]

@@ -177,6 +177,12 @@ def along(curve: Curve, places: Sequence[float]) -> list[Point]:
     return [points[min(bisect(lengths, place * lengths[-1]), len(points) - 1)] for place in places]
 
 
+def extent(curves: Iterable[Curve]) -> Rect | None:
+    """The rectangle around curves, which their points may lie outside of; None if there are none."""
+    points = [_at(segment, i / _PLACES) for curve in curves for segment in segments(curve) for i in range(_PLACES + 1)]
+    return around(points) if points else None
+
+
 class Rects:
     """Rectangles, by the bands of the picture that they touch; bands lie across its longer side.
 

@@ -107,10 +107,13 @@ class Layout:
         return self.width > self.height
 
 
-def read_layout(text: str) -> Layout:
-    """What the engine laid out."""
+NO_ROOM = Rect(0, 0, 0, 0)
+
+
+def read_layout(text: str, room: Rect = NO_ROOM) -> Layout:
+    """What the engine laid out, with so much more room at each side than the engine says."""
     try:
-        return _LayoutReader(json.loads(text)).layout
+        return _LayoutReader(json.loads(text), room).layout
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise EngineError(engine="Graphviz", reason=f"its output cannot be read: {error}") from error
 
@@ -118,8 +121,9 @@ def read_layout(text: str) -> Layout:
 class _LayoutReader:
     """Moves everything so that the picture begins at 0, 0 and y grows downwards."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
+    def __init__(self, data: Mapping[str, Any], room: Rect) -> None:
         left, bottom, right, top = _numbers(data["bb"], 4)
+        left, bottom, right, top = left - room.left, bottom - room.bottom, right + room.right, top + room.top
         self.dx, self.dy = PAD - left, PAD + top
         self.layout = Layout(right - left + 2 * PAD, top - bottom + 2 * PAD)
         # nodes in the order of the forward, in which the Tab key visits links; engines list them box by box

@@ -11,7 +11,10 @@
     for (const name in facts) element.setAttribute(name, facts[name]);
     return element;
   };
-  const button = (textContent, onclick, title = textContent) => make("button", { type: "button", title, ariaLabel: title, textContent, onclick });
+  let words; /* of the page's language, by those of English */
+  const _ = (text, ...facts) => facts.reduce((filled, fact) => filled.replace("{}", fact), words[text] ?? text);
+  const button = (text, onclick, title = text) =>
+    make("button", { type: "button", title: _(title), ariaLabel: _(title), textContent: _(text), onclick });
   const above = (path) => path.replace(/(^|[./~])[^./~]*$/, "");
   const isSeen = (element) => element.getClientRects().length;
   const focusable = (node) => node.closest("a") ?? node;
@@ -113,7 +116,7 @@
   /* Files */
   const vectors = ({ svg, copy }) => {
     const style = getComputedStyle(svg), { width, height } = copy.viewBox.baseVal, of = (_, name, usual) => style.getPropertyValue(name) || usual;
-    for (const a of copy.querySelectorAll("a")) a.setAttribute("xlink:href", new URL(a.href.baseVal, document.baseURI));
+    for (const a of copy.querySelectorAll("a:not([data-class])")) a.setAttribute("xlink:href", new URL(a.href.baseVal, document.baseURI));
     put(copy, { width: width * FULL / 2, height: height * FULL / 2, style: `color:${style.color};background:${paper(svg)}` });
     const text = new XMLSerializer().serializeToString(copy).replace(/var\((--[\w-]+),(#\w+)\)/g, of);
     return new Blob([text], { type: "image/svg+xml" });
@@ -143,10 +146,24 @@
     return { keys, path };
   };
 
+  const rowsOf = (views) => views.rows ??= JSON.parse(views.dataset.details);
+  const pictureOf = (svg) => {
+    const views = svg.closest(".torchrecorder-zoom");
+    return [views, [...views.querySelectorAll("svg.torchrecorder")].indexOf(svg)];
+  };
+
+  /* An inside that stands in another figure of the page, put into its own */
+  const repeat = (svg, n) => {
+    const other = document.getElementById(svg.dataset.same), [views, i] = pictureOf(svg), [from, j] = pictureOf(other);
+    rowsOf(views)[i] = rowsOf(from)[j];
+    const own = (text, before) => text.replaceAll(before + from.id, before + views.id);
+    svg.outerHTML = ['id="', '"#'].reduce(own, other.outerHTML).replace(/tr-[0-9a-f]{12}/g, `$&${n}`);
+  };
+
   const equip = (views) => {
     if (views.dataset.ready) return;
     views.dataset.ready = 1;
-    const rows = JSON.parse(views.dataset.details);
+    const rows = rowsOf(views);
     const pictures = [...views.querySelectorAll("svg.torchrecorder")].map((svg, i) => {
       for (const node of svg.querySelectorAll("[data-n]")) if (!rows[i][node.dataset.n]) delete node.dataset.n;
       const nodes = [...svg.querySelectorAll("[data-n]")];
@@ -159,12 +176,12 @@
 
     /* Details */
     const panel = make("div", { className: "torchrecorder-panel", hidden: true, tabIndex: -1, id: `${views.id}?` });
-    put(panel, { role: "region", "aria-label": "Details" });
+    put(panel, { role: "region", "aria-label": _("Details") });
     const describe = ([path = "", Class, Settings, Parameters, FLOPs, Output, into, Source, times, Parts]) => {
       const [name, In] = path.split("/").reverse(), list = make("dl"), Input = Class && (into || Output), Repeats = times && `×${times}`;
       const facts = { In, Class, Settings, Parameters, FLOPs, Input, Output, Source, Repeats, Parts };
-      for (const fact in facts) if (facts[fact]) list.append(make("dt", {}, fact), make("dd", {}, facts[fact]));
-      return [make("strong", {}, name || "all"), list];
+      for (const fact in facts) if (facts[fact]) list.append(make("dt", {}, _(fact)), make("dd", {}, facts[fact]));
+      return [make("strong", {}, name || _("all")), list];
     };
     const place = () => {
       const frame = views.getBoundingClientRect(), box = current.getBoundingClientRect();
@@ -192,7 +209,7 @@
       const { svg, nodes, row } = holding(node), link = node.closest("a"), { keys, path } = edgesOf(svg, node.dataset.n);
       const lit = svg.querySelector("[data-ends] path")?.cloneNode();
       const actions = make("p", {}, button("Copy link", copy), button("Close", leave));
-      if (link) actions.prepend(make("a", { href: link.href.baseVal }, link.matches(".door") ? "Open" : "Documentation"));
+      if (link) actions.prepend(make("a", { href: link.href.baseVal }, _(link.matches(".door") ? "Open" : "Documentation")));
       panel.replaceChildren(...describe(row(node)), actions);
       panel.style.background = paper(views);
       panel.hidden = false;
@@ -244,7 +261,7 @@
 
     /* Addresses: `#figure:layer1`, and `#figure:layer1/` of its inside */
     const message = make("output");
-    const say = (text) => message.value = text;
+    const say = (...text) => message.value = _(...text);
     const copy = async () => {
       const inside = shown().svg.closest(".torchrecorder-inside"), id = current ? views.id + pathOf(current) : (inside ?? views).id;
       const url = new URL("#" + id, location).href;
@@ -287,7 +304,8 @@
     });
 
     let hits = [], hit = -1;
-    const field = make("input", { type: "search", placeholder: "Find layer", ariaLabel: "Find layer" });
+    const field = make("input", { type: "search", placeholder: _("Find layer") });
+    field.ariaLabel = field.placeholder;
     const search = () => {
       let word = field.value.trim().toLowerCase();
       const of = (text) => [...new Set([shown(), ...pictures])].flatMap(({ nodes, row }) =>
@@ -295,7 +313,7 @@
       for (hits = []; word && !(hits = of(word)).length;) word = above(word);
       hit = -1;
       for (const { nodes } of pictures) for (const node of nodes) node.classList.toggle("torchrecorder-found", hits.includes(node));
-      say(field.value && `${hits.length} found`);
+      say(field.value && "{} found", hits.length);
     };
     field.addEventListener("input", search);
     field.addEventListener("keydown", (event) => {
@@ -307,7 +325,7 @@
       if (views.querySelector(":target")) location.hash = views.id + pathOf(next);
       go(next);
       field.focus();
-      say(`${hit + 1} of ${hits.length}`);
+      say("{} of {}", hit + 1, hits.length);
     });
 
     const full = () => {
@@ -357,16 +375,28 @@
     });
     const tools = views.querySelector(".torchrecorder-tools");
     tools.append(field, message);
-    for (const [textContent, title, onclick] of [["+", "Zoom in", closer], ["−", "Zoom out", farther], ["↺", "Show all", whole],
+    for (const [text, title, onclick] of [["+", "Zoom in", closer], ["−", "Zoom out", farther], ["↺", "Show all", whole],
       ["⤢", "Full screen", full], ["link", "Copy link", copy], ["SVG", "Save SVG", save], ["PNG", "Save PNG", save]])
-      tools.append(button(textContent, onclick, title));
+      tools.append(button(text, onclick, title));
     views.append(panel);
     pictures.forEach(begin);
     addEventListener("hashchange", route);
     addEventListener("beforeprint", rest);
     route();
   };
-  const all = () => document.querySelectorAll(".torchrecorder-zoom").forEach(equip);
+  /* Addresses that became known after the pictures */
+  const refer = () => {
+    const known = {};
+    for (const a of document.querySelectorAll(".torchrecorder-references a")) known[a.textContent] ??= a.getAttribute("href");
+    for (const a of document.querySelectorAll("a[data-class]"))
+      if (known[a.dataset.class]) a.setAttributeNS("http://www.w3.org/1999/xlink", "xlink:href", known[a.dataset.class]);
+  };
+  const all = () => {
+    refer();
+    words = JSON.parse(document.querySelector("[data-words]")?.dataset.words ?? "{}");
+    document.querySelectorAll("[data-same]").forEach(repeat);
+    document.querySelectorAll(".torchrecorder-zoom").forEach(equip);
+  };
   all();
   /* Material's first popstate loads anew */
   const { document$, location$ } = globalThis, { pathname } = location;

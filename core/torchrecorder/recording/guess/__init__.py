@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from torch import nn
 
 from torchrecorder.errors import ForwardError
+from torchrecorder.recording.blame import Blame
 from torchrecorder.recording.guess.documented import from_docstring
 from torchrecorder.recording.guess.examples import from_examples
 from torchrecorder.recording.guess.guess import Guess, parameters
@@ -43,6 +44,10 @@ class _Refused:
 
     0 if it came furthest, or if the error names the axis that was wrong.
     """
+    sizes: set[str]
+    """Those that the error speaks of."""
+    absent: set[str]
+    """Parameters that were not given, though the line that raised has them."""
     used: int = 0
 
     def promise(self) -> float:
@@ -63,6 +68,8 @@ class Guesses:
         self._refused: list[_Refused] = []
         self._work = 0
         self._depth = 0
+        self._parent: _Refused | None = None
+        """The refused guess that the last one was made from."""
         self._causes: Counter[str] = Counter()
         self._most = -1
         self._left = _REPAIRED
@@ -72,14 +79,14 @@ class Guesses:
 
     def __iter__(self) -> Iterator[Guess]:
         for source in _SOURCES:
-            self._depth = 0
+            self._depth, self._parent = 0, None
             is_first = True
             with suppress(Exception):  # attributes of a model may be properties, whose code may raise
                 for guess in filter(self._is_new, source(self._model, self._batch)):
                     yield guess
                     if is_first and self._lacks_channels:
                         yield from self._repaired(_AT_ONCE)
-                        is_first, self._depth = False, 0
+                        is_first, self._depth, self._parent = False, 0, None
             yield from self._repaired(_REPAIRED)
 
     def refused(self, guess: Guess, error: ForwardError) -> None:
@@ -90,16 +97,23 @@ class Guesses:
         words = re.sub(r"\d+", "", error.cause)
         before = self._depth + self._causes[words]
         self._causes[words] += 1
-        if done > self._most:
+        sizes = set(re.findall(r"\d\d+", error.cause))
+        blame = error.blame or Blame()
+        # The sizes it was about go together now, or what was not there is: no further by the count, but on the way.
+        is_other = self._parent is not None and (
+            bool(sizes and self._parent.sizes and not sizes & self._parent.sizes)
+            or not self._parent.absent <= {*blame.absent}
+        )
+        if done > self._most or (done == self._most and is_other):
             self._most, self.furthest = done, guess
             self._left, before = _REPAIRED, 0
         elif re.search(NAMED_AXIS, error.cause):
             before = 0
         # Not the error itself, which keeps the frames of the forward alive, and all their tensors.
-        refusal = Refusal(_sentence(error.cause), error.traceback, graph)
+        refusal = Refusal(_sentence(error.cause), error.traceback, graph, blame)
         self._lacks_channels = "channels, but got" in refusal.cause
         found = filter(self._is_new, repairs(self._model, guess, refusal, self._batch))
-        self._refused.append(_Refused(done, found, before))
+        self._refused.append(_Refused(done, found, before, sizes, {*blame.absent}))
 
     def _repaired(self, most: int) -> Iterator[Guess]:
         self._left = most
@@ -113,7 +127,7 @@ class Guesses:
             else:
                 refused.used += 1
                 self._left -= 1
-                self._depth = refused.before + 1
+                self._depth, self._parent = refused.before + 1, refused
                 yield guess
 
     def _is_new(self, guess: Guess) -> bool:

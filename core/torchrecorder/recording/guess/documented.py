@@ -11,7 +11,7 @@ from torch import nn
 
 from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, parameters, required
-from torchrecorder.recording.guess.roles import input_for
+from torchrecorder.recording.guess.roles import input_for, masked
 from torchrecorder.request import InputSpec
 
 _SHAPE = re.compile(r"(?:shapes?|:math:)[^()]{0,40}\((?P<axes>[^()\[\]`]*,[^()\[\]`]*)[)`]")
@@ -36,7 +36,7 @@ def from_docstring(model: nn.Module, batch: int) -> Iterator[Guess]:
         return
     main = next(iter(known.values()))
     found = {p.name: known.get(p.name) or input_for(p, model, main, batch) for p in wanted}
-    yield Guess.named("from the docstring of its forward", found)
+    yield Guess.named("from the docstring of its forward", masked(found))
 
 
 def documented(model: nn.Module, batch: int) -> dict[str, InputSpec]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
 
 from torchrecorder.graph import Graph
+from torchrecorder.recording.blame import Blame
 from torchrecorder.recording.guess import layers, rules
 from torchrecorder.recording.guess.guess import Guess, is_flag, parameters
 from torchrecorder.recording.guess.leaves import leaf_at, leaves, placed
@@ -34,6 +35,7 @@ class Refusal:
     traceback: str
     graph: Graph | None
     """What had been recorded by then."""
+    blame: Blame = field(default_factory=Blame)
 
 
 def repairs(model: nn.Module, guess: Guess, refusal: Refusal, batch: int) -> Iterator[Guess]:
@@ -45,11 +47,29 @@ def repairs(model: nn.Module, guess: Guess, refusal: Refusal, batch: int) -> Ite
     values: dict[str, Any] = {spec.name: spec for spec in guess.specs if spec.name}
     values = {**dict(zip(names, positional, strict=False)), **values, **guess.fixed}
     for changed in _changes(model, values, refusal, batch):
-        yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, placed(values, changed))
+        longer = _masks_of(values, changed)
+        yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, placed(values, {**longer, **changed}))
+
+
+def _masks_of(values: Values, changed: Values) -> Values:
+    """The masks that were as long as a sequence whose length is changed, which they follow."""
+    found: dict[str, Any] = {}
+    for name, new in changed.items():
+        old = values.get(name)
+        if isinstance(old, InputSpec) and isinstance(new, InputSpec) and len(old.shape) == len(new.shape) == 3:
+            masks = {
+                mask: spec for mask, spec in values.items() if isinstance(spec, InputSpec) and spec.dtype == "bool"
+            }
+            found |= {
+                mask: replace(spec, shape=new.shape[:2])
+                for mask, spec in masks.items()
+                if spec.shape == old.shape[:2] != new.shape[:2]
+            }
+    return found
 
 
 _TOLD = ", and from what its forward raised"
-_LEFT_OUT = r"None|local variable|must|requir|missing|specif|provid|Assert|KeyError|both|expected at least"
+_LEFT_OUT = r"None|local variable|must(?! match)|requir|missing|specif|provid|Assert|KeyError|both|expected at least"
 
 
 def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> Iterator[Values]:
@@ -58,39 +78,52 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     sizes = f"{cause} {' '.join(map(str, _sizes_named(model, cause)))}"
     specs = leaves(values)
     at_layer = {leaf_at(path, specs) for path in _went_into_layer(refusal.graph)}
-    suspects = sorted(
-        specs, key=lambda name: (not _mentions(cause, name), name not in at_layer, not _mentions(said, name))
-    )
+    blamed = [*dict.fromkeys(name for path in refusal.blame.inputs if (name := leaf_at(path, specs)))]
+    nearest = {name: place for place, name in enumerate(blamed)}
+    far = len(nearest)
+    suspects = sorted(specs, key=lambda name: (name not in at_layer, not _mentions(said, name)))
+    suspects.sort(key=lambda name: (not _mentions(cause, name), nearest.get(name, far)))
+    likely = [name for name in suspects if name in nearest or _mentions(cause, name)]
     yield from _in_dictionaries(model, values, cause, batch)
     yield from _of_choice(model, values, cause, said)
     if re.search("same dtype", cause):
         yield from ({name: spec} for name in suspects for spec in rules.with_integers(specs[name], cause, False))
     elif re.search(_LEFT_OUT, cause):
-        yield from _added(model, values, said, batch)
+        yield from _added(model, values, said, batch, refusal.blame.absent)
     if re.search(r"\bmatch", cause):
         yield from _as_long_as_computed(specs, cause, refusal.graph)
     if re.search(rules.CERTAIN, cause):
-        for name in suspects:
-            alike = [other for other in suspects if specs[other].shape == specs[name].shape]
-            for spec in rules.with_sizes(specs[name], cause, False):
-                yield {name: spec}
-                if len(alike) > 1:  # two pictures that are compared
-                    yield {other: replace(specs[other], shape=spec.shape) for other in alike}
+        for name in likely or suspects:
+            yield from _with_alike(name, rules.with_sizes(specs[name], cause, False), specs, likely or suspects)
     if cause.startswith("AssertionError") and "%" in said.partition("assert ")[2]:
         for name, spec in specs.items():
             for axis in range(1, len(spec.shape)):
                 yield {name: replace(spec, shape=(*spec.shape[:axis], 3 * spec.shape[axis], *spec.shape[axis + 1 :]))}
     yield from _switched(model, values, f"{cause}\n{refusal.traceback}")
-    yield from _of_layer(model, specs, refusal.graph, batch)
-    yield from _like_another(specs, cause)
+    yield from _like_another(specs, cause, blamed)
+    yield from _of_layer(model, {name: specs[name] for name in likely or suspects}, refusal.graph, batch)
     room_first = re.search(rules.SMALL, cause) is not None
     sized = (rules.with_room, rules.with_sizes) if room_first else (rules.with_sizes, rules.with_room)
-    for rule in (rules.with_integers, rules.with_axes, *sized):
-        for name in suspects:
-            yield from ({name: spec} for spec in rule(specs[name], sizes, _mentions(cause, name)))
-    yield from _added(model, values, said, batch)
+    for names in (likely, [name for name in suspects if name not in likely]):
+        for rule in (rules.with_integers, rules.with_axes, *sized):
+            for name in names:
+                yield from _with_alike(name, rule(specs[name], sizes, _mentions(cause, name)), specs, likely)
+        if names is likely:
+            yield from _added(model, values, said, batch, refusal.blame.absent)
 
 
+def _with_alike(
+    name: str, found: Iterator[InputSpec], specs: Mapping[str, InputSpec], among: Collection[str]
+) -> Iterator[Values]:
+    """Each input in place of one, and then in place of all that have its shape: two pictures that are compared."""
+    alike = [other for other in among if specs[other].shape == specs[name].shape]
+    for spec in found:
+        yield {name: spec}
+        if len(alike) > 1:
+            yield {other: replace(specs[other], shape=spec.shape) for other in alike}
+
+
+_OF_ONE_PART = r"index \d+ is out of bounds for dim.* 0|\(unbatched\)|to have \d+ channels"
 _PARTS = 4
 """Tensors in what a forward takes apart by index."""
 
@@ -102,16 +135,14 @@ def _of_choice(model: nn.Module, values: Values, cause: str, said: str) -> Itera
     if word := re.search(r"(?:either|one of|in [\[(]).{0,3}['\"](\w+)['\"]", cause):
         texts = [p.name for p in parameters(model) if _mentions(cause, p.name) and "Tensor" not in str(p.annotation)]
         yield from ({name: word[1]} for name in texts if name != word[1])
-    if (count := re.search(r"unpack \(expected (\d+)", cause)) or re.search(
-        r"index \d+ is out of bounds for dim.* 0", cause
-    ):
+    if (count := re.search(r"unpack \(expected (\d+)", cause)) or re.search(_OF_ONE_PART, cause):
         line = said.rstrip().rpartition("\n")[0]  # above the exception
         taken_apart = r"(, [\w, ]+ = {0}|\b{0}\[[\w-]+\].*)$" if count is None else r", [\w, ]+ = {0}$"
         for name, value in values.items():
             if isinstance(value, InputSpec) and re.search(taken_apart.format(name), line, re.MULTILINE):
                 yield {name: (value,) * (int(count[1]) if count else _PARTS)}
     if "list index out of range" in cause:
-        many = {name: value for name, value in values.items() if isinstance(value, list) and value}
+        many = {name: value for name, value in values.items() if isinstance(value, (list, tuple)) and value}
         yield from ({name: value * 2} for name, value in many.items())
     if re.search(r"must be a mapping, not NoneType", cause):
         yield from (
@@ -119,9 +150,17 @@ def _of_choice(model: nn.Module, values: Values, cause: str, said: str) -> Itera
         )
 
 
-def _like_another(specs: Mapping[str, InputSpec], cause: str) -> Iterator[Values]:
+def _like_another(specs: Mapping[str, InputSpec], cause: str, blamed: Collection[str]) -> Iterator[Values]:
     """The axes of another input, beside which one was put that has other axes."""
+    large = [spec for spec in specs.values() if len(spec.shape) > 2]
     batch = next(iter(specs.values())).shape[:1] if specs else ()
+    specs = {name: specs[name] for name in blamed} or specs
+    if large and re.search(
+        r"unpack \(expected 2, got 1\)|too many indices for tensor of dimension 1", cause
+    ):  # a number for each frame of each example
+        rows = {name: replace(spec, shape=large[0].shape[:2]) for name, spec in specs.items() if len(spec.shape) == 1}
+        yield from ({name: spec} for name, spec in rows.items())
+        yield rows
     if found := re.search(r"input with spatial dimensions of \[(\d+)\] and output size of \[([\d, ]+)\]", cause):
         sides = tuple(map(int, found[2].split(",")))
         for name, spec in specs.items():
@@ -136,7 +175,7 @@ def _like_another(specs: Mapping[str, InputSpec], cause: str) -> Iterator[Values
     flat = {name: spec for name, spec in specs.items() if len(spec.shape) == 2 and spec.dtype == "float32"}
     if counts == {2, 3} and flat:  # rows of features where sequences were wanted
         yield {name: replace(spec, shape=(spec.shape[0], 16, spec.shape[1])) for name, spec in flat.items()}
-    first = next((spec for spec in specs.values() if len(spec.shape) in counts and len(spec.shape) > 2), None)
+    first = next((spec for spec in large if len(spec.shape) in counts), None)
     for name, spec in specs.items():
         if first is None or spec is first or len(spec.shape) not in counts or spec.shape == first.shape:
             continue
@@ -162,8 +201,8 @@ def _mentions(text: str, name: str) -> bool:
     return re.search(rf"\b{re.escape(name)}\b", text) is not None
 
 
-def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[Values]:
-    """Arguments that have a default: those that the error names, each and all, then those that hold tensors."""
+def _added(model: nn.Module, values: Values, said: str, batch: int, absent: Collection[str] = ()) -> Iterator[Values]:
+    """Arguments with a default: those in the line that raised, all and each, those that the error names, others."""
     taken = parameters(model)
     if (key := re.search(r"^KeyError: '([^\W\d]\w*)'", said)) and any(p.kind is p.VAR_KEYWORD for p in taken):
         taken = [*taken, inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY, default=None)]
@@ -174,15 +213,19 @@ def _added(model: nn.Module, values: Values, said: str, batch: int) -> Iterator[
         item = input_for(inspect.Parameter(key[1], inspect.Parameter.KEYWORD_ONLY), model, main, batch)
         yield from ({name: {key[1]: replace(item, name=None)}} for name in of_names if isinstance(item, InputSpec))
     main = next((value for value in values.values() if isinstance(value, InputSpec)), InputSpec((batch, 16)))
-    named = [p for p in free if _mentions(said, p.name)]
-    like = [p for p in free if ("Tensor" in str(p.annotation) or p.annotation is p.empty) and p not in named]
+    needed = [p for p in free if p.name in absent]
+    named = [p for p in free if _mentions(said, p.name) and p not in needed]
+    like = [p for p in free if ("Tensor" in str(p.annotation) or p.annotation is p.empty) and p not in named + needed]
     # A mask that is added comes further, though nothing is better: it is asked for, or left out.
     masks = [p for p in like if role_of(p.name, (ROLES,)) == "mask"]
     like = [p for p in like if p not in masks] + (masks if re.search(_LEFT_OUT, said) else [])
-    for chosen in (*([p] for p in named), named, *([p] for p in like[:4]), like):
+    for chosen in (needed, *([p] for p in needed), *([p] for p in named), named, *([p] for p in like[:4]), like):
         if chosen:
             added = {p.name: input_for(p, model, main, batch) for p in chosen}
-            yield {name: masked({**values, **added})[name] for name in added}
+            all_values = {**values, **added}
+            known = [p.name for p in taken if p.name in all_values]
+            found = masked({name: all_values[name] for name in [*known, *all_values]})
+            yield {name: found[name] for name in added}
 
 
 def _in_dictionaries(model: nn.Module, values: Values, cause: str, batch: int) -> Iterator[Values]:

@@ -50,7 +50,7 @@ _ALONE = {
     "sound": r"(.*_)?(wavs?|waveforms?|audio(_\w+)?|signals?|mix(ture)?|speech|noisy|sounds?)(_\d)?",
     "spectrogram": r"(.*_)?(spec(tro)?grams?|mels?)",
     "pooled": r"(.*_)?(pooled|global)_.*|(.*_)?vec(tor)?",
-    "sizes": r"(.*_)?(original|target|image|input)_sizes?|crop_coords\w*",
+    "sizes": r"(.*_)?(original|target|image|input)(_\w+)?_sizes?|crop_coords\w*|spatial_shapes?",
     "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embed(ding)?s?|.*_emb|.*features",
 }
 """The same for parameters that stand alone; the first that fits."""
@@ -91,6 +91,8 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     is_float, is_long = "FloatTensor" in annotation, re.search("LongTensor|IntTensor", annotation) is not None
     if is_float and not is_long and spec.dtype == "int64":
         spec = InputSpec((batch, _LENGTH, _LENGTH))
+    if is_long and role_of(name, (_ALONE,)) == "sizes":
+        return InputSpec(spec.shape, "int64")  # of ones, so that what has a size is there
     if is_long and not is_float and spec.dtype != "int64":
         spec = InputSpec(spec.shape if spec.dtype == "bool" else (batch, _LENGTH), "int64", high=2)
     return [spec, spec] if re.match(_MANY, annotation, re.IGNORECASE) else spec
@@ -113,7 +115,10 @@ def _of_numbers(annotation: object, batch: int) -> Any:
 
 
 def masked(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The same inputs, with masks as long as what they are for by their names: `text_mask` for `text_embeds`."""
+    """The same inputs, with masks as long as what they are for by their names: `text_mask` for `text_embeds`.
+
+    If a sequence has a mask right behind it that is named like none, that is its mask.
+    """
     rows = {name: spec for name, spec in found.items() if isinstance(spec, InputSpec) and len(spec.shape) in (2, 3)}
     rows = {name: spec for name, spec in rows.items() if role_of(name, (ROLES, _ALONE)) != "mask"}
     changed: dict[str, Any] = {}
@@ -121,7 +126,10 @@ def masked(found: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(mask, InputSpec) or role_of(name, (ROLES, _ALONE)) != "mask" or len(mask.shape) != 2:
             continue
         like = max(rows, key=lambda other: _in_common(name, other), default="")
-        if like and _in_common(name, like) > (0, 0):
+        if like and _in_common(name, like) <= (0, 0):
+            before = [*found][: [*found].index(name)][-1:]
+            like = next((other for other in before if other in rows and len(rows[other].shape) == 3), "")
+        if like:
             changed[name] = replace(mask, shape=rows[like].shape[:2])
     return {**found, **changed}
 
@@ -201,7 +209,15 @@ def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpe
             return InputSpec((batch, main.shape[-1] if main.shape else _LENGTH))
         case "context":
             return InputSpec((batch, _LENGTH, main.shape[-1] if main.shape else _LENGTH))
+    if main.dtype == "float32" and len(name) > 2 and (table := _table_of(name, model)) is not None:
+        return InputSpec((batch,), "int64", high=table.num_embeddings)
     return main
+
+
+def _table_of(name: str, model: nn.Module) -> nn.Embedding | None:
+    """The embedding that is named after a parameter, as `style_embedder` is after `style`."""
+    found = (module for path, module in model.named_modules() if path.rpartition(".")[2].startswith(f"{name}_emb"))
+    return next((module for module in found if isinstance(module, nn.Embedding)), None)
 
 
 def edge_widths(model: nn.Module) -> Iterator[int]:

@@ -5,6 +5,7 @@ Each rule gives the likeliest first, from the message of the exception alone.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -52,6 +53,8 @@ def with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec
         if got is not None and int(got[1]) != axes and not is_named:
             # What was unpacked may be the input without its first axes; one with a single axis more was not meant.
             wanted = [axes + int(found[1]) - int(got[1])] if axes > 2 else []
+    elif found := re.search(r"input\.dim\(\) = (\d) is not equal to len\(dims\) = (\d)", cause):
+        wanted = [axes + int(found[2]) - int(found[1])]
     elif found := re.search(r"\dD or (\d)D tensor", cause):
         wanted = [int(found[1])]
     elif found := re.search(r"[Ee]xpected (?:\dD? \(unbatched\) or )?(\d)-?D", cause) or re.search(
@@ -64,6 +67,11 @@ def with_axes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec
         wanted = [axes + 1, axes + 2]
     elif "0-d tensor" in cause and axes == 0:
         wanted = [1]
+    elif "non-existing dimension" in cause:
+        wanted = [axes + 1]
+    met = re.search(r"got (?:2 and 3|3 and 2)|Expected size (\d+) but got size (\d+)", cause)
+    if axes == 3 and met is not None and (met[1] is None or {*map(int, met.groups())} == {*spec.shape[:2]}):
+        yield replace(spec, shape=(spec.shape[0], spec.shape[2]))  # one row beside another
     for count in wanted:
         if count != axes:
             yield from (replace(spec, shape=shape) for shape in _reshaped(spec.shape, count))
@@ -81,6 +89,8 @@ def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:
     more = axes - len(shape)
     if len(shape) == 3 and axes >= 4:  # tokens or a signal where a picture or a film was wanted
         yield (shape[0], shape[2], *(_FRAMES,) * (axes == 5), *(32,) * 2)
+    if len(shape) == 2 and axes == 3:  # a row of features where a sequence of them was wanted
+        yield (shape[0], 16, shape[1])
     if len(shape) >= 2:
         yield (*shape[:2], *(_FRAMES,) * more, *shape[2:])
         yield (shape[0], *(_FRAMES,) * more, *shape[1:])
@@ -107,6 +117,8 @@ NAMED_AXIS = r"dim(?:ension)? (\d): expected (\d+),? (?:but )?got (\d+)"
 
 _TOKENS = 2
 """Tokens that models put before those of a sequence, at most."""
+_COLUMNS = 4
+"""Numbers of a row that are taken away before a layer gets it, at most: where a patch lies, say."""
 
 
 def _unequal(cause: str) -> list[tuple[int, int]]:
@@ -123,6 +135,10 @@ def _unequal(cause: str) -> list[tuple[int, int]]:
 
 def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
     """An axis of another size, of those that the error speaks of."""
+    if (found := re.search(r"'\[-1, (\d+)\]' is invalid for input of size (\d+)", cause)) and spec.shape:
+        count, left = divmod(math.prod(spec.shape) * int(found[1]), int(found[2]))
+        if count and not left and count % spec.shape[0] == 0:  # as many as are put into one row
+            yield replace(spec, shape=(spec.shape[0], count // spec.shape[0]))
     if found := re.search(NAMED_AXIS, cause):
         axis, new, old = map(int, found.groups())
         if spec.shape[axis : axis + 1] == (old,):
@@ -135,6 +151,7 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
     else:
         numbers = list(dict.fromkeys(map(int, re.findall(r"(?<![\w.])\d+(?![\w.]*[A-Za-z])", cause))))[:8]
         pairs = [(old, new) for old in numbers for new in reversed(numbers) if old != new and new]
+    is_certain = product is not None or bool(_unequal(cause))
     seen = set()
     if is_named and (found := re.search(r"channels?\b.*\b(?:is|be|of|have|has) (?:\w+ )?(\d+)", cause)):
         yield replace(spec, shape=(*spec.shape[:1], int(found[1]), *spec.shape[2:]))
@@ -148,17 +165,7 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
             yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
         for axis in reversed(range(len(spec.shape))):
             size = spec.shape[axis]
-            right = []
-            # Directly, or as a part of what the layers made of it: as many times as large as the axis.
-            if size and old % size == 0 and (new * size) % old == 0 and (size == old or (size > 1 and product)):
-                right.append(new * size // old)
-            if (
-                product and size > old > bool(product["wants_conv"]) and size % old == 0
-            ):  # it was split into parts, each of which went in
-                right.append(new * size // old)
-            # Or beside something else in one tensor, or behind a token that the model adds.
-            if 1 < size < old and (size > old - new if product else old - size <= _TOKENS < new):
-                right.append(size - old + new)
+            right = _instead(size, old, new, product, is_certain)
             for shape in [(*spec.shape[:axis], other, *spec.shape[axis + 1 :]) for other in right]:
                 if shape not in seen:
                     seen.add(shape)
@@ -170,6 +177,24 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
         sides = [int(group) for group in found.groups() if group]
         if len(spec.shape) >= 4:
             yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
+
+
+def _instead(size: int, old: int, new: int, product: re.Match[str] | None, is_certain: bool) -> list[int]:
+    """Other sizes of an axis, so that what was `old` is `new`: the axis itself, or what the layers made of it."""
+    right = []
+    # Directly, or as a part of what the layers made of it: as many times as large as the axis.
+    if size and old % size == 0 and (new * size) % old == 0 and (size == old or (size > 1 and product)):
+        right.append(new * size // old)
+    if product and size > old > bool(product["wants_conv"]) and size % old == 0:  # each part of it went in
+        right.append(new * size // old)
+    # Or beside something else in one tensor, in patches of two by two, or behind a token that the model adds.
+    if 1 < size < old and (size + new > old if is_certain else old - size <= _TOKENS < new):
+        right.append(size - old + new)
+    if product and 0 < size - old <= _COLUMNS:
+        right.append(size - old + new)
+    if product and 1 < size <= old // 4 and (new - old) % 4 == 0 and size + (new - old) // 4 > 0:
+        right.append(size + (new - old) // 4)
+    return right
 
 
 SMALL = r"too small|greater than actual|at least|more than 1 spatial|smaller than|should be less than|larger than|empty"

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.drawing.engines import laid_out
-from tests.core.drawing.looking import Box, Seen, faults, seen, words_on_edges
+from tests.core.drawing.looking import Box, Seen, crossings, faults, seen, words_on_edges
 from tests.core.graph.building import Net, chain, mlp, residual_block
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.paper.panels import Key, Panels
@@ -56,13 +56,13 @@ def titled(picture: Seen, name: str) -> Box:
     return min(around, key=lambda box: (box[2] - box[0]) * (box[3] - box[1]))
 
 
-def towers() -> Graph:
+def towers(kind: str = "") -> Graph:
     """An encoder and a decoder that reads it in its middle."""
     net = Net("Translator")
     source, target = net.input("source", 1, 8), net.input("target", 1, 8)
-    with net.call("encoder", "Encoder", params=10):
+    with net.call("encoder", f"{kind}Encoder", params=10):
         memory = net.layer("encoder.b", "Linear", net.layer("encoder.a", "Linear", source))
-    with net.call("decoder", "Decoder", params=10):
+    with net.call("decoder", f"{kind}Decoder", params=10):
         x = net.layer("decoder.a", "Linear", target)
         for name in "bc":
             x = net.layer(f"decoder.{name}", "Linear", net.op("cross", x, memory))
@@ -135,6 +135,60 @@ def test_towers_stand_side_by_side() -> None:
     assert faults(picture) == []
 
 
+def test_a_picture_that_is_too_wide_breaks_titles_first() -> None:
+    picture = paper(towers("TimeSeriesTransformer"))
+    assert faults(picture) == []
+    assert titled(picture, "encoder")[2] < titled(picture, "decoder")[0]
+    assert picture.size[0] <= COLUMN
+    assert len({round(at[1]) for words, at in picture.titles if "Decoder" in words or "10 params" in words}) > 1
+
+
+def several(n: int) -> Graph:
+    """Inputs that one layer reads."""
+    net = Net("Features")
+    inputs = [net.input(f"a_rather_long_name_{i}", 1, 8) for i in range(n)]
+    with net.call("model", "Model", params=10):
+        x = net.layer("model.fc", "Linear", net.op("stack", *inputs))
+    return net.graph(net.layer("head", "ReLU", x))
+
+
+def test_many_inputs_stand_around_the_middle_and_do_not_cross() -> None:
+    picture = paper(several(5))
+    assert crossings(picture) == []
+    assert faults(picture) == []
+    left, right = (named(picture, f"a_rather_long_name_{i}") for i in (0, 4))
+    assert left[0] < middle(titled(picture, "Features")) < right[2]
+    assert picture.size[0] < right[2] - left[0] + 30
+
+
+def similarity() -> Graph:
+    """Two branches that are each divided by their norm, close to each other."""
+    net = Net("Similarity")
+    a, b = (net.layer(f"project_{i}", "Linear", net.input(f"x{i}", 1, 8)) for i in range(2))
+    a, b = (net.op("div", x, net.op("get_vector_norm_of_it", x)) for x in (a, b))
+    return net.graph(net.op("matmul", a, b), a, b)
+
+
+def branches() -> Graph:
+    """Three ways from one layer, of which the first and the last go through two."""
+    net = Net("Branches")
+    x = net.layer("stem", "Linear", net.input("x", 1, 8))
+    q, k, v = (net.layer(name, "Linear", x) for name in "qkv")
+    return net.graph(net.op("attend", net.layer("scale", "Linear", q), k, net.layer("shift", "Linear", v)))
+
+
+def test_branches_go_on_below_what_they_read() -> None:
+    picture = paper(branches())
+    for above, below in (("q", "scale"), ("v", "shift")):
+        assert abs(middle(named(picture, above)) - middle(named(picture, below))) < 0.5
+    assert crossings(picture) == []
+
+
+def test_what_cannot_come_by_the_side_comes_from_above() -> None:
+    assert reason(similarity()) == ""
+    assert faults(paper(similarity())) == []
+
+
 def test_a_hub_is_named_at_its_readers() -> None:
     assert sum(words == "embedding" for words, _ in paper(hub(5)).labels) == 6
     assert sum(words == "embedding" for words, _ in paper(hub(3)).labels) == 1
@@ -148,6 +202,17 @@ def test_a_long_chain_is_cut_into_columns() -> None:
     assert wide.size[1] < 0.7 * narrow.size[1]
     assert narrow.size[0] < 110
     assert faults(wide) == faults(narrow) == []
+
+
+def test_skips_of_further_columns_pass_where_no_data_comes_from() -> None:
+    net = Net("Residual")
+    x = net.input("x", 1, 8)
+    with net.call("blocks", "Blocks", params=10):
+        for i in range(14):
+            x = net.op("add", net.layer(f"blocks.fc{i}", "Linear", x, (1, 9 + i)), x)
+    picture = paper(net.graph(x), depth="all")
+    assert len({round(middle(node)) for node in picture.nodes}) > 1  # columns
+    assert crossings(picture) == []
 
 
 def test_one_node() -> None:
@@ -322,4 +387,5 @@ def test_skips_that_nest_make_a_u(in_boxes: bool) -> None:
     assert inputs[1] < stem[1] < first[1] < last[1]
     assert all(at[0] > first[2] for at in up)  # beside the way down
     assert [at[1] for at in up] == sorted((at[1] for at in up), reverse=True)  # and upwards
+    assert crossings(picture) == []
     assert faults(paper(unet(3, in_boxes=in_boxes), width=200.0)) == []

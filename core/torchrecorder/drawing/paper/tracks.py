@@ -1,0 +1,90 @@
+"""The tracks of a gap between two rows: which of the lines that lead across in it lies above which.
+
+A line comes to its track from above and leaves it downwards. Two lines that pass each other cross or not depending on
+which is above the other, so each is put where it crosses the fewest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+_BETWEEN = 5.0
+"""Between two lines on one track."""
+_AT = 0.5
+
+
+@dataclass(slots=True)
+class _Level:
+    """Lines that are drawn as one."""
+
+    low: float
+    high: float
+    before: list[float]
+    """Where lines come to it, from the border of the gap that tracks are counted from."""
+    after: list[float]
+    settle: list[Callable[[int], None]] = field(default_factory=list)
+    at: int = 0
+
+    @property
+    def length(self) -> float:
+        return self.high - self.low
+
+    def meets(self, other: _Level) -> bool:
+        return self.low - _BETWEEN <= other.high and other.low <= self.high + _BETWEEN
+
+    def crossings(self, other: _Level) -> int:
+        """How often it crosses another that lies further from the border."""
+        return _within(other.before, self) + _within(self.after, other)
+
+
+class Tracks:
+    """Those counted from one border of a gap."""
+
+    def __init__(self) -> None:
+        self._levels: dict[object, _Level] = {}
+
+    def add(self, before: float, after: float, user: object, settle: Callable[[int], None]) -> None:
+        """Asks for a track, which is shared with others of the same user.
+
+        Args:
+            before: Where the line comes to its track, from the border that tracks are counted from.
+            after: Where it leaves it.
+            user: Whose line it is.
+            settle: Gets the position of the track.
+        """
+        low, high = sorted((before, after))
+        level = self._levels.setdefault(user, _Level(low, high, [], []))
+        level.low, level.high = min(level.low, low), max(level.high, high)
+        level.before.append(before)
+        level.after.append(after)
+        level.settle.append(settle)
+
+    def settle(self) -> int:
+        """Gives every line its track; how many there are."""
+        placed: list[_Level] = []
+        for level in sorted(self._levels.values(), key=lambda level: level.length):
+            placed.insert(_place(level, placed), level)
+        for i, level in enumerate(placed):
+            near = [other for other in placed[:i] if level.meets(other)]
+            taken = {other.at for other in near}
+            first = max((other.at + 1 for other in near if level.crossings(other) > other.crossings(level)), default=0)
+            level.at = next(at for at in range(first, first + len(near) + 1) if at not in taken)
+            for settle in level.settle:
+                settle(level.at)
+        return 1 + max((level.at for level in placed), default=-1)
+
+
+def _place(level: _Level, placed: Sequence[_Level]) -> int:
+    """Where it crosses the fewest of those that are placed, the last of equal places."""
+    cost = sum(level.crossings(other) for other in placed)
+    best, at = cost, 0
+    for i, other in enumerate(placed):
+        cost += other.crossings(level) - level.crossings(other)
+        if cost <= best:
+            best, at = cost, i + 1
+    return at
+
+
+def _within(xs: Sequence[float], level: _Level) -> int:
+    return sum(level.low + _AT < x < level.high - _AT for x in xs)

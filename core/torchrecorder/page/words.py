@@ -1,0 +1,75 @@
+"""The texts that pages show besides those of an author: a front end translates them, the core alone knows them all.
+
+In a text that has facts in it, `{}` stands for each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
+
+Translate: TypeAlias = Callable[[str], str]
+
+TABLE_HEAD = ("Layer", "Name", "Class", "Output", "Parameters", "FLOPs")
+FIGURE = ("Architecture of {}", "Layers as a table", "Layers", "Depth", "Depth {}", "{} each", *TABLE_HEAD)
+BOX = ("No diagram of {}", "No diagram", "It was not drawn.")
+SCRIPT_WORDS = (
+    *("Details", "In", "Class", "Settings", "Parameters", "FLOPs", "Input", "Output", "Source", "Repeats", "Parts"),
+    *("all", "Open", "Documentation", "Copy link", "Link copied", "Close", "Find layer", "{} found", "{} of {}"),
+    *("Zoom in", "Zoom out", "Show all", "Full screen", "link", "Save SVG", "Save PNG"),
+    "This page does not allow it",
+)
+"""What the script says."""
+NOTES = (
+    "This diagram is out of date: {}",
+    "This diagram is not complete: {}",
+    "depth {} is too large for the switch; a picture of its own, with that depth, shows it",
+    "depth {} would show {} nodes, so this is depth {}; "
+    "focus shows one layer alone, expand opens layers, and expand: ** opens all",
+    "{} steps in the middle are drawn as one node; expand: ** draws each of them",
+    "this diagram shows {} nodes; a smaller depth, collapse or focus make it easier to read",
+    "not drawn: {}; depth: all draws everything",
+    "closed, because the picture is full: {}; expand opens them",
+    "activations: {}, without autograd",
+    "pretrained weights were not fetched, and random ones are in their place: {}",
+    "{} stands for {}, which this machine does not have{}",
+    "one branch of `{}` was taken, {}",
+    "values left PyTorch through {}",
+    "not looked into: arguments of class {}; tensors in them are drawn as constants",
+    "layers ran in another thread: what they gave is drawn as constants",
+    "a thread was started {}: what operations in it gave is drawn as constants",
+    "the forward returned no tensor",
+    "the forward gives an iterator, of which {} items were taken",
+    "the forward ran on fake tensors: the inputs were guessed, and with them it takes more than {} s on real ones",
+    "the forward ran {}, because {}",
+    "nothing, since the forward has no parameters",
+    "the example_input_array of {}",
+    "the dummy_inputs of {}",
+    "{}, from the annotations of its forward",
+    "{}, from the config of {}",
+    "{}, from the names of its parameters and {}",
+    "{}, from {}",
+)
+"""What is said under pictures, but for what only those read who look into an error."""
+
+
+def in_english(text: str) -> str:
+    """No translation."""
+    return text
+
+
+def translated(note: str, translate: Translate) -> str:
+    """A note in another language, with its facts; as it is, if it is none of `NOTES` or has no translation."""
+    if translate is in_english:
+        return note
+    for template, pattern in _patterns():
+        if (found := pattern.fullmatch(note)) and (text := translate(template)) != template:
+            return text.format(*found.groups())
+    return note
+
+
+@cache
+def _patterns() -> list[tuple[str, re.Pattern[str]]]:
+    return [(it, re.compile("(.*?)".join(map(re.escape, it.split("{}"))), re.DOTALL)) for it in NOTES]

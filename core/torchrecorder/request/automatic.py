@@ -1,0 +1,237 @@
+"""Diagrams of documented classes for which no page writes a directive or a fence: which get one, with which options.
+
+A site says it by patterns over dotted names, in which `*` stands for any text, and a class by a field in its docstring:
+
+    {"pkg.models.*": {"arguments": "width=8", "shape": "1,3"}, "pkg.functional.*": False}
+    :torchrecorder: shape=1,3,32,32 depth=2
+
+Both front ends read both here, so that they mean the same in every tool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+from torchrecorder.request.options import read_yes_no
+from torchrecorder.request.reading import Body, site_options
+from torchrecorder.request.requests import DiagramRequest, parse_target
+from torchrecorder.request.settings import SiteSetting
+
+AUTOMATIC_SETTINGS = (
+    SiteSetting(
+        "autodoc",
+        "Which documented classes get a diagram without a directive: `True`, or options by patterns over their names.",
+        False,
+    ),
+    SiteSetting(
+        "autodoc_place",
+        "Where it goes: at the `end` of the docstring, there under a closed `summary`,"
+        " or `auto`, closed if it is taller than 600 pixels.",
+        "auto",
+        ("auto", "end", "summary"),
+    ),
+)
+"""What a site sets for them, beside `SITE_SETTINGS`."""
+
+_EVERYTHING = "*"
+_PATTERN = re.compile(r"[\w.*]+")
+_FIELD = re.compile(r":torchrecorder:(?:\s+(?P<text>.*))?")
+_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|\([^()]*\)|\[[^][]*\]|\S)+""")
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z][\w-]*)=(?P<value>.*)", re.DOTALL)
+_QUOTED = re.compile(r"""(["'])(?P<text>.*)\1""", re.DOTALL)
+_OF_ONE_FIGURE = ("caption", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class DocstringField:
+    """The field of a docstring, as written."""
+
+    text: str
+    line: int
+    """Where it stands in the docstring, counted from 0."""
+
+
+def take_field(lines: list[str]) -> DocstringField | None:
+    """The field in the lines of a docstring; empty lines take its place, so that the others keep their numbers.
+
+    Only one that is not indented counts: an indented one is an example.
+    """
+    for start, line in enumerate(lines):
+        if (match := _FIELD.fullmatch(line.rstrip())) is None:
+            continue
+        end = start + 1
+        while end < len(lines) and lines[end][:1].isspace() and lines[end].strip():
+            end += 1
+        text = " ".join([match["text"] or "", *(more.strip() for more in lines[start + 1 : end])]).strip()
+        lines[start:end] = [""] * (end - start)
+        return DocstringField(text, start)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a pattern or a field says of the classes it is for."""
+
+    draws: bool = True
+    is_tried: bool = False
+    """Whether a class that cannot be drawn is left out without a warning."""
+    arguments: str = ""
+    """What stands in the brackets of the target."""
+    options: Mapping[str, str | None] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    pattern: str = ""
+    """Empty if a class says it itself."""
+
+    def matches(self, name: str) -> bool:
+        """Whether a class of that name is meant."""
+        return re.fullmatch(".*".join(map(re.escape, self.pattern.split("*"))), name) is not None
+
+    def exactness(self) -> tuple[bool, int]:
+        """The greatest for a whole name, then for the longest one."""
+        return "*" not in self.pattern, len(self.pattern.replace("*", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a site says of all its classes."""
+
+    by_pattern: tuple[Rule, ...] = ()
+
+    def request(self, name: str, own: str | None, site: Mapping[str, str] | None = None) -> DiagramRequest | None:
+        """The diagram that a documented class gets; None if it gets none.
+
+        Args:
+            name: Its dotted name.
+            own: What the field in its docstring says; None if it has none.
+            site: Options that hold where neither says anything.
+
+        Raises:
+            OptionError: With every problem there is in the field.
+        """
+        rule = max(
+            (rule for rule in reversed(self.by_pattern) if rule.matches(name)), key=Rule.exactness, default=Rule(False)
+        )
+        if own is not None:
+            rule = _joined(rule, read_field(own))
+        if not rule.draws:
+            return None
+        target = f"{name}({rule.arguments})" if rule.arguments else name
+        request = Body(target, dict(rule.options), rule.problems).request(site)
+        return replace(request, pattern=rule.pattern, is_tried=rule.is_tried)
+
+    def problems(self, classes: Mapping[str, bool]) -> Iterator[str]:
+        """What is wrong with the patterns.
+
+        Args:
+            classes: Whether it may be an `nn.Module`, for each documented class by its dotted name.
+        """
+        for rule in self.by_pattern:
+            matched = [name for name in classes if rule.matches(name)]
+            if rule.pattern == _EVERYTHING or any(classes[name] for name in matched):
+                continue
+            if not matched:
+                yield f"{rule.pattern!r} matches no documented class{_near(rule.pattern, classes)}"
+            elif rule.draws and not rule.is_tried:
+                which = matched[0] if len(matched) == 1 else f"each of the {len(matched)} classes of {rule.pattern!r}"
+                yield f"{which} is something else than a torch.nn.Module"
+
+
+def read_rules(written: object) -> tuple[Rules, tuple[str, ...]]:
+    """The rules that a setting says, and what is wrong with it; what is wrong is left out."""
+    if isinstance(written, bool) or written is None:
+        return Rules((Rule(is_tried=True, pattern=_EVERYTHING),) if written else ()), ()
+    if not isinstance(written, Mapping):
+        return Rules(), (f'{written!r} is not valid: write True, or {{"pkg.models.*": {{"shape": "1,3"}}}}',)
+    rules: list[Rule] = []
+    problems: list[str] = []
+    for pattern, value in written.items():
+        if not isinstance(pattern, str) or _PATTERN.fullmatch(pattern) is None:
+            problems.append(f"{pattern!r} is not a valid pattern: write a dotted name, in which * stands for any text")
+            continue
+        rule = _read_rule(value)
+        problems += [f"{pattern!r}: {problem}" for problem in rule.problems]
+        rules.append(replace(rule, pattern=pattern, problems=()))
+    return Rules(tuple(rules)), tuple(problems)
+
+
+def _read_rule(value: object) -> Rule:
+    if isinstance(value, bool):
+        return Rule(draws=value, is_tried=value)
+    if not isinstance(value, Mapping):
+        advice = 'write True, False, or options as in {"arguments": "width=8", "shape": "1,3"}'
+        return Rule(draws=False, problems=(f"{value!r} is not valid: {advice}",))
+    written = {str(name): text for name, text in value.items()}
+    arguments = written.pop("arguments", "")
+    if isinstance(arguments, Mapping):
+        arguments = ", ".join(f"{name}={argument!r}" for name, argument in arguments.items())
+    options, problems = site_options(written)
+    arguments, wrong = _checked_arguments(str(arguments))
+    return Rule(arguments=arguments, options=options, problems=(*wrong, *problems))
+
+
+def read_field(text: str) -> Rule:
+    """What the field of a docstring says: yes, no, or options as `shape=1,3 depth=2`."""
+    try:
+        return Rule(draws=read_yes_no(text))
+    except ValueError:
+        pass
+    written, problems = _assignments(text)
+    problems += [f"{name}: write a directive for it" for name in _OF_ONE_FIGURE if written.pop(name, None)]
+    arguments, wrong = _checked_arguments(written.pop("arguments", ""))
+    return Rule(arguments=arguments, options=written, problems=(*problems, *wrong))
+
+
+def _assignments(text: str) -> tuple[dict[str, str], list[str]]:
+    """The values by name; one that ends with a comma or a semicolon goes on in the next word."""
+    written: dict[str, str] = {}
+    problems: list[str] = []
+    last = ""
+    for word in _WORD.findall(text):
+        found = _ASSIGNMENT.fullmatch(word)
+        if found is not None and not written.get(last, "").endswith((",", ";")):
+            last = found["name"].lower()
+            if last in written:
+                problems.append(f"{last} is given twice")
+            written[last] = found["value"]
+        elif last:
+            written[last] += f" {word}"
+        else:
+            problems.append(f"cannot read {word!r}: write options as in shape=1,3 depth=2, or no")
+    for name, value in written.items():
+        if (quoted := _QUOTED.fullmatch(value)) is not None:
+            written[name] = quoted["text"]
+    return written, problems
+
+
+def _checked_arguments(text: str) -> tuple[str, tuple[str, ...]]:
+    """Arguments of a target, and what is wrong with them."""
+    try:
+        parse_target(f"pkg.Net({text})")
+    except ValueError as error:
+        return "", (f"arguments: {error}",)
+    return text, ()
+
+
+def _joined(rule: Rule, own: Rule) -> Rule:
+    """What a class says itself, completed by what its pattern says."""
+    if not rule.draws or not own.draws:
+        return own
+    options = dict(rule.options)
+    if own.options.keys() & {"shape", "inputs"}:  # each says what the other does
+        options.pop("shape", None)
+        options.pop("inputs", None)
+    return replace(own, arguments=own.arguments or rule.arguments, options={**options, **own.options})
+
+
+def _near(pattern: str, classes: Mapping[str, bool]) -> str:
+    if not classes:
+        return ": autodoc documents no class"
+    parts = [name.split(".") for name in classes]
+    packages = {".".join(part[:depth]) for part in parts for depth in range(1, len(part))}
+    if pattern in packages:
+        return f"; did you mean '{pattern}.*'?"
+    near = get_close_matches(pattern, [*sorted(classes), *sorted(f"{package}.*" for package in packages)], 1)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,126 @@
+"""Which environment variables a recording asked for, and who asked."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, Literal
+
+from torchrecorder.trace.digests import is_salted_of, salted_digest
+from torchrecorder.trace.ownership import is_asked_for_user, is_stdlib, is_user_code
+
+Asker = Literal["user", "package", "python"]
+"""Who asks for a variable: the user's code itself, or what it calls: an installed package, or Python's library."""
+
+ALL = "*"
+"""In place of a variable's name: all of them, but those of a session."""
+
+_OF_A_MACHINE = (
+    "HOME|USER|USERNAME|USERPROFILE|LOGNAME|LNAME|PATH|PWD|SHELL|HOSTNAME|TMPDIR|TEMP|TMP|LANG|LANGUAGE|LC_.*"
+)
+_OF_A_MACHINE_TO_PACKAGES = f"{_OF_A_MACHINE}|CI|GITHUB_.*|XDG_.*|.*_HOME|.*_CACHE|.*_CACHE_DIR"
+_OF_A_SESSION = (
+    "_|OLDPWD|PWD|SHLVL|TERM.*|COLORTERM|COLUMNS|LINES|LS_COLORS|WINDOWID|DISPLAY|WAYLAND_.*|XDG_.*|DBUS_.*|SSH_.*"
+    "|GPG_.*|INVOCATION_ID|JOURNAL_STREAM|TMUX.*|STY|VSCODE_.*|GIT_.*|PYTEST_.*|COV_.*|TORCHRECORDER_.*|READTHEDOCS.*"
+    "|GITHUB_.*|RUNNER_.*|CI_.*|CI|VIRTUAL_ENV.*|CONDA_.*|PYENV_.*|NOX_.*|TOX_.*|PYTHON.*|PS1"
+)
+"""Variables that differ from terminal to terminal; no model is built by them."""
+
+
+def is_of_a_machine(name: str, asker: Asker) -> bool:
+    """Whether a variable says where it runs and not what a model is, so that it counts on one machine only."""
+    if asker == "python" or name == ALL:
+        return True
+    names = _OF_A_MACHINE if asker == "user" else _OF_A_MACHINE_TO_PACKAGES
+    return re.fullmatch(names, name) is not None
+
+
+def value_digest(name: str, salt: Callable[[], str]) -> str | None:
+    """The digest of a variable as it is now; None if it is not set."""
+    value = _value(name)
+    return None if value is None else salted_digest(value, salt())
+
+
+def what_happened(name: str, then: str | None) -> str:
+    """What has become of a variable since it had that digest; empty if it is as it was."""
+    value = _value(name)
+    if value is None or then is None:
+        return "" if value is then else "appeared" if then is None else "is gone"
+    return "" if is_salted_of(value, then) else "changed"
+
+
+def _value(name: str) -> str | None:
+    if name == ALL:
+        return repr(sorted(item for item in os.environ.items() if not re.fullmatch(_OF_A_SESSION, item[0])))
+    return os.environ.get(name)
+
+
+class Environment:
+    """Watches `os.environ` from `start` to `stop`.
+
+    What the user's code asks for counts, itself or through a package that it calls; packages that are being imported
+    ask for dozens of variables that change nothing.
+    """
+
+    def __init__(self) -> None:
+        self.asked: dict[str, Asker] = {}
+        self.is_copied = False
+        """Whether all of it was read at once, so that the variables that count are not known."""
+        self._listed: list[str] = []
+        """The names of the last such reading whose values have not been asked for yet: they will be, in order."""
+        self._class = type(os.environ)
+        self._originals: dict[str, Callable[..., object]] = {}
+
+    def start(self) -> None:
+        get: Callable[..., Any] = self._class.__getitem__
+        iterate: Callable[..., Iterator[Any]] = self._class.__iter__
+
+        def watched_get(environ: object, name: object) -> Any:
+            self._note(name)
+            return get(environ, name)
+
+        def watched_iterate(environ: object) -> Iterator[Any]:
+            who = _asker(sys._getframe(1))
+            if who not in ("user", "package"):
+                yield from iterate(environ)
+                return
+            self.is_copied = self.is_copied or who == "user"
+            self.asked.setdefault(ALL, "package")
+            self._listed.clear()
+            for name in iterate(environ):
+                self._listed.append(os.fsdecode(name))
+                yield name
+
+        self._originals = {"__getitem__": get, "__iter__": iterate}
+        for name, watched in (("__getitem__", watched_get), ("__iter__", watched_iterate)):
+            setattr(self._class, name, watched)
+
+    def stop(self) -> None:
+        for name, original in self._originals.items():
+            setattr(self._class, name, original)
+
+    def _note(self, name: object) -> None:
+        if not isinstance(name, str | bytes):
+            return
+        text = os.fsdecode(name)
+        if self._listed and self._listed[0] == text:
+            del self._listed[0]
+        elif (who := _asker(sys._getframe(2))) is not None and self.asked.get(text) != "user":
+            self.asked[text] = who
+
+
+_BETWEEN = ("os.py", "_collections_abc.py", "<frozen os>", "<frozen _collections_abc>")
+"""Where `os.environ.get`, `os.getenv` and `in` are written, between a question and the code that asks it."""
+
+
+def _asker(frame: FrameType | None) -> Asker | None:
+    """Who asks, if it is on behalf of the user's code."""
+    while frame is not None and (frame.f_code.co_filename.endswith(_BETWEEN) or frame.f_code.co_name == "expandvars"):
+        frame = frame.f_back
+    if frame is None or not is_asked_for_user(frame):
+        return None
+    file = frame.f_code.co_filename
+    return "user" if is_user_code(file) else "python" if is_stdlib(file) else "package"

@@ -1,0 +1,182 @@
+"""Lists of lists of layers: each entry, whose layers the code calls one by one, as a call of its own.
+
+`for block, attention, down in self.downs:` calls three layers of `downs.0`, then three of `downs.1`. To a reader
+`downs.0` is a block, but it is a list without a forward, so nothing of it was recorded. What stands between its layers
+is its own too. Of what stands between two entries, that belongs to the second which ran before the first as well, as
+the `cat` at the head of a loop does; the rest belongs to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise, takewhile
+
+from torchrecorder.graph.model import Call, Graph
+from torchrecorder.view.plan.repeats import dependence, place
+from torchrecorder.view.tree import CallTree, Item, call_tree
+
+_LISTS = tuple(f"torch.nn.modules.container.{name}" for name in ("ModuleList", "ModuleDict"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: str
+    parent: int
+    calls: tuple[int, ...]
+    """Ids of the calls made in it, in order."""
+    ops: frozenset[int]
+    """Ids of the ops that ran directly in it."""
+
+
+def with_entries(graph: Graph) -> Graph:
+    """The Graph with a call for each such entry, and with other ids of calls; itself if there are none."""
+    called = {row.module for row in graph.calls}
+    lists = {path for path, module in graph.modules.items() if is_list(module.cls) and path not in called}
+    paths = {path for path in lists if path.rpartition(".")[0] in lists}
+    if not paths or graph.info.failure is not None:
+        return graph
+    tree = call_tree(graph)
+    found = [entry for row in graph.calls for entry in _entries_in(tree, row.id, paths)]
+    return _with_calls(tree, found) if found else graph
+
+
+def is_list(cls: str) -> bool:
+    """Whether it is a class that holds layers and has no forward."""
+    return cls in _LISTS
+
+
+def _entries_in(tree: CallTree, parent: int, paths: set[str]) -> Iterator[_Entry]:
+    """The entries whose layers a call calls, list by list."""
+    graph, items = tree.graph, tree.items[parent]
+    around: dict[int, str] = {}
+    for child in tree.children[parent]:
+        parts = graph.calls[child].module.split(".")
+        heads = (".".join(parts[:n]) for n in range(1, len(parts)))
+        if (path := next((head for head in heads if head in paths), None)) is not None:
+            around[child] = path
+    spans: dict[str, dict[str, tuple[int, int]]] = {}
+    for position, item in enumerate(items):
+        if item.is_call and item.id in around:
+            path = around[item.id]
+            of_list = spans.setdefault(path.rpartition(".")[0], {})
+            of_list[path] = of_list.get(path, (position, 0))[0], position
+    for of_list in spans.values():
+        entries = [*of_list.items()]
+        within = [[it.id for it in items[a : b + 1] if it.is_call and it.id in around] for _, (a, b) in entries]
+        is_apart = all(
+            {around[call] for call in inside} == {path} for inside, (path, _) in zip(within, entries, strict=True)
+        )
+        sorts = [tuple(graph.modules[graph.calls[call].module].cls for call in inside) for inside in within]
+        take_turns = len([*groupby(sorts)]) > len({*sorts})  # one turn of which is drawn, with ×N
+        if len(entries) < 2 or not is_apart or take_turns or any(len(inside) < 2 for inside in within):
+            continue
+        if not _is_chain(tree, within):
+            continue
+        for (path, _), (start, stop) in zip(entries, _stretches(graph, items, [*of_list.values()]), strict=True):
+            calls = [child for child, home in around.items() if home == path]
+            first, last = min(calls), max(calls)
+            inner = tuple(child for child in tree.children[parent] if first <= child <= last)
+            yield _Entry(path, parent, inner, frozenset(it.id for it in items[start:stop] if not it.is_call))
+
+
+def _is_chain(tree: CallTree, entries: Sequence[Sequence[int]]) -> bool:
+    """Whether each depends on the one before."""
+    before = dependence(tree, [call for calls in entries for call in calls])
+    first = 0
+    for one, two in pairwise(entries):
+        of_one = ((1 << len(one)) - 1) << first
+        first += len(one)
+        if not any(bits & of_one for bits in before[first : first + len(two)]):
+            return False
+    return True
+
+
+def _stretches(graph: Graph, items: Sequence[Item], spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """From where to where each entry goes, with the ops before its first and behind its last layer."""
+
+    def ops(positions: range) -> list[tuple[int, object]]:
+        """The ops up to the next call, and where in the code they are."""
+        found = takewhile(lambda at: not items[at].is_call, positions)
+        return [(at, place(graph, graph.ops[items[at].id])) for at in found]
+
+    before = [ops(range(first - 1, -1, -1)) for first, _ in spans]
+    again = {where for found in before[1:] for _, where in found}
+    heads = {where for _, where in before[0]} & again
+    starts = [first for first, _ in spans]
+    for i, found in enumerate(before):
+        starts[i] = min((at for at, _ in takewhile(lambda it: it[1] in heads, found)), default=starts[i])
+    tails: set[object] = set()
+    for (_, last), start, stop in zip(spans, starts, [*starts[1:], len(items)], strict=True):
+        behind = ops(range(last + 1, stop))
+        if stop == len(items):  # of what runs after the list only what runs in it, too
+            behind = [*takewhile(lambda it: it[1] in tails, behind)]
+        tails.update(where for _, where in behind)
+        yield start, behind[-1][0] + 1 if behind else last + 1
+
+
+def _with_calls(tree: CallTree, entries: Sequence[_Entry]) -> Graph:
+    graph = tree.graph
+    before = {entry.calls[0]: entry for entry in entries}
+    holder = {call: entry for entry in entries for call in entry.calls}
+    new: dict[int, int] = {}
+    ids: dict[str, int] = {}
+    for row in graph.calls:
+        if row.id in before:
+            ids[before[row.id].path] = len(new) + len(ids)
+        new[row.id] = len(new) + len(ids)
+    calls: list[Call] = []
+    for row in graph.calls:
+        parent = None if row.parent is None else new[row.parent]
+        if (entry := before.get(row.id)) is not None:
+            inputs, outputs = _ends(tree, entry)
+            calls.append(Call(len(calls), parent, entry.path, inputs=inputs, outputs=outputs))
+        parent = ids[holder[row.id].path] if row.id in holder else parent
+        calls.append(replace(row, id=len(calls), parent=parent))
+    at = {op: ids[entry.path] for entry in entries for op in entry.ops}
+    return replace(
+        graph,
+        calls=tuple(calls),
+        ops=tuple(replace(op, call=at.get(op.id, new[op.call])) for op in graph.ops),
+        frames=tuple(replace(frame, call=new[frame.call]) for frame in graph.frames),
+    )
+
+
+def _ends(tree: CallTree, entry: _Entry) -> tuple[dict[str, int], dict[str, int]]:
+    """What an entry gets, named by the layers that it comes from, and what it gives."""
+    graph = tree.graph
+    inside = {op for call in entry.calls for op in _ops_of(tree, call)} | entry.ops
+    read = dict.fromkeys(value for op in sorted(inside) for value in graph.ops[op].inputs)
+    inputs: dict[str, int] = {}
+    for value in read:
+        row = graph.values[value]
+        if row.kind in ("input", "op") and row.producer not in inside:
+            name = _origin(tree, entry, value) if inputs else "x"
+            inputs[f"{name}.{len(inputs)}" if name in inputs else name] = value
+    made = [value for op in sorted(inside) for value in graph.ops[op].outputs]
+    wanted = {value for op in graph.ops if op.id not in inside for value in op.inputs}
+    wanted.update(graph.calls[entry.parent].outputs.values())
+    wanted.update(value for values in graph.outputs.values() for value in values)
+    given = [value for value in made if value in wanted]
+    return inputs, {str(i) if len(given) > 1 else "": value for i, value in enumerate(given)}
+
+
+def _origin(tree: CallTree, entry: _Entry, value: int) -> str:
+    """The name of the input, or of the layer beside the entry that made a value."""
+    row = tree.graph.values[value]
+    if row.producer is None:
+        return row.name or str(value)
+    at: int | None = tree.graph.ops[row.producer].call
+    while at is not None and tree.graph.calls[at].parent != entry.parent:
+        at = tree.graph.calls[at].parent
+    path = "" if at is None else tree.graph.calls[at].module
+    names = [part for part in path.split(".") if not part.isdigit()]
+    return names[-1] if names else str(value)
+
+
+def _ops_of(tree: CallTree, call: int) -> Iterator[int]:
+    if tree.is_solid(call):
+        yield from tree.ops_of(call)
+        return
+    inside = range(call, tree.end[call])
+    yield from (op.id for op in tree.graph.ops if op.call in inside)

@@ -1,0 +1,296 @@
+"""Completing a plan: inputs, outputs, loose parameters and constants, and the edges between all nodes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+from torchrecorder.view.model import Box, Edge, Node, NodeKind
+from torchrecorder.view.order import Pair, forward
+from torchrecorder.view.plan.plan import Plan
+from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped, lists
+
+_GHOST_FANOUT = 3
+"""A parameter or constant read by more nodes than this is drawn beside each of them: long edges hide the structure."""
+
+
+class Ends:
+    """Joins the planned nodes with one another and with what lies outside."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.graph = plan, plan.tree.graph
+        self.reads = Reads(plan)
+        self.leaves_out_constants = plan.visible.options.contract
+        self.constant = self.reads.constant_ops() if self.leaves_out_constants else set()
+        self.sources = Sources(self.reads, self.constant)
+        self.outlets = _Outlets(self.reads)
+        self.before: list[Node] = []
+        self.after: list[Node] = []
+        self.source_of: dict[int, int] = {}
+        """By value the node that brings it from outside."""
+        self.edges: dict[Pair, int] = {}
+        """Value by the pair of node ids it joins; ids of ends are negative until `joined` renumbers."""
+
+    def joined(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+        fed: dict[Source, dict[int, list[Read]]] = {}
+        for read in self.reads:
+            if read.tail is not None and not self._is_constant(read.origin):
+                self._join(read.tail, read.head, read.value)
+                self.outlets.note(read.value, read.op.call)
+            elif read.op.id not in self.constant and (source := self.sources.of(read)) is not None:
+                fed.setdefault(source, {}).setdefault(read.head, []).append(read)
+        for source, by_head in fed.items():
+            is_input = source.kind == "input"
+            is_hub = not is_input and len(by_head) > _GHOST_FANOUT
+            for heads in [[head] for head in by_head] if is_hub else [[*by_head]]:
+                reads = [read for head in heads for read in by_head[head]]
+                values = tuple(dict.fromkeys(read.origin for read in reads))
+                box = None if is_input else self._common_box(heads)
+                node_id = self._add(source.kind, source.name, values if is_input else values[:1], box=box, op=source.op)
+                for read in reads:
+                    self._join(node_id, read.head, read.value)
+        for node in self.plan.nodes:  # a call that ran no op, because it raised or does nothing, still got its inputs
+            if node.kind == "call" and not self.plan.tree.n_ops[node.calls[0]]:
+                call = node.calls[0]
+                inputs = self.graph.calls[call].inputs if call else self.graph.inputs
+                for value in inputs.values():
+                    if (tail := self._tail(value)) != node.id:
+                        self._join(tail, node.id, value)
+        self._draw_outputs()
+        self.outlets.mark()
+        return self._renumbered(self._checks() if self.leaves_out_constants else set())
+
+    def _common_box(self, heads: list[int]) -> int | None:
+        paths = []
+        for head in heads:
+            path, box = [], self.plan.nodes[head].box
+            while box is not None:
+                path.append(box)
+                box = self.plan.boxes[box].parent
+            paths.append(path[::-1])
+        common: int | None = None
+        for level in zip(*paths, strict=False):
+            if len(set(level)) > 1:
+                break
+            common = level[0]
+        return common
+
+    def _draw_outputs(self) -> None:
+        root = self.plan.root
+        idle = self.plan.node_of_call.get(root) if not self.plan.tree.n_ops[root] else None
+        paths = self.graph.outputs if root == 0 else self._given_by(root)
+        secondary = lists(paths)
+        for path, values in paths.items():
+            for value in values if path.partition(".")[0] not in secondary else ():
+                self.outlets.note(value, None)
+        for name, (outputs, differs) in self._named_outputs(paths).items():
+            node = self._add("output", name, tuple(dict.fromkeys(outputs)), differs=differs)
+            for value in outputs:
+                self._join(self._tail(value) if idle is None else idle, node, value)
+
+    def _given_by(self, call: int) -> dict[str, tuple[int, ...]]:
+        """By path what a call gives; of a layer within the picture only what something outside of it reads."""
+        given = self.graph.calls[call].outputs
+        if call == self.plan.visible.root:
+            return {path: (value,) for path, value in given.items()}
+        is_read = self.plan.visible.is_read_outside
+        return {path: (value,) for path, value in given.items() if is_read(value, call)} or {
+            path: (value,) for path, value in given.items()
+        }
+
+    def _named_outputs(self, paths: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[list[int], tuple[str, ...]]]:
+        """By name the values that one node stands for, and which layer they are of."""
+        names = grouped([*paths])
+        layers = {path: self.outlets.series(values[-1]) for path, values in paths.items() if values}
+        heads = {path: "" if path.isdigit() else path.partition(".")[0] for path in paths}
+        of_stack: dict[tuple[str, int], list[str]] = {}
+        for path, layer in layers.items():
+            if layer is not None:
+                of_stack.setdefault((heads[path], layer[0]), []).append(path)
+        found: dict[str, tuple[list[int], tuple[str, ...]]] = {}
+        for path, values in paths.items():
+            layer, name = layers.get(path), names[path]
+            differs: tuple[str, ...] = ()
+            if layer is not None and len(of_stack[heads[path], layer[0]]) > 1:
+                name = heads[path] if heads[path] not in paths else f"{heads[path]}.*"
+            elif layer is not None and name == path:
+                differs = (f"of {self.outlets.giver(*layer)}",)
+            found.setdefault(name, ([], differs))[0].extend(values)
+        return found
+
+    def _tail(self, value: int) -> int:
+        """The node that gives the value, made if it comes from outside and nothing else reads it."""
+        origin = self.reads.origin[value]
+        tail = self.reads.node_of_value(value)
+        if tail is not None and not self._is_constant(origin):
+            return tail
+        if origin not in self.source_of:
+            row = self.graph.values[origin]
+            kind: NodeKind = "const" if self._is_constant(origin) else "input" if row.kind == "op" else row.kind
+            name = self.sources.names.get(origin) or row.name or ""
+            self._add(kind, name, (origin,), op=row.producer)
+        return self.source_of[origin]
+
+    def _is_constant(self, origin: int) -> bool:
+        return self.graph.values[origin].producer in self.constant
+
+    def _add(
+        self,
+        kind: NodeKind,
+        name: str,
+        values: tuple[int, ...],
+        *,
+        box: int | None = None,
+        op: int | None = None,
+        differs: tuple[str, ...] = (),
+    ) -> int:
+        id_ = -1 - len(self.before) - len(self.after)
+        node = Node(id_, kind, box, op=op, values=values, name=name, differs=differs)
+        if kind == "output":
+            self.after.append(node)
+        else:
+            self.before.append(node)
+            for value in values:
+                self.source_of.setdefault(value, node.id)
+        return node.id
+
+    def _join(self, tail: int, head: int, value: int) -> None:
+        self.edges.setdefault((tail, head), value)
+
+    def _checks(self) -> set[int]:
+        """The nodes that only decide what the code does next: a number that no op reads, such as `mask.all()`.
+
+        What feeds nothing but such nodes is one of them. A part that no op reads, `ids[:, -1]`, is one too, since the
+        code asked for no more than its shape; but what computed the tensor that it is a part of is drawn.
+        """
+        if self.graph.info.failure is not None:
+            return set()
+        heads: dict[int, list[int]] = {}
+        for tail, head in self.edges:
+            heads.setdefault(tail, []).append(head)
+        found: set[int] = set()
+        parts: set[int] = set()
+        for node in [*reversed(self.plan.nodes), *self.before]:
+            below = heads.get(node.id, ())
+            if not found.issuperset(below):
+                continue
+            if self._op_name(node) == "getitem":
+                parts.add(node.id)
+                found.add(node.id)
+                continue
+            op = self.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
+            if below:
+                is_check = parts.isdisjoint(below) or node.kind not in ("op", "call")
+            else:  # a lone number
+                metas = [self.graph.values[value].meta for value in op.outputs] if op and not op.mutates else []
+                is_check = bool(metas) and all(meta is not None and not meta.shape for meta in metas)
+            if is_check:
+                found.add(node.id)
+        return found
+
+    def _deciding(self, checks: set[int]) -> set[int]:
+        """The nodes that gave what the code asked which way to go; for one that is not drawn, those that feed it."""
+        before: dict[int, list[int]] = {}
+        for tail, head in self.edges if self.graph.decisions else ():
+            before.setdefault(head, []).append(tail)
+        found: set[int] = set()
+        nodes = [self._drawn(value) for decision in self.graph.decisions for value in decision.values]
+        while nodes:
+            node = nodes.pop()
+            if node in checks:
+                nodes += before.get(node, ())
+            elif node is not None:
+                found.add(node)
+        return found
+
+    def _drawn(self, value: int) -> int | None:
+        """The node that gives the value, if there is one."""
+        origin = self.reads.origin[value]
+        tail = None if self._is_constant(origin) else self.reads.node_of_value(value)
+        return self.source_of.get(origin) if tail is None else tail
+
+    def _op_name(self, node: Node) -> str:
+        return self.graph.ops[node.op].name if node.kind == "op" and node.op is not None else ""
+
+    def _renumbered(self, checks: set[int]) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+        planned = [node for node in self.plan.nodes if node.op not in self.constant or node.kind != "op"]
+        inputs = [node for node in self.before if node.kind == "input"]
+        loose = [node for node in self.before if node.kind != "input"]
+        order = [node for node in (*inputs, *loose, *planned) if node.id not in checks] + self.after
+        place = {node.id: position for position, node in enumerate(order)}
+        pairs = {(place[t], place[h]): value for (t, h), value in self.edges.items() if h not in checks}
+        positions, kept = forward(len(order), pairs)
+        deciding = self._deciding(checks)
+        nodes = tuple(
+            replace(order[at], id=position, decides=order[at].id in deciding) for position, at in enumerate(positions)
+        )
+        new = {at: position for position, at in enumerate(positions)}
+        edges = sorted((new[tail], new[head], pairs[tail, head]) for tail, head in kept)
+        return nodes, tuple(Edge(*edge) for edge in edges)
+
+
+class _Outlets:
+    """Which of the layers that are drawn once for many give data to what stands outside of them.
+
+    Of a stack, a reader expects the last layer to give what comes out. Where others do too, the stack says so, and an
+    output says which layer it comes from.
+    """
+
+    def __init__(self, reads: Reads) -> None:
+        self.plan, self.graph, self.reads = reads.plan, reads.graph, reads
+        self._given: defaultdict[int, set[int]] = defaultdict(set)
+        """By run the turns that something outside of it reads."""
+
+    def note(self, value: int, reader: int | None) -> None:
+        """A value is read in a call, or given back."""
+        inside = self._turns(reader) if reader is not None else {}
+        for run, turn in self._made_in(value).items():
+            if run not in inside:
+                self._given[run].add(turn)
+
+    def series(self, value: int) -> tuple[int, int] | None:
+        """The series that gives data of several turns, and the turn that the value comes from."""
+        for run, turn in self._made_in(value).items():
+            if self._is_told(run):
+                return run, turn
+        return None
+
+    def giver(self, run: int, turn: int) -> str:
+        """The path of the layer."""
+        thing = self.plan.things[run]
+        period = thing.period if isinstance(thing, Box) else 1
+        return self.graph.calls[thing.calls[turn * period + period - 1]].module
+
+    def mark(self) -> None:
+        """Says at each stack which of its layers give data."""
+        for run, turns in self._given.items():
+            if not self._is_told(run):
+                continue
+            thing = self.plan.things[run]
+            names = [self.giver(run, turn).rpartition(".")[2] for turn in sorted(turns)]
+            which = f"outputs {', '.join(names)}" if all(name.isdigit() for name in names) else f"{len(turns)} outputs"
+            marked = replace(thing, differs=(*thing.differs, f"outputs ×{thing.repeat}" if self._all(run) else which))
+            if isinstance(marked, Box):
+                self.plan.boxes[thing.id] = marked
+            else:
+                self.plan.nodes[thing.id] = marked
+
+    def _is_told(self, run: int) -> bool:
+        thing, turns = self.plan.things[run], self._given[run]
+        return thing.repetition == "series" and not turns <= {thing.repeat - 1}
+
+    def _all(self, run: int) -> bool:
+        return len(self._given[run]) == self.plan.things[run].repeat
+
+    def _made_in(self, value: int) -> dict[int, int]:
+        producer = self.graph.values[self.reads.origin[value]].producer
+        return {} if producer is None else self._turns(self.graph.ops[producer].call)
+
+    def _turns(self, call: int) -> dict[int, int]:
+        found: dict[int, int] = {}
+        at: int | None = call
+        while at is not None:
+            found = self.plan.turns.get(at, {}) | found
+            at = self.graph.calls[at].parent
+        return found

@@ -1,0 +1,193 @@
+"""Choosing the boxes and nodes of a View: what stands in each box, and what of it is drawn once for many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from torchrecorder.view.model import Box, Node
+from torchrecorder.view.plan.repeats import Run, going_round
+from torchrecorder.view.plan.visibility import State, Visibility
+from torchrecorder.view.tree import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    calls: tuple[int, ...]
+    ops: tuple[int, ...]
+
+
+BoxItem = tuple[int, ...] | Run | Gap
+"""What stands in a box: an op, by its id and those of its repeats in a loop, calls, or a stretch of both."""
+
+
+class Plan:
+    """The boxes and nodes of the calls and ops, and what each op of the Graph became."""
+
+    def __init__(
+        self,
+        visible: Visibility,
+        states: list[State],
+        *,
+        root: int | None = None,
+        runs: Mapping[int, Sequence[int]] | None = None,
+        item_limit: int = 0,
+    ) -> None:
+        """A plan of one call.
+
+        Args:
+            visible: What the options say.
+            states: How each call is drawn.
+            root: The call, in place of the one that the options name.
+            runs: By its first call what is one box; if given, no other series is one.
+            item_limit: How many things are drawn one by one in a box; 0 for all.
+        """
+        self.visible, self.tree = visible, visible.tree
+        self.root = visible.root if root is None else root
+        self._given, self._item_limit = runs, item_limit
+        self._repeats = {call for run in (runs or {}).values() for call in run[1:]}
+        self.states = states
+        """How each call is drawn; those in a gap are nodes."""
+        self.again: dict[int, int] = {}
+        """For each call of a given run that is a box, but for the first, the first."""
+        self.boxes: list[Box] = []
+        self.nodes: list[Node] = []
+        self.node_of_call: dict[int, int] = {}
+        self.node_of_op: dict[int, int] = {}
+        self.run_head: dict[int, int] = {}
+        """For each call of a run the one that is drawn for it."""
+        self.turns: dict[int, dict[int, int]] = {}
+        """For each call in runs how often each of the runs, by its number, had come round before."""
+        self.things: list[Box | Node] = []
+        """By the number of a run what it is drawn as."""
+        pending = [self._place(Run((self.root,)), None)]
+        while pending:  # without recursion, because calls may nest deeply
+            box, items = pending[-1]
+            item = next(items, None)
+            if item is None:
+                pending.pop()
+            else:
+                pending.append(self._place(item, box))
+
+    def _place(self, item: BoxItem, parent: int | None) -> tuple[int | None, Iterator[BoxItem]]:
+        id_ = len(self.nodes)
+        if isinstance(item, Run):
+            if item.period > 1 or self.states[item.calls[0]] == "box":
+                box = Box(len(self.boxes), parent, item.calls, item.period, item.repetition, item.differs)
+                self.boxes.append(box)
+                self._remember(item, box)
+                return box.id, iter(self._inside(item))
+            node = Node(id_, "call", parent, item.calls, repetition=item.repetition, differs=item.differs)
+            self.nodes.append(node)
+            self._remember(item, node)
+            self.node_of_call.update(dict.fromkeys(item.calls, id_))
+        elif isinstance(item, Gap):
+            self.nodes.append(Node(id_, "gap", parent, item.calls, size=len(item.calls) + len(item.ops)))
+            for call in item.calls:
+                self.states[call] = "node"
+                self.node_of_call[call] = id_
+            self.node_of_op.update(dict.fromkeys(item.ops, id_))
+        else:
+            again = item if item[1:] else ()
+            self.nodes.append(Node(id_, "op", parent, op=item[0], ops=again, repetition="loop" if again else "series"))
+            self.node_of_op.update(dict.fromkeys(item, id_))
+        return parent, iter(())
+
+    def _remember(self, run: Run, thing: Box | Node) -> None:
+        if len(run.calls) == 1:
+            return
+        if isinstance(thing, Box) and self._given is not None:
+            self.again.update(dict.fromkeys(run.calls[1:], run.calls[0]))
+        for i, call in enumerate(run.calls):
+            if isinstance(thing, Box) and self._given is None:
+                self.run_head[call] = run.calls[i % run.period]
+            self.turns.setdefault(call, {})[len(self.things)] = i // run.period
+        self.things.append(thing)
+
+    def _inside(self, run: Run) -> list[BoxItem]:
+        repeats = self.visible.repeats
+        if run.period > 1:
+            turn = run.calls[: run.period]
+            return [Run(one.calls) for one in repeats.runs(turn)] if repeats else [Run((call,)) for call in turn]
+        call, rows = run.calls[0], self.tree.graph.calls
+        items = [*self._items(call)]
+        without_ops = (child for child in self.tree.children[call] if not self.tree.n_ops[child])
+        items += [Item(True, child) for child in without_ops if not rows[child].ok]
+        found = [*self._as_drawn(items)]
+        if not self._item_limit or call in self.visible.asked:
+            return found
+        return [*self._with_gap(found)]
+
+    def _items(self, call: int) -> Iterator[Item]:
+        """What is drawn in a box, in order; for a call that is `open` what is in it."""
+        pending = [*reversed(self.tree.items[call])]
+        while pending:
+            item = pending.pop()
+            if not item.is_call:
+                if self.visible.handed[item.id] is None:
+                    yield item
+            elif self.states[item.id] == "open":
+                pending.extend(reversed(self.tree.items[item.id]))
+            elif self.states[item.id] != "gone" and item.id not in self._repeats:
+                yield item
+
+    def _as_drawn(self, items: Sequence[Item]) -> Iterator[BoxItem]:
+        """The calls and ops in their order, what repeats as one thing where it begins."""
+        repeats = self.visible.repeats
+        if repeats is None:
+            yield from (Run((item.id,)) if item.is_call else (item.id,) for item in items)
+            return
+        given = {call: Run(tuple(run)) for call, run in (self._given or {}).items()}
+        shared = repeats.shared([item.id for item in items if item.is_call], self._layout)
+        times = {len(run.calls) for run in shared.values()}
+        shared |= given
+        round_ = going_round(self.tree.graph, [item.id for item in items if not item.is_call], times)
+        for (is_call, run), stretch in groupby(items, key=lambda it: (it.is_call, it.is_call and shared.get(it.id))):
+            ids = [item.id for item in stretch]
+            if isinstance(run, Run):
+                if run.calls[0] == ids[0]:
+                    yield run
+            elif is_call:
+                is_all = self._given is None
+                yield from repeats.runs(ids, self._drawn, lambda call: self.states[call] == "node", series=is_all)
+            else:
+                yield from (round_.get(op, (op,)) for op in ids if round_.get(op, (op,))[0] == op)
+
+    def _drawn(self, call: int) -> object:
+        """What equal calls must have in common to be drawn as one."""
+        handed = self.visible.handed
+        ops = [handed[op] is None for op in self.tree.ops_of(call)] if self.states[call] == "box" else []
+        return tuple(self.states[call : self.tree.end[call]]), tuple(ops)
+
+    def _layout(self, call: int) -> object:
+        """What calls of one module must have in common to be drawn as one: nothing for a closed layer."""
+        if self.states[call] != "box":
+            return self.tree.graph.calls[call].ok
+        if not self.tree.is_solid(call):
+            return call
+        ops = self.tree.graph.ops
+        return self._drawn(call), tuple((ops[op].name, ops[op].call - call) for op in self.tree.ops_of(call))
+
+    def _with_gap(self, items: Sequence[BoxItem]) -> Iterator[BoxItem]:
+        """The first and the last of the items, and what must be seen of those between."""
+        first = self._item_limit // 2
+        last = len(items) - (self._item_limit - first)
+        rows, hidden = self.tree.graph.calls, list[BoxItem]()
+        for position, item in enumerate(items):
+            calls = item.calls if isinstance(item, Run) else ()
+            must_be_seen = any(call in self.visible.opened or not rows[call].ok for call in calls)
+            if first <= position < last and not must_be_seen:
+                hidden.append(item)
+                continue
+            yield from _as_gap(hidden)
+            hidden = []
+            yield item
+        yield from _as_gap(hidden)
+
+
+def _as_gap(items: list[BoxItem]) -> list[BoxItem]:
+    if len(items) < 2:
+        return items
+    calls = tuple(call for item in items if isinstance(item, Run) for call in item.calls)
+    return [Gap(calls, tuple(op for item in items if isinstance(item, tuple) for op in item))]

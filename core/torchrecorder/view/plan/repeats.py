@@ -1,0 +1,235 @@
+"""What repeats in a call: equal neighbours, in series or in parallel, and one module that is called again and again.
+
+A stack with `×N` says that each layer reads the one before. So what is drawn once for many is one of four things: a
+series; layers side by side that do not read one another; one module that is called several times; and a loop, where a
+call of one module depends on an earlier one. Calls of one module are one thing wherever they stand in the call around
+them, as their parameters are; ops that a loop runs as often go round with it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Literal
+
+from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view.model import Repetition
+from torchrecorder.view.plan.fold import Comparer
+from torchrecorder.view.tree import CallTree, call_tree
+
+ROW = 3
+"""So many closed layers in parallel, or fewer, are drawn one beside the other."""
+_LEAST_CHANGING = 3
+"""Fewer equal layers whose sizes change are drawn one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Calls that are drawn once; often it is one call."""
+
+    calls: tuple[int, ...]
+    period: int = 1
+    """How many kinds of calls take turns."""
+    repetition: Repetition = "series"
+    differs: tuple[str, ...] = ()
+    """In what the calls differ."""
+
+
+def _same(_call: int) -> bool:
+    return False
+
+
+@dataclass(eq=False)
+class Repeats:
+    """Finds runs of calls; a View and the text beside it ask the same one."""
+
+    tree: CallTree
+    exact: Comparer = field(init=False)
+    loose: Comparer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.exact, self.loose = Comparer(self.tree), Comparer(self.tree, sizes=False)
+
+    def all_of(self, calls: Sequence[int]) -> list[Run]:
+        """The runs of calls that were made in one call, as if no ops stood between."""
+        shared = self.shared(calls)
+        found: list[Run] = []
+        rest: list[int] = []
+        for call in calls:
+            if call not in shared:
+                rest.append(call)
+                continue
+            if shared[call].calls[0] == call:
+                found += [*self.runs(rest), shared[call]]
+                rest = []
+        return [*found, *self.runs(rest)]
+
+    def shared(self, calls: Sequence[int], drawn: Callable[[int], object] = _same) -> dict[int, Run]:
+        """By call the run of those of one module with parameters, if it is called several times.
+
+        Args:
+            calls: What was made in one call.
+            drawn: How a call is drawn; calls that are drawn in other ways are not one.
+        """
+        by_module: dict[tuple[str, object], list[int]] = {}
+        for call in calls:
+            module = self.tree.module(call)
+            if module is not None and module.params.total:
+                by_module.setdefault((module.fqn, drawn(call)), []).append(call)
+        found: dict[int, Run] = {}
+        for group in by_module.values():
+            if len(group) > 1:
+                is_loop = any(dependence(self.tree, group))
+                run = Run(tuple(group), repetition="loop" if is_loop else "shared")
+                found.update(dict.fromkeys(group, run))
+        return found
+
+    def runs(
+        self,
+        calls: Sequence[int],
+        drawn: Callable[[int], object] = _same,
+        row: Callable[[int], bool] = _same,
+        *,
+        series: bool = True,
+    ) -> Iterator[Run]:
+        """Calls that follow one another, those that are the same again and drawn alike as one.
+
+        Args:
+            calls: Neighbours in one call.
+            drawn: How a call is drawn.
+            row: Whether a call is small enough for a few equal ones to be drawn one beside the other.
+            series: Whether a series is one, too, or only what is parallel.
+        """
+        at = 0
+        while at < len(calls):
+            length, period = self.exact.turns(calls, at) if series else (self.exact.run(calls, at), 1)
+            changing = 1 if period > 1 else self.loose.run(calls, at)
+            is_changing = changing > length and changing >= _LEAST_CHANGING
+            run = calls[at : at + (changing if is_changing else length)]
+            alike = next((i for i in range(len(run)) if drawn(run[i]) != drawn(run[i % period])), len(run))
+            if alike < len(run) and period > 1:
+                alike = period = 1
+            found = self._wired([*run[:alike]], period)
+            at += len(found.calls)
+            is_short_row = found.repetition == "parallel" and len(found.calls) <= ROW and row(found.calls[0])
+            if is_short_row or (found.repetition == "series" and not series):
+                yield from (Run((call,)) for call in found.calls)
+                continue
+            yield found
+
+    def _wired(self, calls: list[int], period: int) -> Run:
+        """As many of equal calls as are a series, or are parallel."""
+        if len(calls) == 1:
+            return Run((calls[0],))
+        before = dependence(self.tree, calls)
+        if period > 1:
+            is_chain = all(before[i] >> (i - 1) & 1 for i in range(period, len(calls), period))
+            return Run(tuple(calls), period) if is_chain else Run((calls[0],))
+        is_series = before[1] & 1
+        stop = 2
+        while stop < len(calls) and (before[stop] >> (stop - 1) & 1 if is_series else not before[stop]):
+            stop += 1
+        run = tuple(calls[:stop])
+        return Run(run, 1, "series" if is_series else "parallel", tuple(sizes(self.tree.graph, run)))
+
+
+def dependence(tree: CallTree, calls: Sequence[int]) -> list[int]:
+    """For each call which of the others it depends on, as bits: bit `i` for `calls[i]`."""
+    graph = tree.graph
+    place = {inner: i for i, call in enumerate(calls) for inner in range(call, tree.end[call])}
+    with_ops = [call for call in calls if tree.n_ops[call]]
+    found = [0] * len(calls)
+    if not with_ops:
+        return found
+    last = max(tree.last_op[call] for call in with_ops)
+    come_from: dict[int, int] = {}
+    for op in graph.ops[min(tree.first_op[call] for call in with_ops) : last + 1]:
+        bits = 0
+        for value in op.inputs:
+            bits |= come_from.get(value, 0)
+        here = place.get(op.call)
+        if here is not None:
+            found[here] |= bits & ~(1 << here)
+            bits |= 1 << here
+        if bits:
+            come_from.update(dict.fromkeys(op.outputs, bits))
+    return found
+
+
+def sizes(graph: Graph, calls: Sequence[int]) -> Iterator[str]:
+    """`64→2`: the sizes that change from the first of equal calls to the last, if they do."""
+    metas = [_given(graph, call) for call in calls]
+    shapes = [meta for meta in metas if meta]
+    if len(shapes) < len(calls) or len(set(shapes)) == 1:
+        return
+    first = next((s for v in graph.calls[calls[0]].inputs.values() if len(s := _shape(graph, v)) == len(shapes[0])), ())
+    shapes = [first, *shapes] if first else shapes
+    axes = [i for i, along in enumerate(zip(*shapes, strict=True)) if len(set(along)) > 1]
+    yield "→".join("×".join(str(shape[i]) for i in axes) for shape in (shapes[0], shapes[-1]))
+
+
+def _given(graph: Graph, call: int) -> tuple[int | str, ...]:
+    return next((s for v in graph.calls[call].outputs.values() if (s := _shape(graph, v))), ())
+
+
+def _shape(graph: Graph, value: int) -> tuple[int | str, ...]:
+    meta = graph.values[value].meta
+    return meta.shape if meta is not None else ()
+
+
+def going_round(graph: Graph, ops: Sequence[int], times: set[int]) -> dict[int, tuple[int, ...]]:
+    """By op all those that one place in the code ran, if they are as many as the loops around them, or one less."""
+    by_place: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
+    for op in ops if times else ():
+        if graph.ops[op].offset is not None:
+            by_place[place(graph, graph.ops[op])].append(op)
+    found: dict[int, tuple[int, ...]] = {}
+    for group in by_place.values():
+        if len(group) > 1 and times & {len(group) - 1, len(group), len(group) + 1}:
+            found.update(dict.fromkeys(group, tuple(group)))
+    return found
+
+
+def place(graph: Graph, op: Op) -> tuple[object, ...]:
+    """Where in the code it ran: what a loop repeats has one place."""
+    found: list[object] = [op.name, op.call, op.source, op.offset]
+    frame = op.frame
+    while frame is not None:
+        found += [graph.frames[frame].source, graph.frames[frame].offset]
+        frame = graph.frames[frame].parent
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class CallRun:
+    calls: tuple[int, ...]
+    level: int
+    """0 for the model."""
+    repetition: Repetition = "series"
+    differs: tuple[str, ...] = ()
+
+
+def call_runs(graph: Graph, depth: int | Literal["all"] = "all", opened: Set[int] | None = None) -> list[CallRun]:
+    """The calls down to a depth, those that are drawn once as one; a parent stands before its children.
+
+    If some are `opened`, no others are, at any depth.
+    """
+    tree = call_tree(graph)
+    repeats = Repeats(tree)
+    found: list[CallRun] = []
+    pending = [CallRun((0,), 0)]
+    while pending:
+        run = pending.pop()
+        found.append(run)
+        is_open = depth == "all" or run.level < depth
+        around = run.calls[0] if is_open else None
+        if opened is not None:
+            around = next((call for call in run.calls if call in opened), None)
+        if around is not None:
+            inside = [
+                CallRun(row.calls, run.level + 1, row.repetition, row.differs)
+                for row in repeats.all_of(tree.children[around])
+            ]
+            pending.extend(reversed(inside))
+    return found

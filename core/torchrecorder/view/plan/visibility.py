@@ -1,0 +1,237 @@
+"""What the options say of each call and op: which are boxes, nodes, or not drawn, at any depth.
+
+Readers do not want to see changes of shape, copies and modules that do nothing. Such ops hand on the data of one
+argument; a picture draws the edge as if they were not there, and the shape at its head shows what they did. They are
+contracted only outside of layers: an `nn.Flatten` is a layer that the author put into the model, so it stays.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Literal
+
+from torchrecorder.errors import OptionError
+from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view.facts import Facts
+from torchrecorder.view.model import ViewOptions
+from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, POINTWISE, SHAPING
+from torchrecorder.view.plan.repeats import Repeats
+from torchrecorder.view.tree import call_tree
+
+State = Literal["box", "node", "gone", "open"]
+"""`open`: what is in it is drawn, without a box around it."""
+_NUMBER = re.compile(r"-?\d+")
+_ALL_OF_IT = re.compile(r"\(?(\s*(None|\.\.\.|0?:)\s*,?)+\)?")
+"""An index that takes everything, perhaps with new axes: `(..., None)`, `(:, 0:)`."""
+_OF_AXIS = r"(\.\.\.|(-?\d+)?:(-?\d+)?)"
+_STRETCH = re.compile(rf"\(?{_OF_AXIS}(, {_OF_AXIS})*\)?")
+"""An index that takes a stretch of each axis: `1:`, `(:, :-1)`."""
+
+
+_ZERO, _ONE = ("0", "0.0"), ("1", "1.0")
+_UNCHANGED = {"add": _ZERO, "sub": _ZERO, "mul": _ONE, "div": _ONE}
+"""By op the numbers that leave the other side as it is; a sum over a list begins with such a zero."""
+_EITHER_SIDE = ("add", "mul")
+
+
+class Visibility:
+    """What the options say of the calls and ops of a Graph, for views of every depth."""
+
+    def __init__(self, graph: Graph, options: ViewOptions) -> None:
+        self.graph, self.options = graph, options
+        self.tree = tree = call_tree(graph)
+        self.facts = Facts(tree)
+        self.root = _focused(graph, options.focus)
+        """The call that is shown."""
+        self.repeats = Repeats(tree) if options.fold else None
+        is_all = options.depth == "all"
+        self.handed = [_handed_on(graph, op, is_all) if options.contract else None for op in graph.ops]
+        for op, value in _put_together(graph) if options.contract and not is_all else ():
+            self.handed[op] = value
+        """For each op the value whose data it only gives another shape, type or place; None if it is a node."""
+        self.atomic = [self._is_atomic(call) for call in range(len(graph.calls))]
+        """For each call whether it is one node at every depth."""
+        others = (op for op in graph.ops if op.name.removesuffix("_") not in POINTWISE)
+        leaves = {c.id for c in graph.calls if tree.module(c.id) is not None and not tree.children[c.id]}
+        written_out = leaves - {op.call for op in others if self.handed[op.id] is None}
+        self.formulas = written_out if options.depth != "all" else set()
+        """Activations and normalisations that the user has written as a formula. Torch's `RMSNorm` is one node; one
+        that is written with five ops should not look like more."""
+        self.asked = frozenset(self.matching(options.expand))
+        """The calls that a reader asked to see inside."""
+        self.opened: set[int] = set()
+        """Those, and all around them."""
+        for call in self.asked:
+            at: int | None = call
+            while at is not None and at not in self.opened:
+                self.opened.add(at)
+                at = graph.calls[at].parent
+        self.collapsed = frozenset(self.matching(options.collapse))
+
+    @cached_property
+    def max_depth(self) -> int:
+        level = self.tree.level
+        calls = range(self.root, self.tree.end[self.root])
+        is_closed = self.formulas - {self.root}
+        deepest = [level[call] + 1 for call in calls if not self.atomic[call] and call not in is_closed]
+        return max(deepest, default=level[self.root]) - level[self.root]
+
+    def states(self, depth: int) -> list[State]:
+        """How each call is drawn if every call around it is a box and `depth` levels of calls are."""
+        limit = depth + self.tree.level[self.root]
+        found: list[State] = ["node"] * len(self.graph.calls)
+        for call in range(len(found) - 1, -1, -1):
+            is_shut = call in self.formulas and call != self.root
+            is_box = (self.tree.level[call] < limit and not is_shut) or call in self.opened
+            if call != self.root and self._is_gone(call, found):
+                found[call] = "gone"
+            elif is_box and call not in self.collapsed and not self.atomic[call]:
+                found[call] = "box"
+        return found
+
+    def matching(self, patterns: Iterable[str]) -> list[int]:
+        """The calls of modules whose path matches one of the patterns.
+
+        In a pattern `*` stands for anything without a dot and `**` for anything.
+        """
+        signs = {"**": ".*", "*": "[^.]*", "?": "[^.]"}
+        parts = [re.split(r"(\*\*|\*|\?)", pattern) for pattern in patterns]
+        regexes = [re.compile("".join(signs.get(part) or re.escape(part) for part in pattern)) for pattern in parts]
+        rows = self.graph.calls if regexes else ()
+        return [r.id for r in rows if r.kind == "module" and any(regex.fullmatch(r.module) for regex in regexes)]
+
+    def _is_atomic(self, call: int) -> bool:
+        """Whether a call is one node in every view.
+
+        True for custom autograd functions, for calls of torch's own modules that call no other module (the leaf
+        view), and for calls that hold one op at most: a box around a single op says nothing that a node does not.
+
+        The root is opened for a single op too, since it is what the reader asked to see.
+        """
+        module = self.tree.module(call)
+        if module is None:
+            return True
+        if any(self.tree.n_ops[child] or not self.graph.calls[child].ok for child in self.tree.children[call]):
+            return False
+        if self.graph.info.recorder == "classic":  # whose pictures show the ops inside every layer
+            return False
+        ops = [item.id for item in self.tree.items[call] if not item.is_call]
+        return module.native or sum(self.handed[op] is None for op in ops) < (1 if call == self.root else 2)
+
+    def can_open(self, call: int) -> bool:
+        """Whether there is something to see in a call that is shown alone."""
+        return bool(self.tree.n_ops[call]) and not self.atomic[call] and call not in self.collapsed
+
+    def is_block(self, call: int) -> bool:
+        """Whether a closed layer may be opened."""
+        return not self.atomic[call] and call not in self.formulas and call not in self.collapsed
+
+    def is_read_outside(self, value: int, call: int) -> bool:
+        """Whether anything reads what a call gives, in whatever shape, but what is in it."""
+        inside, pending = range(call, self.tree.end[call]), [value]
+        while pending:
+            one = pending.pop()
+            if one in self._last:
+                return True
+            for op in self._readers.get(one, ()):
+                is_handed = self.handed[op.id] == one
+                if op.call not in inside and not is_handed:
+                    return True
+                pending += op.outputs if is_handed else ()
+        return False
+
+    @cached_property
+    def _last(self) -> set[int]:
+        """The values that the model gives."""
+        return {value for values in self.graph.outputs.values() for value in values}
+
+    @cached_property
+    def _readers(self) -> dict[int, list[Op]]:
+        found: dict[int, list[Op]] = {}
+        for op in self.graph.ops:
+            for value in op.inputs:
+                found.setdefault(value, []).append(op)
+        return found
+
+    def _is_gone(self, call: int, found: Sequence[State]) -> bool:
+        if not self.graph.calls[call].ok:
+            return False
+        if not self.tree.n_ops[call]:
+            return True
+        module = self.tree.module(call)
+        if self.options.contract and module is not None and module.native and not self.tree.children[call]:
+            # it gives back its argument: an `Identity`, or a dropout of nothing
+            cls, is_nothing = module.cls.rpartition(".")[2], module.extra_repr.startswith(("p=0.0,", "p=0,"))
+            if cls == "Identity" or (cls in DROPOUTS and is_nothing):
+                return True
+        first = self.graph.ops[self.tree.first_op[call]]
+        is_handed_on = self.options.contract and self.options.depth != "all" and first.kind == "pass"
+        if is_handed_on and self.tree.n_ops[call] == 1 and call != self.root:
+            return True
+        return all(item.is_call and found[item.id] == "gone" for item in self.tree.items[call])
+
+
+def _focused(graph: Graph, focus: str) -> int:
+    if not focus:
+        return 0
+    found = next((row.id for row in graph.calls if row.module == focus and row.kind == "module"), None)
+    if found is None:
+        near = difflib.get_close_matches(focus, [*dict.fromkeys(row.module for row in graph.calls)], n=2)
+        advice = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise OptionError(problems=(f"focus: no layer {focus!r} was called{advice}",))
+    return found
+
+
+def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
+    """The value whose data the op only gives another shape, type or place, or a part of; None if it does more."""
+    if not op.inputs or op.mutates:
+        return None
+    if not is_all and _is_part(op):
+        return op.inputs[0]
+    if op.name in SHAPING or (op.name == "getitem" and _ALL_OF_IT.fullmatch(op.attrs.get("1", ""))):
+        return op.inputs[0]
+    if op.name not in ("cat", "concat") or len(op.outputs) != 1:
+        return None
+    metas = [(value, graph.values[value].meta) for value in op.inputs]
+    full = [(value, meta) for value, meta in metas if meta is None or 0 not in meta.shape]
+    joined = graph.values[op.outputs[0]].meta
+    if len(full) != 1 or joined is None or full[0][1] is None:
+        return None
+    # joining with nothing leaves the tensor as it was, unless the same tensor is joined with itself
+    return full[0][0] if full[0][1].shape == joined.shape else None
+
+
+def _put_together(graph: Graph) -> Iterator[tuple[int, int | None]]:
+    """By op what it hands on, where stretches of a tensor are put together again in another order; else nothing.
+
+    If they are the whole tensor, it only changes its place; if not, the stretches are drawn.
+    """
+
+    def shape(value: int) -> tuple[int | str, ...]:
+        meta = graph.values[value].meta
+        return () if meta is None else meta.shape
+
+    cut = {op.outputs[0]: op for op in graph.ops if op.name == "getitem" and len(op.inputs) == 1 and op.outputs}
+    for op in graph.ops:
+        joined = [value for value in op.inputs if 0 not in shape(value)] if op.name in JOINS else []
+        pieces = [cut[value] for value in joined if value in cut]
+        sources = {piece.inputs[0] for piece in pieces}
+        if len(pieces) > len(sources):
+            source = pieces[0].inputs[0]
+            if len(pieces) == len(joined) and len(sources) == 1 and shape(source) == shape(op.outputs[0]):
+                yield op.id, source
+            else:
+                yield from ((piece.id, None) for piece in pieces)
+
+
+def _is_part(op: Op) -> bool:
+    """Whether it gives pieces of a tensor, one element of its first axis, or the tensor plus nothing or times one."""
+    name, other = op.name.removesuffix("_"), op.attrs.get("1") or op.attrs.get("other", "")
+    if op.name == "getitem":
+        return len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other) or _STRETCH.fullmatch(other))
+    if name in _EITHER_SIDE:
+        other = other or op.attrs.get("0", "")
+    return op.name in PIECES or (len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()))

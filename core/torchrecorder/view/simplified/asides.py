@@ -1,0 +1,172 @@
+"""What leaves the spine of a picture: constants, masks and positions, and outputs that are lists of a second kind.
+
+A value is *aside* if it comes from constants, buffers and inputs of integers or truth values only, and no op with
+weights was between. What makes such values is drawn only where something reads nothing but them, as an embedding does,
+or takes them as an index, as a graph network takes its edges. What is left out is counted in a note, and drawn at
+`depth: all`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view.facts import Facts, is_no_feature
+from torchrecorder.view.model import Node, View
+from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.op_families import INDEXING
+from torchrecorder.view.plan.reads import lists
+from torchrecorder.view.simplified.draft import Draft
+
+
+def without_asides(view: View, facts: Facts) -> View:
+    """The View without what only shapes, masks and positions need; itself if nothing would be left."""
+    draft, asides = Draft(view), _Asides(view, facts)
+    dropped = asides.clear(draft)
+    if not any(node.kind in ("call", "op", "gap", "function") for node in draft.nodes.values()):
+        return view
+    if dropped:
+        draft.notes.append(asides.note(dropped))
+        inputs = (value for node in reversed(dropped) if node.kind == "input" for value in node.values)
+        return replace(draft.view(), aside=(*view.aside, *inputs))
+    return view
+
+
+class _Asides:
+    def __init__(self, view: View, facts: Facts) -> None:
+        self.view, self.graph = view, view.graph
+        self.tree, self.aside, self._by_lot = facts.tree, facts.aside, facts.drawn_by_lot
+        self._blank = facts.blank
+
+    def clear(self, draft: Draft) -> list[Node]:
+        """Takes nodes out, from the end, and gives those."""
+        outputs = {node.id for node in self.view.nodes if node.kind == "output"}
+        secondary = {node.id for node in self.view.nodes if self._is_list(node)}
+        has_data = any(not self._is_aside(self.view.nodes[tail]) for id_ in outputs for tail in draft.tails[id_])
+        read = {edge.tail for edge in self.view.edges}
+        dropped = []
+        for node in reversed(self.view.nodes):
+            is_unread = bool(outputs) and not draft.heads[node.id] and self._is_dead(node)
+            is_idle = is_unread or (node.id in read and not draft.heads[node.id])
+            if node.kind == "output":  # such as the lengths that were given
+                is_idle = has_data and all(self._is_aside(self.view.nodes[tail]) for tail in draft.tails[node.id])
+                is_idle |= has_data and all(value in self._by_lot for value in node.values)
+            if node.id in secondary or is_idle or self._is_constant(draft, node):
+                dropped.append(node)
+                draft.drop(node.id)
+                continue
+            for tail in [*draft.tails[node.id]]:
+                if self._is_aside(self.view.nodes[tail]) and not self._needs(draft, node, tail):
+                    draft.part(tail, node.id)
+        return dropped
+
+    def note(self, dropped: list[Node]) -> str:
+        unread = [node for node in dropped if not self._is_aside(node) and self._is_dead(node)]
+        n = sum(len(self._ops(node)) or node.kind == "const" for node in dropped if node not in unread)
+        ends = [node for node in reversed(dropped) if node.kind in ("input", "output")]
+        names = [*dict.fromkeys(node.name.partition(".")[0] if self._is_list(node) else node.name for node in ends)]
+        ops = _counted(n, "on constants, masks and positions")
+        dead = _counted(sum(len(self._ops(node)) for node in unread), "that nothing reads")
+        what = ", ".join(filter(None, (ops, dead, *names)))
+        return f"not drawn: {what}; depth: all draws everything"
+
+    def _is_dead(self, node: Node) -> bool:
+        """Whether these are ops that lead to nothing: no output, no branch of the code, nothing that they change."""
+        if node.kind not in ("op", "function") or node.decides or self.graph.info.failure is not None:
+            return False
+        return not any(self.graph.ops[op].mutates for op in self._ops(node))
+
+    def _is_constant(self, draft: Draft, node: Node) -> bool:
+        """Whether it is a constant that no op is named with."""
+        is_named = bool(node.name) and any(draft.nodes[head].kind == "op" for head in draft.heads[node.id])
+        is_number = node.kind == "buffer" and all(is_no_feature(self.graph, value) for value in node.values)
+        return (node.kind == "const" or is_number) and not is_named
+
+    def _is_list(self, node: Node) -> bool:
+        if node.kind != "output":
+            return False
+        paths = self.graph.outputs if self.view.boxes and self.view.boxes[0].calls == (0,) else {}
+        return node.name.partition(".")[0] in lists(paths)
+
+    def _is_aside(self, node: Node) -> bool:
+        """Whether all that the node gives is aside."""
+        if node.kind in ("call", "op", "function"):
+            ops = self._ops(node)
+            given = [value for op in ops for value in self.graph.ops[op].outputs]
+            return bool(given) and all(value in self.aside for value in given)
+        return node.kind in ("input", "const") and all(value in self.aside for value in node.values)
+
+    def _needs(self, draft: Draft, node: Node, tail: int) -> bool:
+        """Whether the node cannot be understood without the aside value that it reads."""
+        if self._is_blank(tail) and not all(self._is_blank(other) for other in draft.tails[node.id]):
+            return False
+        if self._is_aside(node) or all(self._is_aside(self.view.nodes[t]) for t in draft.tails[node.id]):
+            return True
+        return draft.tails[node.id][tail] in self._used_in(node) or any(
+            value in self._used_in(node) for value in self.view.nodes[tail].values
+        )
+
+    def _is_blank(self, node: int) -> bool:
+        given = [value for op in self._ops(self.view.nodes[node]) for value in self.graph.ops[op].outputs]
+        return bool(given) and self._blank.issuperset(given)
+
+    def _used_in(self, node: Node) -> set[int]:
+        """The aside values that an op within the node takes as an index, or has nothing else than."""
+        used: set[int] = set()
+        for id_ in reversed(self._ops(node)):
+            op = self.graph.ops[id_]
+            if all(value in self.aside for value in op.outputs):
+                if used.intersection(op.outputs):
+                    used.update(op.inputs)
+            elif plain(op.name) in INDEXING or self._has_only_asides(op):
+                used.update(value for value in op.inputs if value in self.aside)
+        return used
+
+    def _has_only_asides(self, op: Op) -> bool:
+        return all(value in self.aside or self.graph.values[value].kind == "param" for value in op.inputs)
+
+    def _ops(self, node: Node) -> list[int]:
+        if node.kind in ("op", "function"):
+            return [*node.ops] or ([] if node.op is None else [node.op])
+        inside = {inner for call in node.calls for inner in range(call, self.tree.end[call])}
+        if all(self.tree.is_solid(call) for call in node.calls):
+            return [op for call in node.calls for op in self.tree.ops_of(call)]
+        return [op.id for op in self.graph.ops if op.call in inside]
+
+
+def _counted(n: int, which: str) -> str:
+    return f"{n} operation{'' if n == 1 else 's'} {which}" if n else ""
+
+
+def named_in_readers(view: View) -> View:
+    """The View with tables and tokens named in the op that reads them: `+ pos_embedding`, `cat class_token`."""
+    draft = Draft(view)
+    n_steps = Counter(node.box for node in view.nodes if node.kind in ("call", "op", "function"))
+    n_steps.update(box.parent for box in view.boxes)
+    with_weights: set[int] = set()
+    for node in view.nodes:
+        is_data = node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
+        is_table = node.kind == "call" and not draft.tails[node.id] and node.repeat == 1
+        if not (is_data or is_table) or len(draft.heads[node.id]) != 1:
+            continue
+        reader = draft.nodes[next(iter(draft.heads[node.id]))]
+        if _is_part(view.graph, reader) and len(draft.tails[reader.id]) == len(draft.heads[reader.id]) == 1:
+            head, value = next(iter(draft.heads[reader.id].items()))
+            draft.drop(reader.id)
+            draft.join(node.id, head, value)
+            reader = draft.nodes[head]
+        if reader.kind in ("op", "function") and len(draft.tails[reader.id]) > 1:
+            read = sum(draft.nodes[tail].kind == node.kind for tail in draft.tails[reader.id])
+            draft.drop(node.id)
+            if reader.kind == "function" and (n_steps[reader.box] == 1 or read > 1 or reader.id in with_weights):
+                with_weights.add(reader.id)
+                continue  # the weights of a layer whose forward is this function, or all but is
+            parts = reader.parts or (reader,)
+            draft.nodes[reader.id] = replace(reader, parts=(*parts, node))
+    return draft.view()
+
+
+def _is_part(graph: Graph, node: Node) -> bool:
+    """Whether it takes a part of a table, such as the positions up to the length of a text."""
+    return node.kind == "op" and node.op is not None and plain(graph.ops[node.op].name) in ("getitem", "narrow")

@@ -1,0 +1,217 @@
+"""What a picture opens: each kind of layer once, if it tells enough for the room it takes.
+
+Best first: how much of the model a kind is, times how much its inside tells. A layer that stands at one node is opened
+in place; one that stands at several is opened beside the picture, as an inset with a letter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from torchrecorder.view.model import Box, Inset, Node, View
+from torchrecorder.view.skips import with_skips
+from torchrecorder.view.templates.interiors import Interior, Interiors
+from torchrecorder.view.templates.kinds import VARIANT
+
+ENOUGH, MOST = 22, 40
+"""Nodes of a picture: what tells a little may fill it up to the first, what tells much up to the second."""
+_LEAST_SHARE = 0.04
+_MUCH = 0.2
+_LARGE = 0.1
+_DEEPER = 0.8
+"""What a layer counts that lies in another one which is opened."""
+_LEAST_INFORMATION, _FULL_INFORMATION = 2, 4
+_NAMED = 3
+"""Classes that a note names."""
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def view_size(view: View) -> int:
+    """How many nodes a reader has to take in; those at the ends of cut edges are there to spare them lines.
+
+    In an inset, inputs and outputs are not nodes: lines begin and end at the frame.
+    """
+    inside = (node.kind for inset in view.insets for node in inset.view.nodes)
+    n = sum(kind not in ("from", "to", "input", "output") for kind in inside)
+    return n + sum(node.kind not in ("from", "to") for node in view.nodes)
+
+
+class Choice:
+    """The layers that are opened, by kind."""
+
+    def __init__(self, interiors: Interiors, root: int, *, beside: bool = True) -> None:
+        self.interiors, self.kinds, self.root = interiors, interiors.kinds, root
+        self.beside = beside
+        """Whether layers are opened beside the picture, too."""
+        self.opened: dict[int, Interior] = {}
+        self.closed: list[int] = []
+        """Kinds that would tell something, if there was room."""
+        while (best := self._best()) is not None:
+            kind, score, interior = best
+            n = self._count() + len(interior.nodes) - 1
+            if n > MOST or (n > ENOUGH and (score < _MUCH or interior.is_arithmetic)):
+                self.closed.append(kind)
+            else:
+                self.opened[kind] = interior
+
+    def view(self) -> View:
+        """The picture, with what is opened in place and beside it."""
+        view = self._composed()
+        while self.opened and view_size(view) > MOST:
+            self.closed.append(self.opened.popitem()[0])
+            view = self._composed()
+        names = self._names_of_closed(view)
+        others = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        note = f"closed, because the picture is full: {', '.join(names[:_NAMED])}{others}; expand opens them"
+        return replace(view, notes=(*view.notes, note)) if names and self.beside else view
+
+    def _names_of_closed(self, view: View) -> list[str]:
+        """The classes of drawn layers that would be opened if there was room."""
+        nodes = (node for one in (view, *(inset.view for inset in view.insets)) for node in one.nodes)
+        closed = (n for n in nodes if self.interiors.is_block(n) and self.kinds.of[n.calls[0]] in self.closed)
+        modules = (self.interiors.tree.module(node.calls[0]) for node in closed)
+        return [*dict.fromkeys(module.cls.rpartition(".")[2] for module in modules if module and not module.native)]
+
+    def _composed(self) -> View:
+        in_place, letters = self._places()
+        insets = []
+        for kind, letter in letters.items():
+            interior = self.opened[kind]
+            calls = tuple(call for node, _ in self._nodes() for call in node.calls if self._is(node, kind))
+            view = self._drawn(interior.call, in_place, letters, interior.view)
+            insets.append(Inset(letter, tuple(sorted(set(calls))), view))
+        whole = self.interiors.exactly(self.root).view
+        overview = self._drawn(self.root, in_place, letters, whole)
+        return replace(overview, insets=tuple(insets))
+
+    def _best(self) -> tuple[int, float, Interior] | None:
+        places: defaultdict[int, int] = defaultdict(int)
+        calls: defaultdict[int, list[int]] = defaultdict(list)
+        level: dict[int, int] = {}
+        for node, depth in self._nodes():
+            kind = self.kinds.of[node.calls[0]]
+            if kind not in self.opened and kind not in self.closed:
+                places[kind] += 1
+                calls[kind] += node.calls
+                level[kind] = min(depth, level.get(kind, depth))
+        found: tuple[int, float, Interior] | None = None
+        for kind, of_kind in calls.items():
+            interior = self.richest(of_kind)
+            share = self.interiors.share(self.kinds.members[kind])
+            if share < _LEAST_SHARE or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
+                continue
+            information = self._information(interior, share)
+            has_layers = any(node.kind == "call" for node in interior.nodes)
+            if information < _LEAST_INFORMATION or (level[kind] and not has_layers):
+                continue
+            score = share * min(1.0, information / _FULL_INFORMATION) * (1.3 if places[kind] > 1 else 1)
+            score *= _DEEPER ** level[kind]
+            if found is None or score > found[1]:
+                found = kind, score, interior
+        return found
+
+    def _information(self, interior: Interior, share: float) -> int:
+        """How much what is in it says, or what is in that if it is a large part of the model."""
+        inside = (node.calls[0] for node in interior.nodes if share > _LARGE and self.interiors.is_block(node))
+        return max([interior.information, *(self.interiors.of(call).information - 1 for call in inside)])
+
+    def richest(self, calls: list[int]) -> Interior:
+        """The interior of the call that shows most."""
+        by_structure: dict[int, int] = {}
+        for call in calls:
+            by_structure.setdefault(self.kinds.structure[call], call)
+        n_ops, interiors = self.interiors.tree.n_ops, self.interiors
+        return interiors.exactly(max(by_structure.values(), key=lambda c: (len(interiors.of(c).nodes), n_ops[c])))
+
+    def _shown(self) -> list[Interior]:
+        return [self.interiors.exactly(self.root), *self.opened.values()]
+
+    def _nodes(self) -> Iterator[tuple[Node, int]]:
+        """The nodes of all interiors that stand for layers which may be opened, each with how deep it lies."""
+        level: dict[int, int] = {}
+        for interior in self._shown():
+            depth = level.get(self.kinds.of[interior.call], 0)
+            for node in interior.nodes:
+                if self.interiors.is_block(node):
+                    level.setdefault(self.kinds.of[node.calls[0]], depth + 1)
+                    yield node, depth
+
+    def _is(self, node: Node, kind: int) -> bool:
+        return self.kinds.of[node.calls[0]] == kind
+
+    def _count(self) -> int:
+        """How many nodes the picture has."""
+        uses = self._uses()
+        overview = self.interiors.exactly(self.root).view
+        ends = sum(node.kind in ("input", "output") for node in overview.nodes)
+        return ends + sum(len(interior.nodes) for interior in self._shown()) - sum(uses[k] == 1 for k in self.opened)
+
+    def _uses(self) -> defaultdict[int, int]:
+        uses: defaultdict[int, int] = defaultdict(int)
+        for node, _ in self._nodes():
+            uses[self.kinds.of[node.calls[0]]] += 1
+        return uses
+
+    def _places(self) -> tuple[dict[int, tuple[int, ...]], dict[int, str]]:
+        """By first call what is opened in place, and the letters of the other kinds, in the order of the picture."""
+        uses, in_place = self._uses(), dict[int, tuple[int, ...]]()
+        letters: dict[int, str] = {}
+        free = _LETTERS.replace("B", "") if self.interiors.graph.batch else _LETTERS  # in shapes, B is the batch
+        for interior in self._shown():
+            levels = _levels(interior.view) if self.beside else set()
+            for node in interior.nodes:
+                kind = self.kinds.of[node.calls[0]] if self.interiors.is_block(node) else -1
+                if kind not in self.opened or kind in letters:
+                    continue
+                is_first = self.opened[kind].call == node.calls[0]
+                # one of those that take turns is drawn for calls that are not at its node
+                is_alone = uses[kind] == 1 and node.box == 0 and node.repetition == "series"
+                if is_alone and is_first and node.id not in levels:
+                    in_place[node.calls[0]] = node.calls
+                elif self.beside:
+                    letters[kind] = free[len(letters)]
+        return in_place, letters
+
+    def _drawn(self, call: int, in_place: dict[int, tuple[int, ...]], letters: dict[int, str], known: View) -> View:
+        """What is in a call, with boxes for what is opened in place and letters at what is opened elsewhere."""
+        inside = range(call + 1, self.interiors.tree.end[call])
+        boxes = {first: calls for first, calls in in_place.items() if first in inside}
+        view = self.interiors.view(call, boxes) if boxes else known
+        nodes = tuple(self._lettered(node, letters) for node in view.nodes)
+        return replace(view, nodes=nodes, boxes=tuple(self._told(box) for box in view.boxes))
+
+    def _told(self, box: Box) -> Box:
+        """A box with what differs in the calls that it stands for."""
+        calls = box.calls if box.period == 1 else ()
+        return replace(box, differs=(*self._differences(calls, box.calls[0]), *box.differs))
+
+    def _lettered(self, node: Node, letters: dict[int, str]) -> Node:
+        if not self.interiors.is_block(node):
+            return node
+        kind = self.kinds.of[node.calls[0]]
+        model = self.opened[kind].call if kind in letters else node.calls[0]
+        differs = (*self._differences(node.calls, model), *node.differs)
+        return replace(node, inset=letters.get(kind, ""), differs=differs)
+
+    def _differences(self, calls: tuple[int, ...], model: int) -> list[str]:
+        """In what calls differ from the one that is opened: `2 without downsample`."""
+        found = Counter[str]()
+        by_module = {self.interiors.graph.calls[call].module: call for call in calls}
+        for call in by_module.values():
+            same = self.interiors.of(call).sign == self.interiors.of(model).sign
+            found["" if same else self.kinds.differs(call, model)] += 1
+        del found[""]
+        if len(found) > 1:
+            found = Counter({VARIANT: found.total()})
+        if len(by_module) == 1:
+            return [*found]
+        return [f"{n} {text}s" if text == VARIANT and n > 1 else f"{n} {text}" for text, n in found.items()]
+
+
+def _levels(view: View) -> set[int]:
+    """The nodes that skips lead to which lie in one another: opened in place, they would part the levels of a U."""
+    skips = [edge for edge in with_skips(view).edges if edge.skip]
+    inner = ((x, y) for x in skips for y in skips if x.tail < y.tail and y.head < x.head)
+    return {edge.head for pair in inner for edge in pair}

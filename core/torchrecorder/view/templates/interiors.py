@@ -1,0 +1,228 @@
+"""The inside of calls, and which calls a picture passes by because their inside says as much.
+
+An interior shows one call: what is in it, each layer closed. It depends on nothing but the call, so it is made once,
+and once for calls of one structure. A layer whose interior holds a single node is drawn as that node, under the joined
+path; so are lists of layers, and a layer that is nearly the whole of what is around it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchrecorder.view.entries import is_list
+from torchrecorder.view.model import Node, View
+from torchrecorder.view.plan.edges import Ends
+from torchrecorder.view.plan.plan import Plan
+from torchrecorder.view.plan.visibility import State, Visibility
+from torchrecorder.view.simplified import simplified
+from torchrecorder.view.templates.kinds import Kinds
+from torchrecorder.view.templates.series import in_series, series_with_outputs
+from torchrecorder.view.templates.turns import in_turns
+
+_ENDS = frozenset(("input", "output", "from", "to"))
+_SPINE = 0.85
+"""A call that holds so much of the model has no box: its inside is drawn in place of it."""
+_LARGE = 0.3
+_BODY = 0.6
+"""Of what is around it: a list that holds so much is the body of a block."""
+_SOME_LAYERS = 0.25
+_NESTED = 2
+"""What is opened in so many boxes in one another has no box of its own, unless it repeats."""
+_FEW = 3
+"""A list of no more nodes is drawn without a box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interior:
+    call: int
+    view: View
+    nodes: tuple[Node, ...]
+    """Those in the call."""
+    n_outputs: int
+    information: int
+    """How much it tells: different things in it, and sums or other joins, which count twice."""
+    is_arithmetic: bool
+    """Whether hardly any of its nodes are layers."""
+    sign: object
+    """What calls have in common that are drawn alike, but for sizes."""
+
+
+class Interiors:
+    def __init__(self, visible: Visibility) -> None:
+        self.visible, self.graph, self.tree = visible, visible.graph, visible.tree
+        self.kinds = Kinds(visible)
+        self._made: dict[object, Interior] = {}
+        self._states: list[State] = visible.states(0)
+        for call in sorted(range(len(self._states)), key=lambda call: -self.tree.level[call]):  # those in a call first
+            self._states[call] = self._state(call)
+
+    def of(self, call: int) -> Interior:
+        """The interior of a call, or of another of the same structure."""
+        key = self._key(call)
+        if key not in self._made:
+            self._made[key] = self._interior(call)
+        return self._made[key]
+
+    def exactly(self, call: int) -> Interior:
+        """The interior of this very call."""
+        interior = self.of(call)
+        if interior.call != call:
+            interior = self._made[call] = self._made.get(call) or self._interior(call)
+        return interior
+
+    def view(self, call: int, boxes: Mapping[int, tuple[int, ...]]) -> View:
+        """What is in a call, some of it in boxes: by the first call of a box those that it is drawn for."""
+        states: list[State] = [*self._states]
+        states[call] = "box"
+        for box, run in boxes.items():
+            around = sum(other < box < self.tree.end[other] for other in boxes)
+            states[box] = "open" if around >= _NESTED and len(run) == 1 else "box"
+        view = self._planned(call, states, boxes)
+        if giving := series_with_outputs(view, self.kinds):
+            boxes = {**boxes, **giving}
+            view = self._planned(call, states, boxes)
+        asked = self.visible.asked | {self.visible.root, *boxes}
+        view = simplified(view, self.visible.facts, self.visible.options, asked)
+        return in_turns(in_series(view, self.kinds), self.kinds)
+
+    def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> View:
+        plan = Plan(self.visible, states, root=call, runs=runs)
+        nodes, edges = Ends(plan).joined()
+        return View(self.graph, tuple(plan.boxes), nodes, edges, (), 1)
+
+    def is_block(self, node: Node) -> bool:
+        """Whether it stands for layers that may be opened."""
+        return node.kind == "call" and not node.parts and self.visible.is_block(node.calls[0])
+
+    def share(self, calls: list[int]) -> float:
+        """How much of the model it is, by parameters or by work."""
+        paths = {self.graph.calls[call].module for call in calls}
+        modules = [self.graph.modules[path] for path in paths if path in self.graph.modules]
+        params = sum(module.params.total for module in modules) / max(1, self.graph.modules[""].params.total)
+        return min(1.0, max(params, sum(self.flops[call] for call in calls) / max(1, self.flops[0])))
+
+    @cached_property
+    def flops(self) -> list[int]:
+        """By call, those in the calls within it included."""
+        found = [0] * len(self.graph.calls)
+        for op in self.graph.ops:
+            found[op.call] += op.flops or 0
+        for row in reversed(self.graph.calls):
+            if row.parent is not None:
+                found[row.parent] += found[row.id]
+        return found
+
+    def _key(self, call: int) -> object:
+        inside = range(call, self.tree.end[call])
+        is_asked = any(one in inside for one in self.visible.opened) or any(
+            one in inside for one in self.visible.collapsed
+        )
+        return call if is_asked else (self.kinds.structure[call], self.kinds.of[call])
+
+    def _interior(self, call: int) -> Interior:
+        view = self.view(call, {})
+        nodes = tuple(node for node in view.nodes if node.kind not in _ENDS)
+        fed = Counter(edge.head for edge in view.edges)
+        n_joins = sum(fed[node.id] > 1 for node in nodes)
+        sorts = [self._sort(node) for node in nodes]
+        layers = sum(node.kind == "call" for node in nodes)
+        place = {node.id: i for i, node in enumerate(nodes)}
+        wires = frozenset((place.get(edge.tail), place[edge.head]) for edge in view.edges if edge.head in place)
+        drawn = zip(nodes, sorts, strict=True)
+        sign = tuple((sort, node.repeat, node.repetition, self._within(node)) for node, sort in drawn), wires
+        is_arithmetic = len(nodes) > _FEW and layers < _SOME_LAYERS * len(nodes)
+        n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
+        return Interior(call, view, nodes, n_outputs, len({*sorts}) + 2 * n_joins - 1, is_arithmetic, sign)
+
+    def _within(self, node: Node) -> object:
+        """The sign of what is in a closed layer, which was made before it."""
+        return hash(self.of(node.calls[0]).sign) if self.is_block(node) else None
+
+    def _sort(self, node: Node) -> object:
+        if node.parts:
+            return tuple(self._sort(part) for part in node.parts)
+        if node.kind == "call":
+            module = self.tree.module(node.calls[0])
+            return "call", self.kinds.of[node.calls[0]] if self.is_block(node) else module and module.cls
+        return node.kind, node.name.rpartition(".")[2] if node.op is None else self.graph.ops[node.op].name
+
+    def _state(self, call: int) -> State:
+        visible = self.visible
+        if self._states[call] == "gone" or self._states[call] == "box":  # `box`: a reader asks for it
+            return self._states[call]
+        if not visible.is_block(call):
+            return "node"
+        if not self.graph.calls[call].ok:  # a reader asks where the forward failed
+            return "box"
+        module, nodes = self.tree.module(call), self.of(call).nodes
+        if module is None or not nodes:
+            return "node"
+        if len(nodes) == 1:
+            only = nodes[0]
+            if only.repeat > 1 and self.of(call).n_outputs > 1:  # around it each of them has readers of its own
+                return "node"
+            return "open" if only.parts or (only.kind == "call" and not self._is_weighted(call)) else "node"
+        if self._is_called_again(call):
+            return "node"
+        is_chain = module.native and module.cls.startswith("torch.nn.modules.container.") and not is_list(module.cls)
+        return "open" if (self._is_open_list(call, nodes) if is_chain else self._is_spine(call, nodes)) else "node"
+
+    def _is_weighted(self, call: int) -> bool:
+        """Whether it has parameters of its own."""
+        module = self.tree.module(call)
+        return module is not None and module.params.own > 0
+
+    def _is_open_list(self, call: int, nodes: tuple[Node, ...]) -> bool:
+        blocks = {self.kinds.of[node.calls[0]] for node in nodes if self.is_block(node)}
+        is_stage = len(blocks) <= 2 and all(self.is_block(node) for node in nodes)
+        share, around = self.share([call]), self._around(call)
+        is_body = share >= _BODY * self.share([around]) and not self._is_like(call, around)
+        return is_stage or len(nodes) <= _FEW or share > _LARGE or is_body
+
+    def _is_spine(self, call: int, nodes: tuple[Node, ...]) -> bool:
+        of_class = self._of_class[self._class(call)]
+        end = self.tree.end
+        is_most = self.share([call]) >= _SPINE
+        if is_most and all(call <= other < end[call] or other <= call < end[other] for other in of_class):
+            return True
+        around = self._around(call)
+        while around:  # each level of a recursive U
+            if self._is_like(call, around) and self.share([around]) >= _SPINE:
+                return True
+            around = self._around(around)
+        is_alone = len(of_class) == 1 and not self.graph.calls[call].module.rpartition(".")[2].isdigit()
+        large = any(self.is_block(node) and self.share([*node.calls]) > _LARGE for node in nodes)
+        return is_alone and len(nodes) == 2 and large
+
+    @cached_property
+    def _of_class(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for call in range(len(self.graph.calls)):
+            found.setdefault(self._class(call), []).append(call)
+        return found
+
+    def _class(self, call: int) -> str:
+        module = self.tree.module(call)
+        return "" if module is None else module.cls
+
+    def _is_like(self, one: int, two: int) -> bool:
+        return self._class(one) == self._class(two)
+
+    def _around(self, call: int) -> int:
+        around = self.graph.calls[call].parent
+        while around and self.tree.module(around) is None:
+            around = self.graph.calls[around].parent
+        return around or 0
+
+    def _is_called_again(self, call: int) -> bool:
+        return self._n_calls[self.graph.calls[call].module] > 1
+
+    @cached_property
+    def _n_calls(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for row in self.graph.calls:
+            found[row.module] = found.get(row.module, 0) + 1
+        return found

@@ -1,0 +1,355 @@
+"""What readers take for one thing is one node, and what they do not need is counted in a note."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.core.graph.building import Net, residual_block
+from tests.core.view.seeing import boxes, edges, shown
+from torchrecorder.drawing.labels import Labels
+from torchrecorder.drawing.styler import StylerInput
+from torchrecorder.graph import Graph, TensorMeta
+from torchrecorder.graph.model import Failure, Frame
+from torchrecorder.view import View, ViewOptions, make_view
+
+
+def words(view: View) -> list[str]:
+    labels = Labels(view)
+    return [" | ".join(filter(None, labels.node(node)[:2])) for node in view.nodes if node.kind in ("call", "op")]
+
+
+def layers(*names: str) -> Graph:
+    """A chain of layers and ops by their classes and names."""
+    net = Net()
+    x = net.input("x", 1, 8, 4, 4)
+    for i, name in enumerate(names):
+        x = net.layer(f"{name.lower()}{i}", name, x, params=8 * (i + 1)) if name[0].isupper() else net.op(name, x)
+    return net.graph(x)
+
+
+def parts(graph: Graph) -> list[tuple[str, ...]]:
+    view = make_view(graph)
+    found = []
+    for node in view.nodes:
+        if node.kind in ("call", "op"):
+            rows = node.parts or (node,)
+            found.append(tuple(shown_part(view, part) for part in rows))
+    return found
+
+
+def shown_part(view: View, part: object) -> str:
+    calls, op = getattr(part, "calls", ()), getattr(part, "op", None)
+    return view.graph.calls[calls[0]].module if calls else "" if op is None else view.graph.ops[op].name
+
+
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [
+        ("Conv2d BatchNorm2d ReLU", [("conv2d0", "batchnorm2d1", "relu2")]),
+        ("Linear GELU Dropout Linear", [("linear0", "gelu1", "dropout2"), ("linear3",)]),
+        ("LayerNorm Linear GELU", [("layernorm0",), ("linear1", "gelu2")]),
+        ("BatchNorm2d ReLU Conv2d", [("batchnorm2d0", "relu1", "conv2d2")]),
+        ("roll BatchNorm2d ReLU Conv2d", [("roll",), ("batchnorm2d1", "relu2", "conv2d3")]),
+        ("Conv2d ReLU MaxPool2d ReLU", [("conv2d0", "relu1"), ("maxpool2d2",), ("relu3",)]),
+        ("BatchNorm2d ReLU MaxPool2d", [("batchnorm2d0", "relu1"), ("maxpool2d2",)]),
+        ("Conv2d roll ReLU", [("conv2d0",), ("roll",), ("relu2",)]),
+    ],
+)
+def test_layers_in_series_that_are_one(chain: str, expected: list[tuple[str, ...]]) -> None:
+    assert parts(layers(*chain.split())) == expected
+
+
+def test_a_layer_that_two_read_stays_alone() -> None:
+    net = Net()
+    x = net.layer("conv", "Conv2d", net.input("x", 1, 8), params=8)
+    y = net.layer("act", "ReLU", x)
+    assert parts(net.graph(net.op("cat", x, y)))[:2] == [("conv",), ("act",)]
+
+
+def test_an_activation_joins_the_sum_before_it() -> None:
+    assert words(make_view(residual_block()))[-1] == "+ · relu"
+
+
+def test_the_part_with_the_most_parameters_stands_for_all() -> None:
+    view = make_view(residual_block())
+    node = view.nodes[1]
+    assert view.graph.calls[node.calls[0]].module == "conv1"
+    assert [view.graph.calls[part.calls[0]].module for part in node.parts] == ["conv1", "bn1", "relu"]
+
+
+def test_equal_ones_in_a_row_are_drawn_once() -> None:
+    net = Net()
+    x = net.input("x", 1, 8)
+    for i in range(4):
+        x = net.layer(f"fc{i}", "Linear", x, said="in_features=8, out_features=8", params=72)
+        x = net.layer(f"act{i}", "ReLU", x)
+    graph = net.graph(x)
+    assert words(make_view(graph)) == ["fc0–fc3 | Linear 8→8 · ReLU ×4"]
+    assert len(make_view(graph, ViewOptions(fold=False)).nodes) == 6
+
+
+def test_a_box_around_one_node_is_that_node() -> None:
+    net = Net()
+    x = net.input("x", 1, 8)
+    for i in range(2):
+        with net.call(f"blocks.{i}", "Block", params=72), net.call(f"blocks.{i}.ff", "Feed", params=72):
+            x = net.layer(f"blocks.{i}.ff.fc", "Linear", x, said="8, 8", params=72)
+            x = net.layer(f"blocks.{i}.ff.act", "ReLU", x)
+    view = make_view(net.graph(net.op("sin", x)), ViewOptions(depth=3))
+    assert boxes(view) == [""]
+    assert shown(view)[1] == "blocks.0.ff.fc x2"
+    assert words(view)[0] == "blocks.0–1.ff.fc | Linear 8→8 · ReLU ×2"
+    asked = make_view(net.graph(net.op("sin", x)), ViewOptions(expand=["blocks.*.ff"]))
+    assert "blocks.0.ff x2" not in shown(asked)
+    assert len(boxes(asked)) > 1
+
+
+def test_what_only_positions_need_is_a_note() -> None:
+    net = Net()
+    x, mask = net.input("x", 1, 4, 8), net.input("mask", 1, 4)
+    net.values[mask] = net.values[mask].__class__(mask, "input", None, 0, meta("int64", (1, 4)), "mask")
+    y = net.op("masked_fill", x, net.op("eq", mask), shape=(1, 4, 8))
+    y = net.op("add", y, net.op("arange", shape=(4,)))
+    view = make_view(net.graph(y))
+    assert shown(view) == ["input:x", "masked_fill", "add", "output:"]
+    assert view.notes == (
+        "not drawn: 2 operations on constants, masks and positions, mask; depth: all draws everything",
+    )
+    assert "eq" in shown(make_view(net.graph(y), ViewOptions(depth="all")))
+
+
+def meta(dtype: str, shape: tuple[int, ...]) -> TensorMeta:
+    return TensorMeta(shape, dtype, "cpu", 0)
+
+
+def with_dead_end(*, failed: bool = False) -> Graph:
+    """A layer whose result is also squared, for nothing."""
+    net = Net("Net")
+    x = net.layer("fc", "Linear", net.input("x", 1, 8))
+    net.op("sum", net.op("pow", x))
+    found = net.graph(net.layer("head", "Linear", x))
+    return replace(found, info=replace(found.info, failure=Failure(0, "stopped"))) if failed else found
+
+
+def test_what_nothing_reads_is_a_note() -> None:
+    view = make_view(with_dead_end())
+    assert shown(view) == ["input:x", "fc", "head", "output:"]
+    assert view.notes == ("not drawn: 2 operations that nothing reads; depth: all draws everything",)
+    assert "pow" in shown(make_view(with_dead_end(), ViewOptions(depth="all")))
+    assert "pow" in shown(make_view(with_dead_end(failed=True)))
+
+
+def test_whole_numbers_that_are_embedded_or_an_index_are_drawn() -> None:
+    net = Net()
+    ids = net.input("ids", 1, 4)
+    net.values[ids] = net.values[ids].__class__(ids, "input", None, 0, meta("int64", (1, 4)), "ids")
+    x = net.layer("embed", "Embedding", net.op("clamp", ids), (1, 4, 8), params=80)
+    assert shown(make_view(net.graph(x))) == ["input:ids", "clamp", "embed", "output:"]
+    y = net.op("index_select", x, ids)
+    assert "input:ids > index_select" in edges(make_view(net.graph(y)))
+
+
+def test_a_table_is_named_in_the_op_that_reads_it() -> None:
+    net = Net(params=32)
+    x = net.input("x", 1, 4, 8)
+    y = net.op("add", x, net.weight("pos_embedding", 1, 4, 8))
+    view = make_view(net.graph(y))
+    assert words(view) == ["+ pos_embedding"]
+    assert [part.kind for part in view.nodes[1].parts] == ["op", "param"]
+    assert "param:pos_embedding" in shown(make_view(net.graph(y), ViewOptions(depth="all")))
+
+
+def test_lists_beside_the_output_are_a_note() -> None:
+    net = Net()
+    x = net.input("x", 1, 4)
+    caches = []
+    for i in range(2):
+        x = net.layer(f"layers.{i}", "Linear", x, params=16)
+        caches.append(net.op("sin", x))
+    named = {f"cache.{i}": cache for i, cache in enumerate(caches)}
+    view = make_view(net.graph(**{"last": x} | named))
+    assert [node.name for node in view.nodes if node.kind == "output"] == ["last"]
+    assert "cache" in view.notes[0]
+    assert "sin" not in shown(view)
+
+
+def test_pieces_and_products_with_one_are_handed_on() -> None:
+    net = Net()
+    x = net.input("x", 1, 8)
+    half = net.op("chunk", net.op("mul", x, attrs={"1": "1.0"}), shape=(1, 4))
+    graph = net.graph(net.op("sin", net.op("getitem", half, attrs={"1": "0"}, shape=(4,))))
+    assert shown(make_view(graph)) == ["input:x", "sin", "output:"]
+    assert "chunk" in shown(make_view(graph, ViewOptions(depth="all")))
+
+
+def test_layers_of_any_size_side_by_side() -> None:
+    net = Net()
+    x = net.input("x", 1, 8)
+    outs = [
+        net.layer(f"heads.{i}", "Linear", x, (1, i), f"in_features=8, out_features={i}", params=9 * i)
+        for i in range(1, 6)
+    ]
+    view = make_view(net.graph(net.op("cat", *outs)))
+    assert words(view) == ["heads | Linear 8→1 / 8→2 / 8→3… · 5 in parallel", "cat"]
+
+
+def with_frames(net: Net, *names: str, ops: dict[int, int], **outputs: int) -> Graph:
+    """A Graph whose functions call one another in order, and which op ran in which of them."""
+    rows = tuple(Frame(i, f"pkg.{name}", "net.py:1", 0, i - 1 if i else None) for i, name in enumerate(names))
+    graph = net.graph(*outputs.values())
+    return replace(graph, frames=rows, ops=tuple(replace(op, frame=ops.get(op.id)) for op in graph.ops))
+
+
+def rotary() -> Graph:
+    net = Net()
+    q = net.op("sin", net.input("x", 1, 8))
+    turned = net.op("cat", net.op("neg", net.op("narrow", q)), q)
+    out = net.op("add", net.op("mul", q), turned)
+    return with_frames(net, "_apply_rotary", "rotate_half", ops={1: 1, 2: 1, 3: 1, 4: 0, 5: 0}, out=net.op("cos", out))
+
+
+def test_ops_are_the_function_they_ran_in() -> None:
+    view = make_view(rotary())
+    assert [node.kind for node in view.nodes] == ["input", "op", "function", "op", "output"]
+    function = view.nodes[2]
+    assert function.name == "apply_rotary"
+    assert function.ops == (1, 2, 3, 4, 5)
+    assert Labels(view).node(function).name == "apply_rotary()"
+    assert StylerInput.of(view, Labels(view)).nodes[2].op == "apply_rotary"
+    assert "neg" in shown(make_view(rotary(), ViewOptions(depth="all")))
+
+
+def test_a_function_with_layers_is_looked_through() -> None:
+    net = Net(params=8)
+    x = net.op("sin", net.input("x", 1, 8))
+    x = net.layer("fc", "Linear", x, params=8)
+    graph = with_frames(net, "features", ops={0: 0, 2: 0}, out=net.op("cos", x))
+    graph = replace(graph, calls=(graph.calls[0], replace(graph.calls[1], frame=0)))
+    assert shown(make_view(graph)) == ["input:x", "sin", "fc", "cos", "output:"]
+
+
+def test_one_op_says_more_than_its_function() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 1, 8))
+    graph = with_frames(net, "wave", ops={0: 0}, out=net.op("cos", x))
+    assert shown(make_view(graph)) == ["input:x", "sin", "cos", "output:"]
+
+
+def test_a_function_around_what_it_does_not_hold_is_looked_through() -> None:
+    net = Net()
+    x = net.op("sin", net.input("x", 1, 8))
+    graph = with_frames(net, "ends", ops={0: 0, 2: 0}, out=net.op("tan", net.op("cos", x)))
+    assert shown(make_view(graph)) == ["input:x", "sin", "cos", "tan", "output:"]
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "is_drawn"),
+    [
+        ("add", {"1": "0"}, False),  # a sum over a list begins so
+        ("add", {"0": "0.0"}, False),
+        ("sub", {"1": "0"}, False),
+        ("sub", {"0": "0"}, True),  # 0 − x
+        ("div", {"0": "1"}, True),  # 1 ÷ x
+        ("add", {"1": "1"}, True),
+        ("mul", {"1": "0"}, True),
+        ("getitem", {"1": "2:"}, False),
+        ("getitem", {"1": "(..., :-1)"}, False),
+        ("getitem", {"1": "(:, 0)"}, True),  # the class token
+        ("getitem", {"1": "(..., 0::2)"}, True),
+        ("getitem", {"1": "(:, None, 1:)"}, True),
+    ],
+)
+def test_what_gives_the_same_or_a_stretch_of_it_is_an_edge(op: str, attrs: dict[str, str], is_drawn: bool) -> None:
+    net = Net()
+    x = net.layer("first", "Linear", net.input("x", 4, 8), params=8)
+    x = net.layer("last", "Linear", net.op(op, x, attrs=attrs), params=9)
+    graph = net.graph(x)
+    assert shown(make_view(graph)) == ["input:x", "first", *([op] if is_drawn else []), "last", "output:"]
+    assert op in shown(make_view(graph, ViewOptions(depth="all")))
+
+
+def pieces(*cuts: str, shape: tuple[int, ...] = (4, 8)) -> View:
+    """Stretches of one tensor, put together."""
+    net = Net()
+    x = net.layer("first", "Linear", net.input("x", 4, 8), params=8)
+    cut = [net.op("getitem", x, shape=(2, 8), attrs={"1": index}) for index in cuts]
+    return make_view(net.graph(net.layer("last", "Linear", net.op("cat", *cut, shape=shape), params=9)))
+
+
+def test_a_tensor_that_is_put_together_in_another_order_is_an_edge() -> None:
+    assert shown(pieces("2:", ":2")) == ["input:x", "first", "last", "output:"]
+
+
+def test_pieces_that_are_put_together_to_something_else_are_drawn() -> None:
+    assert shown(pieces(":2", ":2", "2:", shape=(6, 8))).count("getitem") == 3
+
+
+def modulated(*, is_one: bool = True, plus_one: bool = True) -> View:
+    """A tensor that is scaled and shifted by parts of what one layer gives, or two."""
+    net = Net()
+    x, t = net.input("x", 2, 8), net.input("t", 2, 4)
+    both = net.layer("condition", "Linear", t, (2, 16), params=64)
+    other = both if is_one else net.layer("another", "Linear", t, (2, 16), params=65)
+    scale, shift = net.op("chunk", both, shape=(2, 8)), net.op("chunk", other, shape=(2, 8))
+    scale = net.op("add", scale, attrs={"1": "1"}) if plus_one else scale
+    y = net.op("add", net.op("mul", net.layer("norm", "LayerNorm", x, params=8), scale), shift)
+    return make_view(net.graph(net.layer("head", "Linear", y, params=9)))
+
+
+@pytest.mark.parametrize("plus_one", [True, False])
+def test_scale_and_shift_of_one_layer_are_one_node(plus_one: bool) -> None:
+    view = modulated(plus_one=plus_one)
+    assert sorted(words(view))[-1] == "scale · shift"
+    assert len(words(view)) == 4
+    assert edges(view).count("condition > mul") == edges(view).count("norm > mul") == 1
+
+
+def test_scale_and_shift_of_two_layers_are_not() -> None:
+    assert [word for word in words(modulated(is_one=False)) if word in ("+ 1", "×", "+")] == ["+ 1", "×", "+"]
+
+
+def test_of_many_weights_that_a_function_reads_none_is_named() -> None:
+    net = Net()
+    x = net.layer("first", "Linear", net.input("x", 4, 8), params=8)
+    y = net.op("mul", net.op("add", x, net.weight("bias", 8)), net.weight("scale", 8))
+    x = net.layer("last", "Linear", net.op("tanh", y), params=9)
+    graph = net.graph(x)
+    frame = Frame(0, "mix", "f.py:1", 0)
+    graph = replace(graph, frames=(frame,), ops=tuple(replace(op, frame=0) if op.call == 0 else op for op in graph.ops))
+    view = make_view(graph)
+    assert [Labels(view).node(node).name for node in view.nodes if node.kind == "function"] == ["mix()"]
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_an_output_that_only_random_numbers_decide_is_told_in_a_note(learned: bool) -> None:
+    net = Net()
+    x = net.input("x", 2, 8)
+    y = net.layer("net", "Linear", x, params=8)
+    mask = net.op("argsort", net.op("rand", shape=(2, 8)))
+    mask = net.op("mul", mask, net.weight("scale", 8)) if learned else mask
+    view = make_view(net.graph(logits=y, mask=mask))
+    assert ("output:mask" in shown(view)) == learned
+    assert any("mask" in note for note in view.notes) != learned
+
+
+def test_copies_of_a_tensor_are_edges() -> None:
+    net = Net()
+    x = net.layer("first", "Linear", net.input("x", 2, 8), params=8)
+    x = net.layer("last", "Linear", net.op("tile", net.op("repeat", x, shape=(4, 8)), shape=(8, 8)), params=9)
+    assert shown(make_view(net.graph(x))) == ["input:x", "first", "last", "output:"]
+
+
+def test_what_holds_no_data_is_left_out_where_something_else_is_read() -> None:
+    """The `batch` that a graph network fills with zeros, since there is one graph."""
+    net = Net()
+    x = net.layer("first", "Linear", net.input("x", 4, 8), params=8)
+    zeros = net.op("new_zeros", x, shape=(4,))
+    kept = net.op("cumsum", net.op("new_ones", x, shape=(4,)), shape=(4,))
+    with net.call("pool", "Pool", params=8):
+        y = net.op("tanh", net.op("scatter_add", x, zeros))
+    y = net.op("cat", y, net.layer("embed", "Embedding", kept, (4, 8), params=80))
+    view = make_view(net.graph(net.layer("last", "Linear", y, params=9)))
+    assert "new_zeros" not in shown(view)
+    assert "first > scatter_add" in edges(view)

@@ -1,0 +1,349 @@
+"""The template view: each kind of layer opened once, the others closed under its letter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.core.graph.building import Net, chain, mlp, nested, transformer
+from tests.core.view.seeing import boxes, edges, reaches, shown
+from torchrecorder.graph import Graph
+from torchrecorder.view import AUTO_NODES, View, ViewOptions, make_view
+
+C8 = (1, 8, 16, 16)
+
+
+def stages(n: int = 3, per_stage: int = 3, side: Sequence[str] = ("downsample",)) -> Graph:
+    """Stages of blocks, the first block of each with a projection, or with more, as in a ResNet."""
+    net = Net("Staged", params=n * per_stage * 1000)
+    x = net.layer("conv1", "Conv2d", net.input("x", 1, 3, 16, 16), C8, "3, 8, kernel_size=(3, 3)", 216)
+    for i in range(n):
+        at, shape = f"layer{i + 1}", (1, 8, 16 >> i, 16 >> i)
+        with net.call(at, "Sequential", params=per_stage * 1000):
+            for j in range(per_stage):
+                x = block(net, f"{at}.{j}", x, shape, side if j == 0 else ())
+    x = net.layer("fc", "Linear", x, (1, 10), params=80)
+    return net.graph(x)
+
+
+def block(net: Net, at: str, x: int, shape: tuple[int | str, ...], beside: Sequence[str]) -> int:
+    with net.call(at, "Bottleneck", params=1000):
+        y = net.layer(f"{at}.conv1", "Conv2d", x, shape, "8, 8, kernel_size=(3, 3)", 500)
+        y = net.op("tanh", y)
+        y = net.layer(f"{at}.conv2", "Conv2d", y, shape, "8, 8, kernel_size=(3, 3)", 400)
+        side = x
+        for name in beside:
+            with net.call(f"{at}.{name}", "Sequential", params=100):
+                side = net.layer(f"{at}.{name}.0", "Conv2d", side, shape, "8, 8, kernel_size=(1, 1)", 100)
+        return net.op("add", y, side)
+
+
+def encoder_decoder(n: int = 3) -> Graph:
+    """Two stacks of one class, the second with a layer of cross-attention in each block."""
+    net = Net("Seq2Seq", params=10_000)
+    src, tgt = net.input("src", 1, 5, 8), net.input("tgt", 1, 4, 8)
+    memory = stack(net, "encoder", src, None, n)
+    return net.graph(stack(net, "decoder", tgt, memory, n))
+
+
+def stack(net: Net, at: str, x: int, memory: int | None, n: int) -> int:
+    with net.call(at, "Stack", params=5000):
+        for i in range(n):
+            home = f"{at}.block.{i}"
+            with net.call(home, "Block", params=1500):
+                x = net.op("add", x, attention(net, f"{home}.self_attn", x, x))
+                if memory is not None:
+                    x = net.op("add", x, attention(net, f"{home}.cross_attn", x, memory))
+                y = net.layer(f"{home}.norm1", "LayerNorm", x, params=16)
+                y = net.layer(f"{home}.norm2", "LayerNorm", y, params=16)
+                x = net.op("add", x, net.layer(f"{home}.fc", "Linear", y, params=64))
+    return x
+
+
+def attention(net: Net, at: str, x: int, memory: int) -> int:
+    with net.call(at, "Attention", params=400):
+        q = net.layer(f"{at}.q", "Linear", x, params=100)
+        k, v = (net.layer(f"{at}.{name}", "Linear", memory, params=100) for name in "kv")
+        y = net.op("matmul", net.op("softmax", net.op("matmul", q, k)), v)
+        return net.layer(f"{at}.o", "Linear", y, params=100)
+
+
+def views(view: View) -> list[View]:
+    return [view, *(inset.view for inset in view.insets)]
+
+
+def letters(view: View) -> list[str]:
+    return [node.inset for one in views(view) for node in one.nodes if node.inset]
+
+
+def params(view: View, node_calls: tuple[int, ...]) -> int:
+    modules = {view.graph.calls[call].module for call in node_calls}
+    return sum(view.graph.modules[path].params.total for path in modules)
+
+
+def test_a_kind_is_opened_once_beside_the_picture() -> None:
+    view = make_view(stages())
+    assert shown(view) == ["input:x", "conv1", "layer1.0 x3", "layer2.0 x3", "layer3.0 x3", "fc", "output:"]
+    assert [node.inset for node in view.nodes] == ["", "", "A", "A", "A", "", ""]
+    (inset,) = view.insets
+    assert (inset.letter, len(inset.calls)) == ("A", 9)
+    assert "layer1.0.downsample.0" in shown(inset.view)
+    assert boxes(inset.view) == ["layer1.0"]
+
+
+def test_what_differs_is_said() -> None:
+    view = make_view(stages())
+    assert [node.differs for node in view.nodes if node.inset] == [("2 without downsample",)] * 3
+
+
+def test_what_takes_many_words_to_tell_is_a_variant() -> None:
+    view = make_view(stages(side=("pooling", "projection", "excitation")))
+    assert [node.differs for node in view.nodes if node.inset] == [("2 variants",)] * 3
+    one = make_view(stages(per_stage=2, side=("a_rather_long_name_for_a_pooling", "projection")))
+    assert [node.differs for node in one.nodes if node.inset] == [("1 variant",)] * 3
+
+
+def test_a_kind_at_one_place_is_opened_there() -> None:
+    view = make_view(transformer(12))
+    assert boxes(view)[:2] == ["", "blocks.0 x12"]
+    assert not view.insets
+    assert "blocks.0.ln1" in shown(view)
+
+
+def test_an_encoder_and_a_decoder_of_one_class_are_two_kinds() -> None:
+    view = make_view(encoder_decoder())
+    names = [name for one in views(view) for name in boxes(one)]
+    assert [name for name in names if name.endswith("x3")] == ["encoder.block.0 x3", "decoder.block.0 x3"]
+    assert reaches(view)
+
+
+def test_norms_and_attentions_of_a_block_are_never_folded() -> None:
+    view = make_view(encoder_decoder())
+    paths = [{view.graph.calls[call].module.split(".")[-1] for call in n.calls} for v in views(view) for n in v.nodes]
+    assert not [names for names in paths if len(names & {"norm1", "norm2", "self_attn", "cross_attn"}) > 1]
+    assert {"norm1"} in paths
+    assert {"norm2"} in paths
+
+
+@pytest.mark.parametrize("graph", [stages(), encoder_decoder(), transformer(), mlp()], ids=["a", "b", "c", "d"])
+def test_letters_lead_to_insets_that_are_used(graph: Graph) -> None:
+    view = make_view(graph)
+    assert set(letters(view)) == {inset.letter for inset in view.insets}
+    for inset in view.insets:
+        assert all(edge.tail < len(inset.view.nodes) > edge.head for edge in inset.view.edges)
+        for one in views(view):
+            assert all(set(node.calls) <= set(inset.calls) for node in one.nodes if node.inset == inset.letter)
+
+
+@pytest.mark.parametrize("graph", [stages(), encoder_decoder(), transformer()], ids=["a", "b", "c"])
+def test_parameters_add_up(graph: Graph) -> None:
+    """Each call of a layer with parameters of its own is in one node of the picture."""
+    view = make_view(graph)
+    drawn = [call for node in view.nodes for call in node.calls]
+    assert len(drawn) == len(set(drawn))
+    for node in view.nodes:
+        modules = [graph.calls[call].module for call in node.calls]
+        assert params(view, node.calls) == sum(graph.modules[path].params.total for path in modules)
+
+
+@pytest.mark.parametrize("graph", [stages(8), encoder_decoder(6), transformer(24), chain(500), mlp(30), nested(60)])
+def test_a_picture_stays_small_and_whole(graph: Graph) -> None:
+    view = make_view(graph)
+    inner = sum(node.kind not in ("input", "output") for inset in view.insets for node in inset.view.nodes)
+    assert len(view.nodes) + inner <= AUTO_NODES
+    assert reaches(view)
+
+
+@pytest.mark.parametrize("graph", [stages(), encoder_decoder(), transformer(), nested(6)], ids=["a", "b", "c", "d"])
+def test_no_box_is_around_one_closed_node(graph: Graph) -> None:
+    for view in views(make_view(graph)):
+        for box in view.boxes[1:]:
+            inside = [node for node in view.nodes if node.box == box.id]
+            assert len(inside) + sum(other.parent == box.id for other in view.boxes) > 1
+
+
+def test_a_list_of_pairs_is_one_template() -> None:
+    net = Net("Pairs", params=4000)
+    x = net.input("x", 1, 4, 8)
+    for i in range(4):
+        x = net.op("add", x, attention(net, f"layers.{i}.0", x, x))
+        with net.call(f"layers.{i}.1", "FeedForward", params=200):
+            y = net.layer(f"layers.{i}.1.up", "Linear", x, params=100)
+            y = net.layer(f"layers.{i}.1.down", "Linear", net.op("gelu", y), params=100)
+        x = net.op("add", x, y)
+    view = make_view(net.graph(net.op("cumsum", x)))
+    (box,) = [box for box in view.boxes if box.period == 2]
+    assert box.repeat == 4
+    assert shown(view)[-2:] == ["cumsum", "output:"]
+    assert "add > cumsum" in edges(view)
+
+
+@pytest.mark.parametrize("graph", [nested(600), chain(3000), transformer(300)], ids=["deep", "long", "many"])
+def test_large_models_are_drawn_soon(graph: Graph) -> None:
+    start = time.process_time()
+    view = make_view(graph)
+    assert len(view.nodes) <= AUTO_NODES
+    assert time.process_time() - start < 30
+
+
+def test_40_parallel_branches() -> None:
+    net = Net("Wide", params=4000)
+    x = net.input("x", 1, 4)
+    outs = []
+    for i in range(40):
+        with net.call(f"branches.{i}", "Branch", params=100):
+            outs.append(net.op("tanh", net.layer(f"branches.{i}.fc", "Linear", x, params=100)))
+    view = make_view(net.graph(net.op("cat", *outs, shape=(1, 160))))
+    assert len(view.nodes) <= AUTO_NODES
+    assert reaches(view)
+
+
+def test_skips_of_a_unet_keep_its_blocks_apart() -> None:
+    net = Net("UNet", params=4000)
+    x = net.input("x", *C8)
+    skips = []
+    for i in range(3):
+        x = block(net, f"down.{i}", x, C8, ())
+        skips.append(x)
+    for i in range(3):
+        x = block(net, f"up.{i}", net.op("cat", x, skips[-1 - i]), C8, ())
+    assert [len(node.calls) for node in make_view(net.graph(x)).nodes if node.inset] == [1] * 6
+
+
+class TestOptions:
+    def test_focus_shows_one_layer_in_the_same_way(self) -> None:
+        view = make_view(stages(), ViewOptions(focus="layer2"))
+        assert shown(view)[0].startswith("input:")
+        assert any("layer2.0.conv1" in name for one in views(view) for name in shown(one))
+
+    def test_expand_opens_in_place(self) -> None:
+        view = make_view(stages(), ViewOptions(expand=["layer2.1"]))
+        assert "layer2.1" in boxes(view)
+        assert "layer2.1.conv1" in shown(view)
+        assert "layer1.0 x3" in shown(view)
+
+    def test_collapse_closes(self) -> None:
+        view = make_view(stages(), ViewOptions(collapse=["layer2"]))
+        assert "layer2" in shown(view)
+        assert "layer1.0 x3" in shown(view)
+
+    def test_a_number_means_what_it_meant(self) -> None:
+        view = make_view(stages(), ViewOptions(depth=2))
+        assert shown(view)[2:4] == ["layer1.0", "layer1.1 x2"]
+        assert not view.insets
+
+
+def test_an_interior_is_the_same_whatever_its_tables_are_called() -> None:
+    net = Net("Tables", params=4000)
+    x = net.input("x", 1, 4, 8)
+    for i in range(3):
+        with net.call(f"blocks.{i}", "Block", params=200):
+            y = net.layer(f"blocks.{i}.fc", "Linear", x, params=100)
+            x = net.op("add", net.op("mul", y, net.weight(f"blocks.{i}.gain", 8)), x)
+    view = make_view(net.graph(net.op("tanh", x)))
+    assert not any(node.differs for node in view.nodes)
+    assert not any(box.differs for box in view.boxes)
+
+
+def test_lists_of_other_lengths_are_one_kind() -> None:
+    net = Net("Dense", params=9000)
+    x = net.input("x", *C8)
+    for i, n in enumerate((3, 6)):
+        with net.call(f"dense{i}", "DenseBlock", params=1000 * n):
+            for j in range(n):
+                x = block(net, f"dense{i}.layer{j}", x, C8, ())
+            x = net.op("tanh", x)
+        x = net.op("max_pool2d", x)
+    view = make_view(net.graph(x))
+    assert [node.inset for node in view.nodes if node.kind == "call"] == ["A", "A"]
+    assert next(node.differs for node in view.nodes if node.inset) == ("×3 for ×6",)
+
+
+def test_ops_of_other_layers_do_not_go_round_in_one() -> None:
+    """Layers of one class that are drawn without a box run the same lines, as often as a shared layer is called."""
+    net = Net("Convs", params=4000)
+    x = net.input("x", *C8)
+    for name in ("stem", "second", "third"):
+        with net.call(name, "ConvReLU", params=600):
+            x = net.op("relu", net.layer(f"{name}.conv", "Conv2d", x, params=600))
+        x = net.op("max_pool2d", net.layer("cell", "Conv2d", x, params=600))
+    graph = net.graph(x)
+    ops = tuple(replace(op, source="net.py:3", offset=8) if op.name == "relu" else op for op in graph.ops)
+    view = make_view(replace(graph, ops=ops))
+    assert view.nodes[1].parts
+    assert not [node for node in view.nodes if len(node.ops) > 1]
+
+
+def test_blocks_of_one_list_are_one_kind_even_where_others_are_alike_first() -> None:
+    """The first stage has no projections, as in a small ResNet."""
+    net = Net("Staged", params=6000)
+    x = net.input("x", 1, 8, 16, 16)
+    for i in range(3):
+        shape = (1, 8, 16 >> i, 16 >> i)
+        with net.call(f"layer{i + 1}", "Sequential", params=2000):
+            for j in range(2):
+                x = block(net, f"layer{i + 1}.{j}", x, shape, ("downsample",) if i and not j else ())
+    view = make_view(net.graph(x))
+    assert [inset.letter for inset in view.insets] == ["A"]
+    assert [node.repeat for node in view.nodes if node.inset] == [2, 2, 2]
+    assert [node.differs for node in view.nodes if node.inset] == [
+        ("2 without downsample",),
+        *[("1 without downsample",)] * 2,
+    ]
+
+
+def test_an_inset_shows_only_what_something_reads_of_a_layer() -> None:
+    net = Net(params=9000)
+    x = net.input("x", 1, 8)
+    for i in range(2):
+        path = f"blocks.{i}"
+        with net.call(path, "Block", params=3000):
+            call = len(net.calls) - 1
+            y = net.layer(f"{path}.first", "Linear", x, params=1000)
+            z = net.layer(f"{path}.second", "Linear", net.op("tanh", y), params=1000)
+            out = net.op("add", net.op("cat", x, z), net.layer(f"{path}.third", "Linear", z, params=1000))
+        net.calls[call] = replace(net.calls[call], inputs={"x": x}, outputs={"0": out, "weights": y})
+        x = net.op("roll", out)
+    (inset,) = make_view(net.graph(x)).insets
+    assert [node.name for node in inset.view.nodes if node.kind == "output"] == ["0"]
+
+
+@pytest.mark.parametrize("kinds", [2, 9])
+def test_a_note_names_what_is_closed_for_want_of_room(kinds: int) -> None:
+    net = Net(params=kinds * 1000)
+    x = net.input("x", 1, 8)
+    for i in range(kinds):
+        with net.call(f"part{i}", f"Part{i}", params=1000):
+            for j in range(5):
+                x = net.op("add", x, net.layer(f"part{i}.layer{j}", "Linear", net.op("tanh", x), params=200))
+    view = make_view(net.graph(x))
+    closed = [view.graph.calls[node.calls[0]].module for node in view.nodes if node.kind == "call" and not node.box]
+    named = [f"Part{path.removeprefix('part')}" for path in closed if "." not in path]
+    notes = [note for note in view.notes if note.startswith("closed, because the picture is full: ")]
+    assert len(notes) == (kinds > 2) == bool(named)
+    assert all(", ".join(named[:3]) in note and note.endswith("; expand opens them") for note in notes)
+    assert all((f" and {len(named) - 3} more" in note) == (len(named) > 3) for note in notes)
+
+
+@pytest.mark.parametrize("gives", [1, 2])
+def test_a_block_of_equal_layers_that_gives_each_of_their_outputs_stays_one(gives: int) -> None:
+    """As the last block on the way down a diffusion model, of which each layer has a skip."""
+    net = Net(params=9000)
+    x = net.layer("stem", "Conv2d", net.input("x", *C8), params=64)
+    with net.call("down", "Down", params=6000):
+        call = len(net.calls) - 1
+        y = x
+        outs = []
+        for i in range(2):
+            y = block(net, f"down.layers.{i}", y, C8, ())
+            outs.append(y)
+        net.calls[call] = replace(
+            net.calls[call], inputs={"x": x}, outputs={str(i): v for i, v in enumerate(outs[-gives:])}
+        )
+    z = net.layer("up", "Conv2d", net.op("cat", net.layer("mid", "Conv2d", y, params=65), outs[-gives]), params=66)
+    view = make_view(net.graph(net.op("add", net.op("tanh", z), y)))
+    found = [name for name in shown(view) if name.startswith("down")]
+    assert ("down" in found) == (gives == 2)

@@ -1,0 +1,143 @@
+"""Entries of lists of lists, whose layers the code calls one by one, are blocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.core.graph.building import Net
+from tests.core.view.seeing import edges, reaches, shown
+from torchrecorder.drawing.labels import Labels
+from torchrecorder.graph import Graph, Module, ParamCount
+from torchrecorder.graph.codec import problems
+from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.view.entries import with_entries
+
+LIST = "torch.nn.modules.container.ModuleList"
+
+
+def lists(net: Net, name: str, n: int, params: int) -> None:
+    for path in (name, *(f"{name}.{i}" for i in range(n))):
+        net.modules[path] = Module(path, LIST, True, ParamCount(0, params, params))
+
+
+def at(net: Net, line: int, *inputs: int, op: str = "add") -> int:
+    """An op of a line of the forward."""
+    found = net.op(op, *inputs)
+    net.ops[-1] = replace(net.ops[-1], source=f"net.py:{line}", offset=line)
+    return found
+
+
+def step(net: Net, path: str, x: int, params: int = 1000) -> int:
+    """A layer of the user's with two of torch's."""
+    with net.call(path, "Step", params=2 * params):
+        y = net.layer(f"{path}.first", "Linear", x, params=params)
+        y = net.layer(f"{path}.second", "Linear", net.op("tanh", y), params=params)
+    net.give(x, y)
+    return y
+
+
+def unet(n: int = 2, *, others: int = 0) -> Graph:
+    """Two lists: in an entry of the second, a `cat` stands before its layers, in both a sum behind them."""
+    net = Net("UNet", params=20_000)
+    for name in ("downs", "ups"):
+        lists(net, name, n, 6000)
+    x = net.input("x", 1, 8)
+    x = net.layer("stem", "Linear", x, params=64)
+    held = []
+    for i in range(n):
+        x = step(net, f"downs.{i}.0", x)
+        held.append(x)
+        x = at(net, 1, x, step(net, f"downs.{i}.1", x))
+        for j in range(others):
+            x = net.layer(f"between{j}", "Linear", x, params=9)
+    for i in range(n):
+        x = at(net, 2, x, held.pop(), op="cat")
+        x = step(net, f"ups.{i}.0", x)
+        x = at(net, 3, x, step(net, f"ups.{i}.1", x))
+    return net.graph(net.op("mean", at(net, 4, x, x, op="cat")))
+
+
+def inside(graph: Graph, path: str) -> list[str]:
+    """The ops and calls directly in an entry."""
+    (call,) = (row.id for row in graph.calls if row.module == path)
+    ops = [op.name for op in graph.ops if op.call == call]
+    return ops + [row.module for row in graph.calls if row.parent == call]
+
+
+def test_an_entry_is_a_call_with_what_stands_between_its_layers() -> None:
+    found = with_entries(unet())
+    assert inside(found, "downs.0") == ["add", "downs.0.0", "downs.0.1"]
+    assert inside(found, "ups.1") == ["cat", "add", "ups.1.0", "ups.1.1"]
+    assert [op.name for op in found.ops if op.call == 0] == ["cat", "mean"], "what ran behind the list is not in it"
+    assert not problems(found)
+
+
+def test_an_entry_says_what_it_gets_and_gives() -> None:
+    graph = with_entries(unet())
+    rows = {row.module: row for row in graph.calls}
+    assert [*rows["ups.0"].inputs] == ["x", "downs"]
+    assert [*rows["downs.0"].outputs] == ["0", "1"]
+    assert rows["ups.1"].outputs[""] in {value for op in graph.ops if op.call == 0 for value in op.inputs}
+
+
+def test_entries_are_opened_as_blocks() -> None:
+    view = make_view(unet(3))
+    assert [name for name in shown(view) if name[:2] in ("do", "up")] == [
+        f"{a}.{i}" for a in ("downs", "ups") for i in range(3)
+    ]
+    assert len([edge for edge in edges(view) if edge.endswith("(skip)")]) == 2
+    assert reaches(view)
+    titles = [Labels(inset.view).box(inset.view.boxes[0]).split(" · ")[1] for inset in view.insets]
+    assert "ups" in titles
+
+
+def test_equal_entries_in_a_row_are_drawn_once() -> None:
+    net = Net("Stack", params=20_000)
+    lists(net, "blocks", 3, 6000)
+    x = net.input("x", 1, 8)
+    for i in range(3):
+        x = net.op("add", x, step(net, f"blocks.{i}.0", x))
+        x = net.op("add", x, step(net, f"blocks.{i}.1", x))
+    view = make_view(net.graph(net.layer("head", "Linear", x, params=9)))
+    assert any(box.calls and len(box.calls) == 3 for box in view.boxes)
+    assert reaches(view)
+
+
+def test_a_layer_between_two_entries_is_in_none() -> None:
+    found = with_entries(unet(others=1))
+    assert [row.module for row in found.calls if row.parent == 0][:5] == [
+        "stem",
+        "downs.0",
+        "between0",
+        "downs.1",
+        "between0",
+    ]
+
+
+@pytest.mark.parametrize("options", [ViewOptions(depth=1), ViewOptions(depth="all"), ViewOptions(contract=False)])
+def test_other_depths_show_what_was_called(options: ViewOptions) -> None:
+    view = make_view(unet(), options)
+    assert view.graph == unet()
+
+
+def test_lists_that_are_no_chain_of_blocks_are_left() -> None:
+    net = Net("Left", params=20_000)
+    for name in ("sides", "turns", "single"):
+        lists(net, name, 2, 6000)
+    x = net.input("x", 1, 8)
+    x = net.op("add", *[step(net, f"sides.{i}.1", step(net, f"sides.{i}.0", x)) for i in range(2)])
+    for i in range(2):  # one layer each
+        x = step(net, f"single.{i}.0", x)
+    for k in range(2):  # first the first of each, then the second
+        for i in range(2):
+            x = step(net, f"turns.{i}.{k}", x)
+    graph = net.graph(x)
+    assert with_entries(graph) is graph
+
+
+def test_a_focus_on_an_entry_shows_it() -> None:
+    view: View = make_view(unet(), ViewOptions(focus="ups.1"))
+    assert "ups.1.0" in " ".join(shown(view))
+    assert [node.name for node in view.nodes if node.kind == "input"] == ["x", "downs"]

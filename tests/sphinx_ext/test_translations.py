@@ -1,0 +1,82 @@
+"""What we say in a page is said in its language."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from io import BytesIO
+
+import pytest
+from babel.messages.mofile import read_mo, write_mo
+from babel.messages.pofile import read_po
+
+from sphinx_torchrecorder.figure import CATALOG, LOCALE
+from tests.sphinx_ext.project import Project
+from torchrecorder.page import words
+
+LANGUAGES = ("de", "fr", "ja", "zh_CN")
+TEXTS = {*words.FIGURE, *words.BOX, *words.SCRIPT_WORDS, *words.NOTES}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_text_is_translated_with_its_facts(language: str) -> None:
+    with (LOCALE / language / "LC_MESSAGES" / f"{CATALOG}.po").open("rb") as file:
+        catalog = read_po(file)
+    said = {str(message.id): str(message.string) for message in catalog if message.id}
+    assert set(said) == TEXTS
+    assert not [text for text, other in said.items() if not other or other.count("{}") != text.count("{}")]
+    compiled = BytesIO()
+    write_mo(compiled, catalog)
+    kept = (LOCALE / language / "LC_MESSAGES" / f"{CATALOG}.mo").read_bytes()
+    assert {m.id: m.string for m in read_mo(BytesIO(kept)) if m.id} == {
+        m.id: m.string for m in read_mo(BytesIO(compiled.getvalue())) if m.id
+    }
+
+
+def test_no_language_is_without_test() -> None:
+    assert {folder.name for folder in LOCALE.iterdir()} == set(LANGUAGES)
+
+
+def test_a_german_site(project: Project) -> None:
+    project.configure('language = "de"')
+    project.write(
+        "docs/index.rst",
+        """
+        Netz
+        ====
+
+        .. torchrecorder:: nets.Net
+           :shape: 4,3
+           :depth: 0-1
+           :table:
+           :zoom: no
+
+        .. torchrecorder:: nets.Net
+           :shape: 4,3
+
+        .. torchrecorder:: nets.Net
+
+        .. torchrecorder:: nets.Net
+           :shape: 4,5
+
+        .. torchrecorder:: nets.Nett
+        """,
+    )
+    built = project.build()
+    page = built.text("index.html")
+    assert "<legend>Tiefe</legend>" in page
+    assert ">Tiefe 1</p>" in page
+    assert "<summary>Schichten als Tabelle</summary>" in page
+    assert '<th scope="col">Schicht</th>' in page
+    assert "Kein Diagramm von nets.Nett" in page
+    assert re.search(r'class="torchrecorder-remark">Dieses Diagramm ist unvollständig: the forward of Net failed', page)
+    assert 'class="torchrecorder-remark">1,3, aus enter (Linear)' in page
+    (said,) = re.findall(r"data-words='([^']*)'", page)
+    assert json.loads(html.unescape(said))["Zoom in"] == "Vergrößern"
+    assert "Kein Diagramm von nets.Nett" in project.build("text").text("index.txt")
+
+
+def test_an_english_page_brings_no_words(project: Project) -> None:
+    project.write("docs/index.rst", "Net\n===\n\n.. torchrecorder:: nets.Net\n   :shape: 4,3\n")
+    assert "data-words" not in project.build().ok().text("index.html")
