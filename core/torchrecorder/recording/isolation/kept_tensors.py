@@ -138,7 +138,7 @@ def _put_back(state: _State) -> None:
             hooks.clear()
             hooks.update(hooked)
         setattr(tensor, name, hooks)
-    own = tensor.__dict__
+    own = vars(tensor)
     if (own or state.attributes) and not is_same(own, state.attributes):
         own.clear()
         own.update(state.attributes)
