@@ -159,7 +159,8 @@ def install_libraries(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure; `-- record` the recorder, in ratios to the plain forward of the same run, `-- cache` the cache,
     `-- seeds` the four ports, `-- peers` the recorder beside other tools, `-- house` how simple the source is,
-    `-- pictures` what pictures of real models look like, `-- sphinx` whole builds by the clock.
+    `-- pictures` what pictures of real models look like, `-- sphinx` whole builds by the clock,
+    `-- mkdocs` whole builds beside those of mkdocs-graphviz and markdown-exec.
     """
     for apart in ("seeds", "peers", "pictures"):
         if apart in session.posargs:
@@ -168,7 +169,10 @@ def bench(session: nox.Session) -> None:
     install(session, *group("test"), "transformers")
     session.install("--no-deps", "torchvision==0.28.0", "pillow")
     for name in session.posargs or ["record"]:
-        file = "sphinx_builds" if name == "sphinx" else name  # beside a sphinx.py nothing could import Sphinx
+        if name == "mkdocs":
+            session.install("markdown-exec==1.12.6", "mkdocs-graphviz==2.0.2")
+        # Beside a sphinx.py nothing could import Sphinx.
+        file = f"{name}_builds" if name in ("sphinx", "mkdocs") else name
         session.run("python", f"bench/{file}.py")
 
 

@@ -13,12 +13,22 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mkdocs_torchrecorder.fence import Fence, marked_fences, marker, read_fence, replace_markers
-from mkdocs_torchrecorder.figure import error_box, figure
+from mkdocs_torchrecorder.figure import closed, error_box, figure
 from mkdocs_torchrecorder.links import Find, nowhere
 from mkdocs_torchrecorder.page import KEY, MarkdownPage
 from mkdocs_torchrecorder.report import Report, show_progress
 from torchrecorder.errors import OptionError
-from torchrecorder.page import CopyNumbers, Outcome, fatal_messages, log_entries, message, slowest, warning_text
+from torchrecorder.page import (
+    CopyNumbers,
+    Outcome,
+    fatal_messages,
+    is_closed,
+    is_skipped,
+    log_entries,
+    message,
+    slowest,
+    warning_text,
+)
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, Settings, site_options
 from torchrecorder.worker.client import Worker
@@ -118,6 +128,7 @@ def fill(
     save: Callable[[str], str] | None = None,
     *,
     style: str = "",
+    place: str = "auto",
 ) -> str:
     """The HTML of a page with its diagrams; markers of other fences stay.
 
@@ -128,6 +139,7 @@ def fill(
         script: The element of the script. None for paper: no style sheet, and a switch shows its first depth alone.
         save: Makes a file of an SVG and gives its address, seen from the page.
         style: The element of the style sheet, if the page does not link it.
+        place: The setting `autodoc_place`.
     """
     copies = CopyNumbers()
 
@@ -135,6 +147,8 @@ def fill(
         result = results.get(fence)
         if result is None:
             return marker(fence, caption)
+        if fence.automatic and is_skipped(result):
+            return ""
         if isinstance(result, OptionError):
             body = read_fence(fence)
             return error_box(body.target, result.problems, body.options.get("name") or "")
@@ -145,7 +159,9 @@ def fill(
         if script is None and outcome.diagram is not None:
             outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        return figure(outcome, copy, find, caption=caption, can_hide=script is not None, save=save, page=copies)
+        html = figure(outcome, copy, find, caption=caption, can_hide=script is not None, save=save, page=copies)
+        is_shut = bool(fence.automatic) and script is not None and outcome.diagram is not None
+        return closed(html, outcome) if is_shut and is_closed(outcome, place) else html
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
@@ -172,9 +188,13 @@ def _request(fence: Fence, options: Mapping[str, str]) -> DiagramRequest | Optio
     try:
         if fence.problem:
             raise OptionError((fence.problem,))
-        return read_fence(fence).request(options)
+        request = read_fence(fence).request(options)
     except OptionError as error:
         return error
+    if not fence.automatic:
+        return request
+    how, _, pattern = fence.automatic.partition(" ")
+    return replace(request, pattern=pattern, is_tried=how == "tried")
 
 
 def _page_options(page: MarkdownPage, report: Report | None) -> dict[str, str]:

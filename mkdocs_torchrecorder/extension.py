@@ -43,7 +43,7 @@ from mkdocs_torchrecorder.report import DiagramsFailed, Report
 from mkdocs_torchrecorder.zensical import ZensicalPage, find_later, with_references
 from torchrecorder.errors import OptionError
 from torchrecorder.page import ASSETS, SCRIPT, STYLE
-from torchrecorder.request import SITE_SETTINGS, Settings, SiteSetting, site_settings
+from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS, Settings, SiteSetting, site_settings
 from torchrecorder.request.settings import CACHE_FOLDER
 from torchrecorder.trace.stamped import note_traced
 from torchrecorder.worker.client import worker_of_process
@@ -55,7 +55,7 @@ ON_ERROR = SiteSetting(
 MACHINE_CACHE = SiteSetting(
     "machine_cache", "Folder of what this machine records and draws, which git ignores.", CACHE_FOLDER
 )
-
+_PLACE = next(setting for setting in AUTOMATIC_SETTINGS if setting.choices)
 _PLACEHOLDER = re.compile(HTML_PLACEHOLDER % "([0-9]+)")
 _PREFIXED_PLACEHOLDER = re.compile(f"(?m)^(?P<prefix>.*){_PLACEHOLDER.pattern}")
 
@@ -70,7 +70,8 @@ class TorchRecorderExtension(Extension):
 
     def __init__(self, *, leave_markers: bool = False, **options: Any) -> None:
         self.config = {
-            setting.name: [setting.default, setting.help] for setting in (*SITE_SETTINGS, ON_ERROR, MACHINE_CACHE)
+            setting.name: [setting.default, setting.help]
+            for setting in (*SITE_SETTINGS, _PLACE, ON_ERROR, MACHINE_CACHE)
         }
         super().__init__(**options)
         self._leave_markers = leave_markers
@@ -100,7 +101,9 @@ class TorchRecorderExtension(Extension):
             raise DiagramsFailed("\n".join(problems))
         style, script = (ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT))
         script = f'<script type="module">{script}</script>'  # which runs when all of the page is there
-        return with_references(fill(html, drawn.results[0], find, script, style=f"<style>{style}</style>"))
+        place = str(self.getConfig(_PLACE.name))
+        filled = fill(html, drawn.results[0], find, script, style=f"<style>{style}</style>", place=place)
+        return with_references(filled)
 
 
 _said: set[str] = set()

@@ -28,7 +28,7 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
 
-from torchrecorder.request import Body, read_body
+from torchrecorder.request import Body, Rule, read_body
 
 LANGUAGE = "torchrecorder"
 
@@ -36,7 +36,7 @@ _TAB = 4
 _ITEM = r"(?:[-+*:]|\d{1,9}[.)]|\[\^[^\]\s]+\]:) "
 """What begins an item of a list, a definition, or a footnote."""
 _OPENING_LINE = re.compile(rf"(?P<prefix>[ >]*(?:{_ITEM}[ >]*)*)(?P<ticks>`{{3,}}(?=[^`]*$)|~{{3,}})(?P<info>.*)")
-_OURS = re.compile(r"(?:\{ *)?\.?" + LANGUAGE + r"(?=[\s{}]|$)(?P<header>.*)")
+_OURS = re.compile(r"(?:\{ *)?\.?" + LANGUAGE + r"(?P<automatic>-automatic)?(?=[\s{}]|$)(?P<header>.*)")
 _CELL = re.compile(
     r"(?P<prefix>(?:.*?\|)? *)"
     rf"(?P<raw>(?P<ticks>`{{3,}}|~{{3,}})\W*{LANGUAGE}\b(?P<said>(?:(?!(?P=ticks))[^|])*)(?P<closed>(?P=ticks))?)"
@@ -46,6 +46,8 @@ _CELL = re.compile(
 _NEAR = 0.85
 """How like our word another one is, by difflib, if it is likely to stand for it."""
 
+_PROBLEM = "! "
+"""Begins a line of an automatic fence that says what is wrong with the docstring."""
 _PAIR = re.compile(r"(?P<name>[A-Za-z][\w-]*)=(?P<value>.*)", re.ASCII | re.DOTALL)
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
 
@@ -70,6 +72,8 @@ class Fence:
     """Why it cannot be drawn, if that is due to the way it is written."""
     page: str = ""
     """The page that it was read for: others may carry its marker."""
+    automatic: str = ""
+    """`tried` or `named`, and the pattern, if it is automatic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +134,10 @@ def _fence_at(lines: Sequence[str], at: int) -> tuple[PlacedFence | None, int]:
     elif not problem and closing.strip() != ticks:
         problem = f"the fence is closed by {closing.strip()}, which is longer than its opening: write {ticks}"
     header = ours["header"] if ours else ""
+    automatic, header = (header.strip(), "") if ours and ours["automatic"] else ("", header)
     body = "\n".join(inner) if closing else ""
-    return PlacedFence(Fence(header, body, raw, problem=problem), opening["prefix"], at, end), end
+    fence = Fence(header, body, raw, problem=problem, automatic=automatic)
+    return PlacedFence(fence, opening["prefix"], at, end), end
 
 
 def _in_cell(line: str, at: int) -> PlacedFence | None:
@@ -185,13 +191,27 @@ def _without_prefix(line: str, prefix: str) -> str | None:
 @lru_cache(maxsize=4096)
 def read_fence(fence: Fence) -> Body:
     """What a fence says, in its first line and below."""
+    lines = fence.body.split("\n")
+    if fence.automatic:
+        wrong = tuple(line.removeprefix(_PROBLEM) for line in lines if line.startswith(_PROBLEM))
+        return replace(read_body(line for line in lines if not line.startswith(_PROBLEM)), problems=wrong)
     header = read_header(fence.header)
-    body = read_body(fence.body.split("\n"), header.target, header.options)
+    body = read_body(lines, header.target, header.options)
     problems = [*header.problems, *body.problems]
     named = body.options.pop("target", None)
     if named and body.target:
         problems.append(f"two models are named, {body.target} and {named}")
     return Body(body.target or named or "", body.options, tuple(problems), body.legend)
+
+
+def automatic_fence(name: str, rule: Rule) -> str:
+    """The text of a fence for a documented class, which says what a rule does."""
+    how = "tried" if rule.is_tried else "named"
+    options = [f":{name}: {value or ''}".rstrip() for name, value in rule.options.items()]
+    problems = [f"{_PROBLEM}{problem}" for problem in rule.problems]
+    return "\n".join(
+        [f"```{LANGUAGE}-automatic {how} {rule.pattern}".rstrip(), rule.target(name), *options, *problems, "```"]
+    )
 
 
 def read_header(text: str) -> Body:

@@ -61,6 +61,13 @@ def figure(
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 
+def closed(html: str, outcome: Outcome) -> str:
+    """The figure under a summary that readers open by a click."""
+    assert outcome.diagram is not None
+    model = escape(outcome.diagram.facts.get("model", "the model"))
+    return f'<details class="torchrecorder-closed"><summary>Architecture of {model}</summary>{html}</details>'
+
+
 def error_box(target: str, reasons: Sequence[str], name: str = "") -> str:
     """A box in place of a figure; it keeps the name, so that links to it still lead there."""
     title = f"No diagram of <code>{escape(target)}</code>" if target else "No diagram"

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _FILES = {name: f"assets/{name}" for name in (STYLE, SCRIPT)}
 """Where the style sheet and the script lie in a site."""
-AFTER_SEARCH, AFTER_ALL = -95, -100
+BEFORE_MKDOCSTRINGS, AFTER_SEARCH, AFTER_ALL = 50, -95, -100
 
 
 class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-untyped-call] # of MkDocs
@@ -83,6 +83,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         if self._lasting is not None:
             self._lasting.close()
 
+    @event_priority(BEFORE_MKDOCSTRINGS)
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig | None:
         """Have every Markdown of this build use the extension, that of docstrings too.
 
@@ -94,6 +95,8 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         if not self.config.enabled:
             return None
         self._batch = Batch(self._read_settings(config), self._lasting.open if self._lasting is not None else None)
+        if self.config["autodoc"]:
+            _add_to_mkdocstrings(config, self.config["autodoc"])
         config.markdown_extensions.append(TorchRecorderExtension(leave_markers=True))  # type: ignore[arg-type]
         config.extra_css.insert(0, _FILES[STYLE])
         return config
@@ -122,6 +125,8 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         if self._batch is None:
             return None
         pages = [page for file in files if (page := file.page) is not None and marked_fences(page.content or "")]
+        if self.config["autodoc"] and "mkdocstrings" in config.plugins:
+            _warn_of_patterns(self.config["autodoc"])
         drawn = draw([page_of_file(page.file, page.content or "") for page in pages], self._batch)
         for page, results in zip(pages, drawn.results, strict=True):
             self._results |= results
@@ -186,7 +191,8 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             file.write_bytes(data)
             return get_relative_url(name, url)
 
-        return fill(html, self._results, finder(config.plugins, url), script, save)
+        place = self.config["autodoc_place"]
+        return fill(html, self._results, finder(config.plugins, url), script, save, place=place)
 
     def _fill_file(self, file: Path, config: MkDocsConfig) -> None:
         html = file.read_text(encoding="utf-8", errors="surrogateescape")
@@ -211,6 +217,27 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
                 if (place := next(filter(Path.exists, (file, file.parent)), None)) is not None:
                     self._server.watch(str(place), recursive=False)
             self._watched |= self._sources
+
+
+def _add_to_mkdocstrings(config: MkDocsConfig, autodoc: object) -> None:
+    """Have mkdocstrings' handler of Python ask us for each class that it shows."""
+    plugin = config.plugins.get("mkdocstrings")
+    if plugin is None:
+        Report().warn("autodoc draws the classes that mkdocstrings shows; name mkdocstrings under `plugins:`")
+        return
+    from mkdocs_torchrecorder.automatic import forget  # needs griffe, as mkdocstrings does
+
+    forget()
+    handlers = plugin.config["handlers"]
+    options = handlers.setdefault("python", {}).setdefault("options", {})
+    options["extensions"] = [*options.get("extensions", ()), {"mkdocs_torchrecorder.automatic": {"autodoc": autodoc}}]
+
+
+def _warn_of_patterns(autodoc: object) -> None:
+    from mkdocs_torchrecorder.automatic import unmatched
+
+    for problem in unmatched(autodoc):
+        Report().warn(f"autodoc: {problem}")
 
 
 def _warn_of_place(settings: Settings, docs: Path, *, is_served: bool) -> None:

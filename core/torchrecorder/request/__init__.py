@@ -1,6 +1,6 @@
 """What is asked: targets, shapes, options and settings, read from text. Needs no torch."""
 
-from torchrecorder.request.automatic import AUTOMATIC_SETTINGS, DocstringField, Rules, read_rules, take_field
+from torchrecorder.request.automatic import AUTOMATIC_SETTINGS, DocstringField, Rule, Rules, read_rules, take_field
 from torchrecorder.request.options import OPTIONS, Option
 from torchrecorder.request.reading import (
     Body,
@@ -34,6 +34,7 @@ __all__ = [
     "InputSpec",
     "Option",
     "RecordingRequest",
+    "Rule",
     "Rules",
     "Settings",
     "SiteSetting",

@@ -89,6 +89,10 @@ class Rule:
         """Whether a class of that name is meant."""
         return re.fullmatch(".*".join(map(re.escape, self.pattern.split("*"))), name) is not None
 
+    def target(self, name: str) -> str:
+        """The target for a class of that name."""
+        return f"{name}({self.arguments})" if self.arguments else name
+
     def exactness(self) -> tuple[bool, int]:
         """The greatest for a whole name, then for the longest one."""
         return "*" not in self.pattern, len(self.pattern.replace("*", ""))
@@ -111,16 +115,20 @@ class Rules:
         Raises:
             OptionError: With every problem there is in the field.
         """
+        rule = self.rule(name, own)
+        if rule is None:
+            return None
+        request = Body(rule.target(name), dict(rule.options), rule.problems).request(site)
+        return replace(request, pattern=rule.pattern, is_tried=rule.is_tried)
+
+    def rule(self, name: str, own: str | None) -> Rule | None:
+        """What holds for a documented class; None if it gets no diagram."""
         rule = max(
             (rule for rule in reversed(self.by_pattern) if rule.matches(name)), key=Rule.exactness, default=Rule(False)
         )
         if own is not None:
             rule = _joined(rule, read_field(own))
-        if not rule.draws:
-            return None
-        target = f"{name}({rule.arguments})" if rule.arguments else name
-        request = Body(target, dict(rule.options), rule.problems).request(site)
-        return replace(request, pattern=rule.pattern, is_tried=rule.is_tried)
+        return rule if rule.draws else None
 
     def problems(self, classes: Mapping[str, bool]) -> Iterator[str]:
         """What is wrong with the patterns.

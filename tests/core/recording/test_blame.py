@@ -199,13 +199,13 @@ class Cuts(nn.Module):
 
 class Grids(Layered):
     def forward(self, x: Tensor, spatial_shapes: torch.LongTensor | None = None) -> Any:
-        height, width = spatial_shapes[0].tolist()
+        height, width = spatial_shapes[0].tolist()  # type: ignore[index]  # it fails on purpose
         return self.fc(x).view(1, height * width, 4)
 
 
 class Spreads(Layered):
     def forward(self, x: Tensor, seen_mask: Tensor | None = None) -> Any:
-        return self.fc(x), seen_mask.expand(-1, -1, -1)
+        return self.fc(x), seen_mask.expand(-1, -1, -1)  # type: ignore[union-attr]  # so does this
 
 
 class Indexes(nn.Module):

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
 
 from tests.core.recording.isolation.fingerprint import Fingerprint
+from tests.core.recording.test_guesses import guess
 from torchrecorder.errors import InputError
 from torchrecorder.graph import Graph
 from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
@@ -72,3 +75,19 @@ def test_guesses_that_are_recorded_leave_the_model_as_it_was() -> None:
 
     assert record_guessed(model, record, run="auto", seed=0, mode="train").info.guessed
     assert before.changes(model) == []
+
+
+class Places(nn.Module):
+    """Has a place for each patch of each frame."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv3d(3, 2, (2, 32, 32), (2, 32, 32))
+        self.places = nn.Parameter(torch.ones(8 * 7 * 7))
+
+    def forward(self, x: Tensor) -> Any:
+        return self.conv(x).flatten(2) + self.places
+
+
+def test_a_film_has_16_frames_of_224_by_224() -> None:
+    assert guess(Places()).guessed == "1,3,16,224,224, from conv (Conv3d)"

@@ -102,7 +102,7 @@ def test_the_guides_say_what_is_declared(guide: str, prefix: str) -> None:
     plain = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text.partition("## Settings")[2])
     rows = re.findall(r"^\| `(\w+)` \| ?`?(.*?)`? ?\| (.+) \|$", plain, re.MULTILINE)
     named = {name: (default, sentence) for name, default, sentence in rows}
-    for setting in (*SITE_SETTINGS, *(AUTOMATIC_SETTINGS if guide == "sphinx" else ())):
+    for setting in (*SITE_SETTINGS, *AUTOMATIC_SETTINGS):
         written = str if isinstance(setting.default, bool) else json.dumps
         default = written(setting.default) if guide == "sphinx" else setting.default or ""
         assert named.pop(prefix + setting.name) == (default, setting.help)

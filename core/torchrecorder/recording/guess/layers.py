@@ -18,6 +18,9 @@ _LAYERS = 3
 _SIDES = {1: (128, 16, 1000, 16000), 2: (224, 32, 28, 64, 299, 256, 384, 512), 3: (32, 16, 112, 64, 96)}
 """Sizes of the axes that a convolution slides over, by how many they are."""
 
+_FILM: tuple[int, ...] = (16, 224, 224)
+"""Frames, height and width of a film in colours, which need not be equal."""
+
 _WITH_PARTS = (nn.MultiheadAttention, nn.RNNBase, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 """Layers that say what they take, even where they have layers inside."""
 
@@ -100,8 +103,10 @@ def _accepted(layer: nn.Module, batch: int) -> Iterator[InputSpec]:
     if isinstance(layer, nn.Embedding):
         yield InputSpec((batch, min(16, layer.num_embeddings)), "int64", high=layer.num_embeddings)
     elif isinstance(layer, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
-        for size in _SIDES[len(layer.kernel_size)]:
-            yield InputSpec((batch, layer.in_channels or 3, *(size,) * len(layer.kernel_size)))
+        sides = [(size,) * len(layer.kernel_size) for size in _SIDES[len(layer.kernel_size)]]
+        if isinstance(layer, nn.Conv3d) and layer.in_channels == 3:
+            sides.insert(1, _FILM)
+        yield from (InputSpec((batch, layer.in_channels or 3, *shape)) for shape in sides)
         if isinstance(layer, nn.Conv1d) and layer.in_channels == 1:
             yield InputSpec((batch, 16000))  # a waveform, to which the model adds the axis of channels
     elif isinstance(layer, nn.Linear):

@@ -38,6 +38,7 @@ class _Asides:
         self.view, self.graph = view, view.graph
         self.tree, self.aside, self._by_lot = facts.tree, facts.aside, facts.drawn_by_lot
         self._blank = facts.blank
+        self._known: dict[int, bool] = {}
 
     def clear(self, draft: Draft) -> list[Node]:
         """Takes nodes out, from the end, and gives those."""
@@ -90,12 +91,16 @@ class _Asides:
         return node.name.partition(".")[0] in lists(paths)
 
     def _is_aside(self, node: Node) -> bool:
-        """Whether all that the node gives is aside."""
+        """Whether all that the node gives is aside; asked once for each of its readers."""
+        if node.id not in self._known:
+            self._known[node.id] = self._has_asides(node)
+        return self._known[node.id]
+
+    def _has_asides(self, node: Node) -> bool:
         if node.kind in ("call", "op", "function"):
-            ops = self._ops(node)
-            given = [value for op in ops for value in self.graph.ops[op].outputs]
-            return bool(given) and all(value in self.aside for value in given)
-        return node.kind in ("input", "const") and all(value in self.aside for value in node.values)
+            given = [value for op in self._ops(node) for value in self.graph.ops[op].outputs]
+            return bool(given) and self.aside.issuperset(given)
+        return node.kind in ("input", "const") and self.aside.issuperset(node.values)
 
     def _needs(self, draft: Draft, node: Node, tail: int) -> bool:
         """Whether the node cannot be understood without the aside value that it reads."""

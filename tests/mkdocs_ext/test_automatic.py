@@ -1,0 +1,171 @@
+"""Diagrams in the docstrings that mkdocstrings shows, for which nobody writes a fence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mkdocs_ext.site import Built, Site
+
+PACKAGE = '''
+"""Nets."""
+import torch
+from torch import nn
+from enum import Enum
+from elsewhere_zoo import Base
+
+
+class Net(nn.Module):
+    """A net.
+
+    Args:
+        width: Its width.
+
+    Returns:
+        Nothing of use.
+    """
+
+    def __init__(self, width=8):
+        super().__init__()
+        self.first = nn.Linear(3, width)
+
+    def forward(self, x):
+        return self.first(x)
+
+
+class Child(Net):
+    """Another net."""
+
+
+class Needs(nn.Module):
+    """It needs an argument."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.first = nn.Linear(3, width)
+
+    def forward(self, x):
+        return self.first(x)
+
+
+class Own(Net):
+    """It has a fence of its own.
+
+    ```torchrecorder
+    autonets.Own
+    :shape: 1,3
+    ```
+    """
+
+
+class Says(Net):
+    """It says its options.
+
+    :torchrecorder: arguments=width=5 shape=2,3
+    """
+
+
+class No(Net):
+    """It says no.
+
+    :torchrecorder: no
+    """
+
+
+class Wrong(Net):
+    """It says what is not known.
+
+    :torchrecorder: dept=2
+    """
+
+
+class Kind(Enum):
+    """No module."""
+
+    A = 1
+
+
+class Loader(Base):
+    """No module either, which only the worker knows."""
+
+
+class Bare(Net):
+    pass
+'''
+
+
+@pytest.fixture
+def api(site: Site, tmp_path: Path) -> Site:
+    nets = tmp_path / "src"
+    nets.mkdir()
+    (nets / "autonets.py").write_text(PACKAGE)
+    (nets / "elsewhere_zoo.py").write_text("class Base:\n    pass\n")
+    site.settings["path"] = [str(nets)]
+    site.write("index.md", "# API\n\n::: autonets\n")
+    return site
+
+
+def build(api: Site, autodoc: object, *, place: str = "auto", **options: Any) -> Built:
+    api.settings |= {"autodoc": autodoc, "autodoc_place": place}
+    config = {"paths": api.settings["path"], "options": {"docstring_style": "google", "show_source": False, **options}}
+    plugins = ["search", "autorefs", {"mkdocstrings": {"handlers": {"python": config}}}]
+    return api.build(plugins=plugins)
+
+
+def parts(html: str) -> dict[str, str]:
+    """The HTML of each class, by its name."""
+    starts = [(found[1], found.start()) for found in re.finditer(r'<h2 id="autonets\.(\w+)"', html)]
+    ends = [start for _, start in starts[1:]] + [len(html)]
+    return {name: html[start:end] for (name, start), end in zip(starts, ends, strict=True)}
+
+
+def drawn(built: Built) -> set[str]:
+    return {name for name, html in parts(built.page()).items() if "<svg" in html}
+
+
+@pytest.mark.parametrize("style", ["google", "numpy", "sphinx"])
+def test_each_documented_module_is_drawn_once(api: Site, style: str) -> None:
+    built = build(api, True, docstring_style=style)
+    assert built.aborted == ""
+    assert drawn(built) == {"Net", "Child", "Own", "Says", "Wrong"}
+    shown = parts(built.page())
+    assert shown["Own"].count("<svg") == 1
+    assert "8" not in re.findall(r"Linear 3→(\d+)", shown["Says"])
+    assert ":torchrecorder:" not in built.page()
+    assert "torchrecorder-automatic" not in built.page()
+    (said,) = [text for text in built.progress if "automatic diagrams" in text]
+    assert "autonets.Needs" in said
+    assert "Loader" not in said
+    assert "Kind" not in said
+    (warning,) = [text for text in built.warnings if "griffe" not in text]
+    assert "did you mean depth?" in warning
+
+
+def test_patterns_choose_and_say_options(api: Site) -> None:
+    built = build(api, {"autonets.Ne*": {"arguments": "width=6", "shape": "1,3"}, "autonets.Own": False})
+    assert drawn(built) == {"Net", "Needs", "Own", "Says", "Wrong"}
+    assert "Linear 3→6" in parts(built.page())["Needs"]
+
+
+def test_what_a_pattern_names_and_cannot_be_drawn_is_a_warning(api: Site) -> None:
+    built = build(api, {"autonets.Needs": {"shape": "1,3"}, "autonets.Nett": {"shape": "1,3"}})
+    assert any("autonets.Needs" in text and "give the arguments" in text for text in built.warnings)
+    assert any("'autonets.Nett' matches no documented class; did you mean" in text for text in built.warnings)
+    assert "No diagram of" in parts(built.page())["Needs"]
+
+
+def test_a_tall_picture_is_closed(api: Site) -> None:
+    assert '<details class="torchrecorder-closed">' not in build(api, True).page()
+    assert (
+        '<details class="torchrecorder-closed"><summary>Architecture of Net' in build(api, True, place="summary").page()
+    )
+
+
+def test_without_mkdocstrings_a_warning_says_so(api: Site) -> None:
+    api.settings["autodoc"] = True
+    api.write("index.md", "# Nothing\n")
+    (warning,) = api.build().warnings
+    assert "name mkdocstrings under `plugins:`" in warning
