@@ -155,6 +155,34 @@ def install_libraries(session: nox.Session) -> None:
         library.unlink()  # made for CUDA; without them torchaudio does all it can in Python
 
 
+@nox.session(name="docs-of-others")
+def docs_of_others(session: nox.Session) -> None:
+    """Build parts of other libraries' documentation with automatic diagrams; arguments name libraries.
+
+    Their repositories are cloned; `sources=FOLDER` has copies of them.
+    """
+    install_libraries(session)
+    session.install(*OTHERS_TOOLS)
+    session.install("--no-deps", *OTHERS_PACKAGES)
+    session.run("python", "bench/docs_of_others.py", *session.posargs)
+
+
+OTHERS_TOOLS = (
+    *("beautifulsoup4", "furo", "matplotlib", "nbsphinx", "numpydoc", "onnx", "onnxruntime", "pydata-sphinx-theme"),
+    *("sphinx-autodoc-defaultargs", "sphinx-autodoc-typehints", "sphinx-book-theme", "sphinx-copybutton"),
+    *("sphinx-design", "sphinx-gallery", "sphinx-notfound-page", "sphinx-rtd-theme", "sphinx-sitemap"),
+    *("sphinxcontrib-bibtex", "sphinxcontrib-youtube", "sphinxext-opengraph"),
+    *("h5py", "lazy-loader", "mat73", "mne-bids", "pooch", "pydantic", "scikit-learn", "tabulate", "torchinfo"),
+)
+"""What the documentation of other libraries is written with, and what they import."""
+OTHERS_PACKAGES = (
+    *("braindecode==1.8.1", "mne", "skorch", "docstring-inheritance", "rotary-embedding-torch", "wfdb"),
+    *("linear-attention-transformer", "local-attention", "hyper-connections", "axial-positional-embedding"),
+    *("product-key-memory", "linformer", "colt5-attention"),
+)
+"""Of these, what asks for another torch."""
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure; `-- record` the recorder, in ratios to the plain forward of the same run, `-- cache` the cache,
