@@ -63,7 +63,7 @@ class TraceResult:
     measures: Mapping[str, str] = field(default_factory=dict)
     """Size and date of each file of which the user's code asked for them."""
     links: Mapping[str, str | None] = field(default_factory=dict)
-    """The digest of where each link leads that was read as such; None for what was asked and is no link."""
+    """The digest of where each link leads that was read as such; None where there is not a link."""
     in_passing: tuple[str, ...] = ()
     """Those of `looked_for` and `listed` that no call of the user's code wanted."""
 
