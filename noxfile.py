@@ -155,11 +155,40 @@ def install_libraries(session: nox.Session) -> None:
         library.unlink()  # made for CUDA; without them torchaudio does all it can in Python
 
 
+@nox.session(name="docs-of-others")
+def docs_of_others(session: nox.Session) -> None:
+    """Build parts of other libraries' documentation with automatic diagrams; arguments name libraries.
+
+    Their repositories are cloned; `sources=FOLDER` has copies of them.
+    """
+    install_libraries(session)
+    session.install(*OTHERS_TOOLS)
+    session.install("--no-deps", *OTHERS_PACKAGES)
+    session.run("python", "bench/docs_of_others.py", *session.posargs)
+
+
+OTHERS_TOOLS = (
+    *("beautifulsoup4", "furo", "matplotlib", "nbsphinx", "numpydoc", "onnx", "onnxruntime", "pydata-sphinx-theme"),
+    *("sphinx-autodoc-defaultargs", "sphinx-autodoc-typehints", "sphinx-book-theme", "sphinx-copybutton"),
+    *("sphinx-design", "sphinx-gallery", "sphinx-notfound-page", "sphinx-rtd-theme", "sphinx-sitemap"),
+    *("sphinxcontrib-bibtex", "sphinxcontrib-youtube", "sphinxext-opengraph"),
+    *("h5py", "lazy-loader", "mat73", "mne-bids", "pooch", "pydantic", "scikit-learn", "tabulate", "torchinfo"),
+)
+"""What the documentation of other libraries is written with, and what they import."""
+OTHERS_PACKAGES = (
+    *("braindecode==1.8.1", "mne", "skorch", "docstring-inheritance", "rotary-embedding-torch", "wfdb"),
+    *("linear-attention-transformer", "local-attention", "hyper-connections", "axial-positional-embedding"),
+    *("product-key-memory", "linformer", "colt5-attention"),
+)
+"""Of these, what asks for another torch."""
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure; `-- record` the recorder, in ratios to the plain forward of the same run, `-- cache` the cache,
     `-- seeds` the four ports, `-- peers` the recorder beside other tools, `-- house` how simple the source is,
-    `-- pictures` what pictures of real models look like, `-- sphinx` whole builds by the clock.
+    `-- pictures` what pictures of real models look like, `-- sphinx` whole builds by the clock,
+    `-- mkdocs` whole builds beside those of mkdocs-graphviz and markdown-exec.
     """
     for apart in ("seeds", "peers", "pictures"):
         if apart in session.posargs:
@@ -168,7 +197,10 @@ def bench(session: nox.Session) -> None:
     install(session, *group("test"), "transformers")
     session.install("--no-deps", "torchvision==0.28.0", "pillow")
     for name in session.posargs or ["record"]:
-        file = "sphinx_builds" if name == "sphinx" else name  # beside a sphinx.py nothing could import Sphinx
+        if name == "mkdocs":
+            session.install("markdown-exec==1.12.6", "mkdocs-graphviz==2.0.2")
+        # Beside a sphinx.py nothing could import Sphinx.
+        file = f"{name}_builds" if name in ("sphinx", "mkdocs") else name
         session.run("python", f"bench/{file}.py")
 
 

@@ -1,7 +1,8 @@
 """What diagrams cost a build of Sphinx by the clock: `nox -s bench -- sphinx`.
 
-50 small models in 25 pages, beside the same pages with no diagram and with graphs for sphinx.ext.graphviz, all built in
-turn, each in a new process. By the clock, because the processor's time of forked children is in no parent's account: so
+50 small models in 25 pages, beside the same pages with no diagram, with graphs for sphinx.ext.graphviz, and with those
+of sphinx.ext.inheritance_diagram, which imports the models and draws their base classes; all built in turn, each in a
+new process. By the clock, because the processor's time of forked children is in no parent's account: so
 measure on a quiet machine. Each figure is the least of several builds. Another name than the package's, which
 Python would look for here.
 """
@@ -37,9 +38,14 @@ class Net(nn.Module):
 _CONF = {
     "plain": "",
     "graphviz": 'extensions = ["sphinx.ext.graphviz"]\ngraphviz_output_format = "svg"\n',
+    "inheritance": (
+        'import os, sys\nsys.path.insert(0, os.path.abspath("../src"))\n'
+        'extensions = ["sphinx.ext.inheritance_diagram"]\ngraphviz_output_format = "svg"\n'
+    ),
     "ours": 'extensions = ["sphinx_torchrecorder"]\ntorchrecorder_path = ["../src"]\n',
     "ours, 3 fail": 'extensions = ["sphinx_torchrecorder"]\ntorchrecorder_path = ["../src"]\n',
 }
+_NEED_DOT = ("graphviz", "inheritance")
 _STEPS = ("cold", "nothing changed", "one edit", "cold, -j2")
 
 
@@ -52,7 +58,7 @@ def main() -> None:
 
 def rows(root: Path) -> Iterator[str]:
     """The figures, with their goals."""
-    tools = [tool for tool in _CONF if tool != "graphviz" or shutil.which("dot")]
+    tools = [tool for tool in _CONF if tool not in _NEED_DOT or shutil.which("dot")]
     for tool in tools:
         _write(root / tool, tool)
     found: dict[tuple[str, str], float] = {}
@@ -98,6 +104,8 @@ def _part(tool: str, number: int, shape: str) -> str:
         return f"The model number {number}.\n"
     if tool == "graphviz":
         return f'.. digraph:: net{number}\n\n   x -> "Linear {number}" -> ReLU -> Linear -> out;\n'
+    if tool == "inheritance":
+        return f".. inheritance-diagram:: site_nets.net{number}.Net\n"
     return f".. torchrecorder:: site_nets.net{number}.Net\n   :shape: {shape}\n"
 
 

@@ -250,3 +250,15 @@ def test_a_cache_in_the_repository_that_is_the_docs(site: Site, tmp_path_factory
     assert site.rebuild(site.config(**settings)).warnings == []
     assert (elsewhere / "cache" / "obj").is_dir()
     site.plugin.on_shutdown()
+
+
+def test_a_page_that_is_deleted_while_the_site_is_served(site: Site) -> None:
+    site.write("index.md", FENCE)
+    site.write("gone.md", FENCE.replace("nets.Net", "nets.Nowhere"))
+    site.plugin.on_startup(command="serve", dirty=False)
+    assert len(site.rebuild(site.config()).warnings) == 1
+    (site.folder / "docs" / "gone.md").unlink()
+    built = site.rebuild(site.config())
+    assert built.warnings == []
+    assert len(see(built.page()).figures) == 1
+    site.plugin.on_shutdown()

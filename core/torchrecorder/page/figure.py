@@ -16,7 +16,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from torchrecorder.drawing.links import XLINK
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
 from torchrecorder.page.diagram import Diagram
 from torchrecorder.page.picture import fitted
@@ -220,7 +219,7 @@ class _FigureWriter:
 
     def _once(self, picture: str, path: str) -> str:
         """The picture; or, if the same one stands in the page, what shows that one until the script puts in a copy."""
-        from torchrecorder.drawing.links import fragment, layer_id
+        from torchrecorder.drawing.links import XLINK, fragment, layer_id
 
         if not fragment(self.prefix)[1:] == escape(self.prefix) == self.prefix:
             return picture  # addresses and ids would not say it in one way

@@ -1,17 +1,20 @@
-"""Which axes are the batch: a second run with twice as many examples says which sizes double."""
+"""Which axes are the batch: the operations say so, or a second run with twice as many examples, whose sizes double."""
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from threading import get_ident
 from time import thread_time
+from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import torch
-from torch import nn
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from torchrecorder.graph import Graph, Op
@@ -20,8 +23,19 @@ from torchrecorder.recording.devices import Devices
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.model_copy import CopiedArguments, RecordedIterator
 from torchrecorder.recording.second_run import SecondRun, Shape, doubled
+from torchrecorder.recording.shape_rules import (
+    BROADCAST,
+    BY_CHANNEL,
+    BY_EXAMPLE,
+    CONCATENATION,
+    CONVOLUTION,
+    NORM,
+    RULES,
+    Rule,
+)
 from torchrecorder.recording.trail import Differs, Trail
 from torchrecorder.running import torch_private
+from torchrecorder.running.facts import named_modules
 from torchrecorder.running.nested import named
 
 _MOST_OPS = 2000
@@ -32,6 +46,86 @@ _LEAST_S = 0.5
 """Seconds it may take in any case, so that a busy machine does not decide what a Graph says."""
 
 Axes = dict[int, tuple[int, ...]]
+
+
+def axes_by_rules(graph: Graph, trail: Trail) -> Axes | None:
+    """The axes of each value that grow with the batch, where no second run is needed to see it; else None.
+
+    So it is if no size was asked and each operation treats each example alone, as in most convolutional nets.
+    """
+    if not _is_one_batch(graph):
+        return {}
+    if not all(at in trail.ops or func in _NOT_OF_SIZE for at, func in enumerate(trail.calls)):
+        return None
+    rules = {op: RULES.get(trail.calls[at]) for at, (op, _) in trail.ops.items()}
+    found: Axes = {value: (0,) for value in graph.inputs.values() if _sizes(graph, value)}
+    for op in graph.ops:
+        if op.id not in rules and op.kind != "pass":
+            return None
+        if not any(value in found for value in op.inputs):  # what depends on no input, and on no size
+            continue
+        if op.kind != "pass" and not _keeps_examples(graph, op, rules[op.id], found):
+            return None
+        found |= dict.fromkeys(op.outputs, (0,))
+    return dict(sorted(found.items()))
+
+
+def _is_one_batch(graph: Graph) -> bool:
+    """Whether all inputs have the same first size."""
+    sizes = {shape[0] for value in graph.inputs.values() if (shape := _sizes(graph, value))}
+    return len(sizes) == 1 and all(type(size) is int and size > 0 for size in sizes)
+
+
+def _sizes(graph: Graph, value: int) -> Sequence[Any]:
+    meta = graph.values[value].meta
+    return () if meta is None else meta.shape
+
+
+def _keeps_examples(graph: Graph, op: Op, rule: Rule | None, found: Axes) -> bool:
+    """Whether the examples along the first axis of what an operation reads are those of its results, one by one."""
+    first, *others = op.inputs
+    read, made = _sizes(graph, first), [_sizes(graph, value) for value in op.outputs]
+    if rule is BROADCAST and (first in found or not op.mutates):  # axes meet from the last one on
+        axes = len(made[0])
+        met = {len(_sizes(graph, value)) for value in op.inputs if value in found}
+        rest = [_sizes(graph, value) for value in op.inputs if value not in found]
+        return met == {axes} and all(len(sizes) < axes or sizes[0] == 1 for sizes in rest)
+    if first not in found or any(sizes[:1] != read[:1] for sizes in made):
+        return False
+    joins = rule is CONCATENATION
+    if len(read) < 2 or any((value in found) is not joins for value in others):
+        return False
+    if op.name in _AXES_AT and op.target.rpartition(".")[0] in ("torch", "torch.Tensor"):
+        texts = [op.attrs[name] for name in _AXES_AT[op.name] if name in op.attrs]
+        touched = [int(axis) for text in texts for axis in _NUMBERS.findall(text)]
+        if op.name == "permute":
+            return touched[:1] == [0]
+        most = max(len(read), len(made[0]))  # of these, axes are counted from the end
+        return bool(touched) and all(axis % most for axis in touched)
+    if rule is CONVOLUTION:
+        return [len(_sizes(graph, weight)) for weight in others[:1]] == [len(read)]
+    if rule is NORM and op.name not in BY_CHANNEL:
+        return bool(others) and all(len(_sizes(graph, value)) < len(read) for value in others)
+    return rule in BY_EXAMPLE and len(made) == 1
+
+
+_NOT_OF_SIZE: frozenset[object] = frozenset(
+    (
+        *(F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, Tensor.contiguous, Tensor.float),
+        *(Tensor.dim, Tensor.is_floating_point),
+        *(Tensor.dtype.__get__, Tensor.ndim.__get__, Tensor.is_nested.__get__),  # type: ignore[attr-defined]
+    )
+)
+"""Functions that do not say how large a tensor is: questions, and what may give its argument back."""
+_AXES_AT: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("cat", "concat", "mean", "sum", "amax", "amin", "squeeze", "unsqueeze"), ("dim", "1")),
+    **dict.fromkeys(("split", "chunk"), ("dim", "2")),
+    "flatten": ("start_dim", "1"),
+    "transpose": ("dim0", "1", "dim1", "2"),
+    "permute": ("dims", "1"),
+}
+"""Where operations name the axes that they join, split, move or take out: none of these may be the batch."""
+_NUMBERS = re.compile(r"-?\d+")
 
 
 def batch_axes(
@@ -56,44 +150,32 @@ def batch_axes(
         if not _can_run_again(graph, trail, model):
             return {}
         with torch_private.outside_of_fake_mode():
-            return _followed(graph, trail, journal, model, given, took_s)
+            copies = CopiedArguments(doubled, journal.keep, journal.keep)
+            args, kwargs = copies.of(tuple(given[0])), copies.of(dict(given[1]))
+            if copies.unseen or any(named((args, kwargs), RecordedIterator, objects=True)):
+                return {}
+            devices = Devices(lambda: (), {})
+            second = SecondRun(graph, trail, devices, thread_time() + max(_LEAST_S, _SHARE * took_s))
+            with _unnoticed(journal), devices.answering(), torch.no_grad(), second:
+                model(*args, **kwargs)
+        return _axes(graph, second.shapes) if second.is_same() else {}
     except (Exception, Differs):
         return {}
 
 
-def _followed(
-    graph: Graph,
-    trail: Trail,
-    journal: Journal,
-    model: nn.Module,
-    given: tuple[Sequence[object], Mapping[str, object]],
-    took_s: float,
-) -> Axes:
-    copies = CopiedArguments(doubled, journal.keep, journal.keep)
-    args, kwargs = copies.of(tuple(given[0])), copies.of(dict(given[1]))
-    if copies.unseen or any(named((args, kwargs), RecordedIterator, objects=True)):
-        return {}
-    devices = Devices(lambda: (), {})
-    second = SecondRun(graph, trail, devices, thread_time() + max(_LEAST_S, _SHARE * took_s))
-    with _unnoticed(journal), devices.answering(), torch.no_grad(), second:
-        model(*args, **kwargs)
-    return _axes(graph, second.shapes) if second.is_same() else {}
-
-
 def _can_run_again(graph: Graph, trail: Trail, model: nn.Module) -> bool:
-    sizes = {meta.shape[0] for meta in (graph.values[v].meta for v in graph.inputs.values()) if meta and meta.shape}
-    if len(sizes) != 1 or not all(type(size) is int and size > 0 for size in sizes):
-        return False
     seen = {op for op, _ in trail.ops.values()}
     if len(graph.ops) > _MOST_OPS or not all(op.id in seen or op.kind == "pass" for op in graph.ops):
         return False
     # A hook of the user's often collects what it sees, in a list that is not the model's.
-    return not any(_is_watched(module) for module in model.modules())
+    return not any(_is_watched(module) for _, module in named_modules(model))
 
 
 def _is_watched(module: nn.Module) -> bool:
     if getattr(module, "_compiled_call_impl", None) is not None:
         return True
+    if not (module._forward_pre_hooks or module._forward_hooks):
+        return False
     hooks = (*module._forward_pre_hooks.values(), *module._forward_hooks.values())
     return any(not (getattr(hook, "__module__", None) or type(hook).__module__).startswith("torch.") for hook in hooks)
 
@@ -122,6 +204,7 @@ def _unnoticed(journal: Journal) -> Iterator[None]:
 def _axes(graph: Graph, shapes: Mapping[int, Sequence[Shape]]) -> Axes:
     """Axes that doubled; none at all if there is a size that did something else."""
     found: Axes = {}
+    known: dict[tuple[Sequence[object], Shape], tuple[int, ...]] = {}
     batch = 0
     for value in graph.inputs.values():
         meta = graph.values[value].meta
@@ -137,9 +220,12 @@ def _axes(graph: Graph, shapes: Mapping[int, Sequence[Shape]]) -> Axes:
             first = () if meta is None else meta.shape
             if first == second:
                 continue
-            axes = tuple(axis for axis, (a, b) in enumerate(zip(first, second, strict=True)) if a != b)
-            if not all(second[axis] == 2 * first[axis] and is_of_batch(first[axis], batch) for axis in axes):
-                return {}
+            axes = known.get((first, second))  # most shapes come again and again
+            if axes is None:
+                axes = tuple(axis for axis, (a, b) in enumerate(zip(first, second, strict=True)) if a != b)
+                if not all(second[axis] == 2 * first[axis] and is_of_batch(first[axis], batch) for axis in axes):
+                    return {}
+                known[first, second] = axes
             found[value] = axes
         if op.name in _RELATING and _is_sequence(graph, op, found):
             return {}

@@ -50,7 +50,7 @@ class ModuleNames:
 
     def register(self, model: nn.Module, prefix: str = "") -> None:
         """Take the paths of a model's modules, and let its parameters and buffers be known by theirs."""
-        modules = [*named_modules(model, prefix)]
+        modules = named_modules(model, prefix)
         for path, module in modules:
             self._paths.setdefault(id(module), (weakref.ref(module), path))
         for kind, name, tensor in named_state(modules):
@@ -75,7 +75,7 @@ class ModuleNames:
             path = name if count == 1 else f"{name}:{count}"
         self._paths.pop(id(module), None)
         inside = Parameters()
-        modules = [*named_modules(module, path)]
+        modules = named_modules(module, path)
         for inner, child in modules:
             if self.known(child) is None:
                 self._paths[id(child)] = (weakref.ref(child), inner)

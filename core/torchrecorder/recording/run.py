@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 import threading
@@ -95,10 +96,18 @@ def _alone() -> Iterator[None]:
         if getattr(_recording, "on", False):
             raise RuntimeError("a forward that is being recorded cannot record another one")
         _recording.on = True
+        first, *others = gc.get_threshold()
+        gc.set_threshold(max(first, _YOUNG) if first else 0, *others)  # 0: its user has switched it off
         try:
             yield
         finally:
+            gc.set_threshold(first, *others)
             _recording.on = False
+
+
+_YOUNG = 20_000
+"""New objects at which the garbage collector looks for circles. A recording makes thousands, and they stay until its
+end: at Python's 700, each look carries them further, until one goes through all that the process holds."""
 
 
 Run = Literal["auto", "real", "fake", "meta"]
@@ -198,6 +207,9 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
 
 
 def _batch(running: Session, forward: Forward, graph: Graph, took_s: float) -> dict[int, tuple[int, ...]]:
+    known = running.batch_by_rules(graph)
+    if known is not None:
+        return known
     model = forward.model
     running.put_back()
     _switch(model, training=forward.mode == "train")
@@ -268,12 +280,12 @@ def prepared(
 def _switch(model: nn.Module, *, training: bool) -> None:
     modules = [module for _, module in named_modules(model)]
     try:
-        if any(type(module).train is not nn.Module.train or "train" in vars(module) for module in modules):
+        others = [module for module in modules if module.training is not training]
+        if others and any(type(module).train is not nn.Module.train or "train" in vars(module) for module in modules):
             model.train(training)
         else:  # what that does, without asking each module for its parts and setting what is set
-            for module in modules:
-                if module.training is not training:
-                    module.training = training
+            for module in others:
+                module.training = training
     except Exception:  # `train` of an exported program, of a frozen class, of modules that hold one another
         for module in model.modules():
             vars(module)["training"] = training
@@ -298,7 +310,7 @@ _TENSORS: dict[Executed, Callable[[], FakeTensors | MetaTensors]] = {
 def is_small(model: nn.Module) -> bool:
     """Whether the model has real parameters, few enough to compute a forward for one picture."""
     size = 0
-    for kind, _, tensor in named_state([*named_modules(model)]):
+    for kind, _, tensor in named_state(named_modules(model)):
         if not has_numbers(tensor):
             return False
         if kind == "param" and not is_lazy(tensor):
@@ -312,7 +324,7 @@ def _given(forward: Forward) -> Iterator[Tensor]:
 
 def _tensors(forward: Forward) -> Iterator[Tensor]:
     yield from _given(forward)
-    yield from (tensor for _, _, tensor in named_state([*named_modules(forward.model)]))
+    yield from (tensor for _, _, tensor in named_state(named_modules(forward.model)))
 
 
 def _ways(forward: Forward) -> list[Executed]:

@@ -14,7 +14,7 @@ from torchrecorder.graph import Call, Decision, Failure, Graph, Info
 from torchrecorder.graph.model import Recorder
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import AutogradNodes
-from torchrecorder.recording.batch import batch_axes
+from torchrecorder.recording.batch import axes_by_rules, batch_axes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.devices import Devices
@@ -52,7 +52,7 @@ class Session:
         self.model = model
         self._journal = journal
         self._values = Values()
-        self._names = ModuleNames(self._values.declare, self._meet)
+        self._names = ModuleNames(self._values.declare, journal.meet)
         self._names.register(model)
         for original, copied in originals:
             self._names.stands_for(original, copied)
@@ -69,6 +69,15 @@ class Session:
     def put_back(self) -> None:
         """Put back what the forward changed, before the end of the recording does."""
         self._journal.put_back()
+
+    def batch_by_rules(self, graph: Graph) -> dict[int, tuple[int, ...]] | None:
+        """Which axes of the values follow the batch, if the operations say so; what others did with it is not seen."""
+        if self._unseen or self._calls.starts_threads():
+            return None
+        try:
+            return axes_by_rules(graph, self._ops.trail)
+        except TypeError:  # not every callable can be a key
+            return None
 
     def batch_axes(
         self, graph: Graph, model: nn.Module, given: tuple[Sequence[object], Mapping[str, object]], took_s: float
@@ -127,10 +136,6 @@ class Session:
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):
             iterator.next_item = self._aside
             iterator.path, iterator.on_item = inner, self._take
-
-    def _meet(self, module: nn.Module) -> None:
-        with self._ops.unlogged():
-            self._journal.meet(module)
 
     def _aside(self, take: Callable[[], object]) -> object:
         """Run code that is not part of the model."""

@@ -90,7 +90,7 @@ def _norm(graph: Graph, op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """As `_elements`, if the axes that have parameters are as they were."""
     if not args or not isinstance(args[0], Tensor):
         return None
-    if op.name in _BY_CHANNEL:
+    if op.name in BY_CHANNEL:
         read, sizes = _sizes(graph, op.inputs[0]), args[0].shape
         is_same = len(sizes) == len(read) > 1 and sizes[1] == read[1]
     else:
@@ -99,7 +99,7 @@ def _norm(graph: Graph, op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     return _elements(graph, op, args, kwargs) if is_same else None
 
 
-_BY_CHANNEL = {"batch_norm", "group_norm", "instance_norm"}
+BY_CHANNEL = {"batch_norm", "group_norm", "instance_norm"}
 
 
 def _linear(graph: Graph, op: Op, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Made:
@@ -209,12 +209,12 @@ _NAMES: dict[Rule, str] = {
     _elements: (
         "dropout dropout1d dropout2d relu relu_ relu6 gelu silu elu selu leaky_relu hardswish hardsigmoid mish "
         "softplus softmax log_softmax normalize tanh sigmoid exp log sqrt rsqrt neg __neg__ abs sin cos erf logsigmoid "
-        "float half double contiguous clone square type_as"
+        "float half double contiguous clone square type_as prelu cumsum"
     ),
     _broadcast: (
         "add add_ __add__ __radd__ __iadd__ sub __sub__ __rsub__ mul mul_ __mul__ __rmul__ __imul__ div __div__ "
         "__truediv__ pow __pow__ eq ne lt le gt ge __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __and__ __or__ where "
-        "maximum minimum masked_fill clamp clamp_min clamp_max"
+        "maximum minimum masked_fill masked_fill_ clamp clamp_min clamp_max __floordiv__ floor_divide"
     ),
     _linear: "linear",
     _addmm: "addmm",
@@ -229,6 +229,9 @@ _NAMES: dict[Rule, str] = {
 
 RULES: dict[Any, Rule] = {}
 """By function."""
+BROADCAST, CONCATENATION, CONVOLUTION, NORM = _broadcast, _concatenation, _convolution, _norm
+BY_EXAMPLE = (_rows, _elements, _norm, _linear)
+"""The rules of operations that treat each example alone."""
 for _home in (Tensor, torch, F):
     for _rule, _listed in _NAMES.items():
         if _home is not Tensor or _rule not in (_embedding, _concatenation):

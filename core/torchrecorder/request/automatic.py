@@ -172,12 +172,15 @@ def _read_rule(value: object) -> Rule:
         advice = 'write True, False, or options as in {"arguments": "width=8", "shape": "1,3"}'
         return Rule(draws=False, problems=(f"{value!r} is not valid: {advice}",))
     written = {str(name): text for name, text in value.items()}
+    is_tried = written.pop("quiet", False)
     arguments = written.pop("arguments", "")
     if isinstance(arguments, Mapping):
         arguments = ", ".join(f"{name}={argument!r}" for name, argument in arguments.items())
     options, problems = site_options(written)
     arguments, wrong = _checked_arguments(str(arguments))
-    return Rule(arguments=arguments, options=options, problems=(*wrong, *problems))
+    if not isinstance(is_tried, bool):
+        problems.append(f"quiet: {is_tried!r} is neither True nor False")
+    return Rule(is_tried=is_tried is True, arguments=arguments, options=options, problems=(*wrong, *problems))
 
 
 def read_field(text: str) -> Rule:

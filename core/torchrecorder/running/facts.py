@@ -57,27 +57,29 @@ def with_holders(paths: Iterable[str]) -> set[str]:
     return wanted
 
 
-def named_modules(model: nn.Module, prefix: str = "") -> Iterator[tuple[str, nn.Module]]:
+def named_modules(model: nn.Module, prefix: str = "") -> NamedModules:
     """Each module of a model once, with its first path, in registration order.
 
     As torch's own, which hands each module up through as many generators as it is deep: a recording asks several times.
     """
-    waiting: list[tuple[str, nn.Module]] = [(prefix, model)]
+    found: list[tuple[str, nn.Module]] = []
+    waiting = [(prefix, model)]
     seen: set[int] = set()
     while waiting:
-        path, module = waiting.pop()
+        path, module = named = waiting.pop()
         if id(module) in seen:
             continue
         seen.add(id(module))
-        yield path, module
-        start = f"{path}." if path else ""
-        children = [(start + name, child) for name, child in module._modules.items() if child is not None]
-        waiting += reversed(children)
+        found.append(named)
+        if parts := module._modules:  # most have none
+            start = f"{path}." if path else ""
+            waiting += reversed([(start + name, part) for name, part in parts.items() if part is not None])
+    return found
 
 
 def under_every_path(model: nn.Module) -> NamedModules:
     """Each module as often as it has paths."""
-    found = list(named_modules(model))
+    found = named_modules(model)
     registered = sum(child is not None for _, module in found for child in module._modules.values())
     return found if registered == len(found) - 1 else list(model.named_modules(remove_duplicate=False))
 
@@ -86,21 +88,22 @@ _HELD: dict[ValueKind, str] = {"param": "_parameters", "buffer": "_buffers"}
 """Where a module keeps its own tensors."""
 
 
-def _tensors(modules: NamedModules, held: str) -> Iterator[tuple[str, Tensor]]:
+def _tensors(modules: NamedModules, held: str) -> list[tuple[str, Tensor]]:
+    found: list[tuple[str, Tensor]] = []
     for path, module in modules:
-        for name, tensor in getattr(module, held).items():
-            if tensor is not None:
-                yield f"{path}.{name}" if path else name, tensor
+        if own := getattr(module, held):
+            start = f"{path}." if path else ""
+            found += [(start + name, tensor) for name, tensor in own.items() if tensor is not None]
+    return found
 
 
 def named_state(modules: NamedModules) -> Iterator[tuple[ValueKind, str, Tensor]]:
     """Each parameter and buffer that the modules hold themselves once, with its first name."""
     for kind, held in _HELD.items():
-        seen: set[int] = set()
+        once: dict[int, tuple[ValueKind, str, Tensor]] = {}
         for name, tensor in _tensors(modules, held):
-            if id(tensor) not in seen:
-                seen.add(id(tensor))
-                yield kind, name, tensor
+            once.setdefault(id(tensor), (kind, name, tensor))
+        yield from once.values()
 
 
 def tied(every_path: NamedModules) -> dict[str, tuple[str, ...]]:
@@ -206,28 +209,29 @@ class Parameters:
     """The number of parameters in each module of a model; what is in a part is looked up once."""
 
     def __init__(self) -> None:
-        self._sizes: dict[int, tuple[dict[int, int], dict[int, int]]] = {}
-        """Of the parameters in a module and all below it, each once, by identity; then of those that require grad."""
+        self._known: dict[int, tuple[int, dict[int, int], dict[int, int]]] = {}
+        """The size of what a module holds itself, and of each parameter in it and all below it, by identity; then of
+        those that require grad."""
 
     def of(self, module: nn.Module) -> ParamCount:
-        if id(module) not in self._sizes:
-            for _, inner in reversed([*named_modules(module)]):  # parts come after the whole
-                if id(inner) not in self._sizes:
-                    self._sizes[id(inner)] = self._collect(inner)
-        everything, trainable = self._sizes[id(module)]
-        own = sum(_sizes(module)[0].values())
+        if id(module) not in self._known:
+            for _, inner in reversed(named_modules(module)):  # parts come after the whole
+                if id(inner) not in self._known:
+                    self._known[id(inner)] = self._collect(inner)
+        own, everything, trainable = self._known[id(module)]
         return _count(own, sum(everything.values()), sum(trainable.values()))
 
-    def _collect(self, module: nn.Module) -> tuple[dict[int, int], dict[int, int]]:
-        found = everything, trainable = _sizes(module)
+    def _collect(self, module: nn.Module) -> tuple[int, dict[int, int], dict[int, int]]:
+        everything, trainable = _sizes(module)
+        own = sum(everything.values())
         for child in module._modules.values():
             if child is not None:
-                known = self._sizes.get(id(child))
+                known = self._known.get(id(child))
                 # Not known is only what holds itself, or is held by several.
-                for one in [known] if known is not None else [_sizes(inner) for _, inner in named_modules(child)]:
+                for one in [known[1:]] if known is not None else [_sizes(inner) for _, inner in named_modules(child)]:
                     everything.update(one[0])
                     trainable.update(one[1])
-        return found
+        return own, everything, trainable
 
 
 def _sizes(module: nn.Module) -> tuple[dict[int, int], dict[int, int]]:
@@ -236,7 +240,8 @@ def _sizes(module: nn.Module) -> tuple[dict[int, int], dict[int, int]]:
     trainable: dict[int, int] = {}
     for parameter in module._parameters.values():  # `parameters(recurse=False)` takes ten times as long
         if parameter is not None:
-            size = everything[id(parameter)] = 0 if is_lazy(parameter) else parameter.numel()
+            is_sized = type(parameter) is nn.Parameter or not is_lazy(parameter)
+            size = everything[id(parameter)] = parameter.numel() if is_sized else 0
             if parameter.requires_grad:
                 trainable[id(parameter)] = size
     return everything, trainable

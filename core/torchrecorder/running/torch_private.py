@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from types import CodeType
@@ -329,4 +329,10 @@ def base_of(tensor: Tensor) -> Tensor | None:
 
 def version_of(tensor: Tensor) -> int:
     """Counts the writes in place; 0 for tensors of inference mode, which do not count."""
-    return 0 if VERSION.get() is None or tensor.is_inference() else tensor._version
+    return versions_of((tensor,))[0]
+
+
+def versions_of(tensors: Iterable[Tensor]) -> list[int]:
+    """The same of many."""
+    is_known = VERSION.get() is not None
+    return [tensor._version if is_known and not tensor.is_inference() else 0 for tensor in tensors]

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from tests.core.recording.nets import Net, record
 from torchrecorder.graph import Graph, batch_size, from_json, symbolic, to_json
 from torchrecorder.recording import batch
+from torchrecorder.recording.session import Session
 
 NOTED: dict[str, Any] = {}
 IMAGE = torch.ones(1, 3, 8, 8)
@@ -130,7 +131,7 @@ def test_numbers_stay(name: str) -> None:
 
 
 def test_a_graph_of_many_operations_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    net = Net(lambda self, x: x + 1 + 1)
+    net = Net(lambda self, x: x.view(len(x), -1) + 1)
     assert record(net, WORDS).batch
     monkeypatch.setattr(batch, "_MOST_OPS", 1)
     assert not record(net, WORDS).batch
@@ -139,7 +140,66 @@ def test_a_graph_of_many_operations_is_not_run_again(monkeypatch: pytest.MonkeyP
 def test_it_stops_when_it_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "_LEAST_S", 0.0)
     monkeypatch.setattr(batch, "_SHARE", 0.0)
-    assert not record(nn.Linear(8, 2), WORDS).batch
+    assert not record(Net(lambda self, x: x.view(len(x), -1)), WORDS).batch
+
+
+LAYERS = {
+    "convolution": nn.Conv2d(3, 4, 3),
+    "norm": nn.BatchNorm2d(3),
+    "norm of layers": nn.LayerNorm(8),
+    "linear": nn.Linear(8, 2),
+}
+ALONE: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(LAYERS, lambda self, x: self.layer(x)),
+    "pooled": lambda self, x: F.adaptive_avg_pool2d(F.max_pool2d(x, 2), 1).flatten(1),
+    "enlarged": lambda self, x: F.interpolate(x, scale_factor=2) * 2,
+    "combined": lambda self, x: torch.ones(3, 1, 1) * x + x.relu(),
+    "combined with one of its own": lambda self, x: torch.ones(1, 3, 8, 8) + x,
+    "in place": lambda self, x: (x + 0).mul_(2).relu_(),
+    "joined": lambda self, x: torch.cat((x, x.sigmoid()), 1),
+    "joined from the end": lambda self, x: torch.cat((x, x.sigmoid()), dim=-1),
+    "means": lambda self, x: x.mean((2, 3)) + x.mean(dim=[-2, -1]) + x.sum(3).sum(2),
+    "moved": lambda self, x: x.transpose(1, 2).permute(0, 3, 1, 2).unsqueeze(2).squeeze(2).unsqueeze(-1),
+    "parts": lambda self, x: (lambda a, b: a + b)(*x.split(4, 3)) + x.chunk(2, dim=3)[0].mean(3, keepdim=True),
+}
+"""What is said of the batch without a second run."""
+TOGETHER: dict[str, Callable[..., Any]] = {
+    "norm of all": lambda self, x: F.layer_norm(x, (1, 3, 8, 8)),
+    "norm of all with weights": lambda self, x: F.layer_norm(x, (1, 3, 8, 8), torch.ones(1, 3, 8, 8)),
+    "joined examples": lambda self, x: torch.cat((x, x)),
+    "joined examples by name": lambda self, x: torch.cat((x, x), dim=-4),
+    "mean of all": lambda self, x: x.mean(),
+    "mean of the batch": lambda self, x: x.mean((0, 2)),
+    "moved": lambda self, x: x.transpose(0, 1),
+    "moved by permute": lambda self, x: x.permute(1, 0, 2, 3),
+    "examples apart": lambda self, x: x.flatten(),
+    "without the axis": lambda self, x: x.squeeze(0).unsqueeze(0),
+    "an axis before": lambda self, x: x.unsqueeze(-5),
+    "an axis before it": lambda self, x: x.unsqueeze(0),
+    "convolution with itself": lambda self, x: F.conv2d(x, x),
+    "combined with more": lambda self, x: x + torch.ones(5, 3, 8, 8),
+    "combined with more axes": lambda self, x: x + torch.ones(2, 1, 3, 8, 8),
+    "no batch": lambda self, x: F.conv2d(x.sum(0), torch.ones(1, 3, 3, 3)),
+    "written into one of its own": lambda self, x: torch.zeros(1, 3, 8, 8).add_(x),
+    "numbers": lambda self, x: x.view(1, -1),
+}
+
+
+class TestRules:
+    @pytest.mark.parametrize("name", ALONE)
+    def test_no_second_run_where_examples_stay_alone(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        net = Net(ALONE[name], layer=LAYERS.get(name))
+        handle = net.register_forward_hook(lambda module, args, out: None)  # with it there is no second run
+        found = record(net, IMAGE)
+        handle.remove()
+        monkeypatch.setattr(Session, "batch_by_rules", lambda self, graph: None)
+        assert found.batch == record(net, IMAGE).batch != {}
+
+    @pytest.mark.parametrize("name", TOGETHER)
+    def test_a_second_run_where_they_do_not(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        found = record(Net(TOGETHER[name]), IMAGE)
+        monkeypatch.setattr(Session, "batch_by_rules", lambda self, graph: None)
+        assert found.batch == record(Net(TOGETHER[name]), IMAGE).batch
 
 
 class TestNothingStays:
@@ -177,6 +237,7 @@ class TestNothingStays:
     def test_random_numbers_and_what_is_printed(self, capsys: pytest.CaptureFixture[str]) -> None:
         def body(self: Any, x: Tensor) -> Any:
             print("once")
+            x = x.view(len(x), -1)
             return x + 1 if random.random() < 0.5 else x.cos()
 
         random.seed(3)
@@ -202,12 +263,12 @@ class TestNothingStays:
 
         def appends(self: Any, x: Tensor) -> Any:
             seen.append("now")
-            return x + 1
+            return x.view(len(x), -1)
 
         def counts(self: Any, x: Tensor) -> Any:
             nonlocal times
             times += 1
-            return x + 1
+            return x.view(len(x), -1)
 
         def notes(self: Any, x: Tensor) -> Any:
             NOTED["shape"] = tuple(x.shape)

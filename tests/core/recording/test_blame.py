@@ -193,8 +193,11 @@ class Cuts(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(3, 16))
 
-    def forward(self, rows: Tensor) -> Any:
-        return functional.linear(rows[..., 2:], self.weight)
+    def forward(self, rows: Tensor, others: Tensor | None = None) -> Any:
+        kept = rows[..., 2:]
+        if kept.shape[-1] != 16:  # as kernels of fake tensors say it
+            raise RuntimeError(f"a and b must have same reduction dim, but got [1, {kept.shape[-1]}] X [16, 3].")
+        return functional.linear(kept, self.weight) + (0 if others is None else 1)
 
 
 class Grids(Layered):

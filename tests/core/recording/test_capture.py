@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import pickle
 import re
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -253,3 +255,18 @@ def test_a_bare_tensor_is_not_taken_apart() -> None:
     assert capture(nn.Linear(3, 2), torch.ones(1, 3)) == capture(nn.Linear(3, 2), (torch.ones(1, 3),))
     with pytest.raises(TypeError, match=r"so one dict is written \(x,\)"):
         capture(nn.Linear(3, 2), {"input": torch.ones(1, 3)})  # type: ignore[arg-type]
+
+
+def test_a_model_is_not_held_after_its_recording() -> None:
+    """Not even until the garbage collector comes: what is kept of a model is as large as its memory."""
+    model = Net(lambda self, x: self.fc(x), fc=nn.Linear(3, 3))
+    fc, weight = weakref.ref(model.fc), weakref.ref(model.fc.weight)
+    gc.collect()
+    gc.disable()
+    try:
+        capture(model, (torch.ones(2, 3),))
+        del model
+        assert fc() is None
+        assert weight() is None
+    finally:
+        gc.enable()

@@ -29,6 +29,7 @@ PATTERNS = {
     "pkg.models.*": {"arguments": "n_chans=22, n_outputs=4", "shape": "1,22,1000"},
     "pkg.models.functional.*": False,
     "pkg.models.*Net": {"shape": (1, 3), "depth": 2},
+    "pkg.zoo.*": {"shape": "1,3", "quiet": True},
     "pkg.models.BigNet": {"arguments": {"width": 64, "kind": "a b"}},
 }
 
@@ -40,6 +41,8 @@ PATTERNS = {
         ("pkg.models.Small", None, ("pkg.models.Small(n_chans=22, n_outputs=4)", "1,22,1000", "auto", False)),
         ("pkg.models.SmallNet", None, ("pkg.models.SmallNet", "1,3", 2, False)),
         ("pkg.models.BigNet", None, ("pkg.models.BigNet(width=64, kind='a b')", "", "auto", False)),
+        ("pkg.zoo.Net", None, ("pkg.zoo.Net", "1,3", "auto", True)),
+        ("pkg.zoo.Net", "depth=2", ("pkg.zoo.Net", "1,3", 2, False)),
         ("pkg.models.functional.Relu", None, None),
         ("pkg.models.functional.Relu", "", ("pkg.models.functional.Relu", "", "auto", False)),
         ("pkg.models.functional.Relu", "shape=4", ("pkg.models.functional.Relu", "4", "auto", False)),
@@ -105,6 +108,7 @@ def test_what_is_wrong_in_a_setting_is_said_and_left_out() -> None:
             "pkg models": True,
             "pkg.Net": "1,3",
             "pkg.Alt": {"alt": "a net"},
+            "pkg.Loud": {"quiet": "no"},
         }
     )
     assert [problem.partition(":")[0] for problem in problems] == [
@@ -113,6 +117,7 @@ def test_what_is_wrong_in_a_setting_is_said_and_left_out() -> None:
         "'pkg models' is not a valid pattern",
         "'pkg.Net'",
         "'pkg.Alt'",
+        "'pkg.Loud'",
     ]
     assert "'pkg.models.*': unknown option 'shap', did you mean shape?" in problems
     request = found.request("pkg.models.Net", None)

@@ -19,7 +19,7 @@ _SIDES = {1: (128, 16, 1000, 16000), 2: (224, 32, 28, 64, 299, 256, 384, 512), 3
 """Sizes of the axes that a convolution slides over, by how many they are."""
 
 _FILM: tuple[int, ...] = (16, 224, 224)
-"""Frames, height and width of a film in colours, which are no cube."""
+"""Frames, height and width of a film in colours, which need not be equal."""
 
 _WITH_PARTS = (nn.MultiheadAttention, nn.RNNBase, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 """Layers that say what they take, even where they have layers inside."""

@@ -69,7 +69,10 @@ def _masks_of(values: Values, changed: Values) -> Values:
 
 
 _TOLD = ", and from what its forward raised"
-_LEFT_OUT = r"None|local variable|must(?! match)|requir|missing|specif|provid|Assert|KeyError|both|expected at least"
+_LEFT_OUT = (
+    r"None|local variable|must(?! match| have (?:the )?same)|requir|missing|specif|provid|Assert|KeyError|both"
+    r"|expected at least"
+)
 
 
 def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> Iterator[Values]:

@@ -36,7 +36,7 @@ from torchrecorder.running.objects import dictionary, is_open, members, native_b
 
 _T = TypeVar("_T")
 _Put = Callable[[Any, Any], object]
-_Keeper = Callable[[Any], Iterable[object]]
+_Keeper = Callable[["Journal", Any], Iterable[object]]
 """Keeps an object, and gives what it holds."""
 
 _ATOMS = {*SHARED, CodeType, ModuleType, RemovableHandle, weakref.ref, torch.UntypedStorage}
@@ -105,7 +105,7 @@ class Journal:
                 keeper = self._keepers.get(kind)
                 if keeper is None:
                     keeper = self._keepers[kind] = self._keeper(kind)
-                waiting += keeper(item)
+                waiting += keeper(self, item)
         return obj
 
     def has_collected(self) -> bool:
@@ -163,15 +163,13 @@ class Journal:
     def _keeper(self, kind: type) -> _Keeper:
         if issubclass(kind, nn.Module):
             self._keep_class(kind)
-            return self._module
-        if issubclass(kind, Tensor):
-            return self._tensor
+            return Journal._module
         found = next((keeper for base, keeper in _KEEPERS if issubclass(kind, base)), None)
         if found is not None:
-            return functools.partial(found, self)
+            return found
         if is_stateful_of_numpy(kind):
-            return self._numpy
-        return self._object if is_open(kind) or issubclass(kind, _WEAK) else lambda obj: ()
+            return Journal._numpy
+        return Journal._object if is_open(kind) or issubclass(kind, _WEAK) else lambda journal, obj: ()
 
     def _keep_class(self, kind: type[nn.Module]) -> None:
         """Keep what the forward of a class closes over, and that the caches of its methods are empty."""
@@ -217,13 +215,15 @@ class Journal:
     def _contents(self, items: Iterable[tuple[Any, Any]], put: _Put | None) -> list[object]:
         """What is to be followed of what an object holds; a tensor that cannot be kept gives place to a stand-in."""
         found: list[object] = []
+        keep_empty = self._empty.append
         for key, value in items:
             kind = type(value)
             if kind in _ATOMS or (kind is tuple and _is_flat(value)):
                 continue
             if kind in _EMPTIED and not value:
-                self._empty.append(value)
-            elif kind is nn.Parameter:  # nearly all tensors of models are, and it is never a view
+                keep_empty(value)
+                continue
+            if kind is nn.Parameter:  # nearly all tensors of models are, and it is never a view
                 self._tensors.keep(value)
             elif put is not None and isinstance(value, _REPLACED):
                 new = self._in_place_of(value)
@@ -310,7 +310,8 @@ class Journal:
 
 
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
-_KEEPERS: tuple[tuple[Any, Callable[[Journal, Any], Iterable[object]]], ...] = (
+_KEEPERS: tuple[tuple[Any, _Keeper], ...] = (
+    (Tensor, Journal._tensor),
     (dict, Journal._dict),
     ((list, collections.deque), Journal._list),
     (set, Journal._set),

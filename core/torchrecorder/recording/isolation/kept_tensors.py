@@ -105,7 +105,8 @@ class KeptTensors:
         for state in states:
             _put_back(state)
         # At last, since what is above counts as writes. Autograd compares them when an older loss is differentiated.
-        changed = [state for state in states if torch_private.version_of(state.tensor) != state.version]
+        versions = torch_private.versions_of(state.tensor for state in states)
+        changed = [state for state, version in zip(states, versions, strict=True) if version != state.version]
         set_versions = torch_private.SET_VERSIONS.get()
         if changed and set_versions is not None:
             set_versions([state.tensor for state in changed], [state.version for state in changed])
