@@ -40,10 +40,9 @@ def tally(request: pytest.FixtureRequest) -> Tally:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The table of a soak: what was tried, and how it went beside the goals."""
-    reports = [
-        report for found in terminalreporter.stats.values() for report in found if hasattr(report, "user_properties")
-    ]
-    rows = summed(pair for report in reports if report.when == "call" for pair in report.user_properties)
+    stats = [report for found in terminalreporter.stats.values() for report in found]
+    reports = [report for report in stats if isinstance(report, pytest.TestReport) and report.when == "call"]
+    rows = summed(pair for report in reports for pair in report.user_properties)
     if rows:
         keep(rows)
         terminalreporter.section("soak")
