@@ -152,8 +152,7 @@ def join(
     height = low + MARGIN
     for wire in second.wires:
         if wire.head.key.kind == "out" and leaves_at_top:
-            wire.head.x = wire.start
-            wire.points = [wire.points[0], (wire.start, 0.0)]
+            wire.points, wire.head.x = [wire.points[0], (wire.start, 0.0)], wire.start
         elif wire.head.key.kind == "out":  # down again beside the column
             second.right += _AIR
             x, top = wire.start, wire.points[0][1] - _TURN
