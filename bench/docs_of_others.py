@@ -56,7 +56,7 @@ _LIBRARIES = (
         ("api",),
         'extensions.append("sphinx_torchrecorder")\n'
         "torchrecorder_autodoc = {\n"
-        '    "braindecode.models.*": {"arguments": "n_chans=22, n_outputs=4, n_times=1000", "shape": "1,22,1000"},\n'
+        '    "braindecode.models.*": {"arguments": "n_chans=22, n_outputs=4, n_times=1000", "quiet": True},\n'
         '    "braindecode.modules.*": True,\n'
         "}\n",
     ),
@@ -176,6 +176,7 @@ def _rows(library: Library, source: Path, folder: Path) -> Iterator[str]:
 
 def _reduce(library: Library, docs: Path) -> None:
     """Leave of the documentation what we build, and of its configuration what needs no network."""
+    shutil.rmtree(docs / "generated", ignore_errors=True)  # some publish what their builds have made
     conf = docs / "conf.py"
     text = conf.read_text(encoding="utf-8")
     for old, new in library.left_out:

@@ -82,7 +82,7 @@ def test_the_bar_counts_what_is_recorded(
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
         assert update(found, executor, jobs=1).errors == {}
     said = capsys.readouterr().err
-    assert "6 diagrams, 2 to be recorded" in said
+    assert "6 recordings, 2 to be recorded" in said
     assert "] 2/2, about 0 s left" in said
     assert "/6," not in said
 

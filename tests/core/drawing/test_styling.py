@@ -124,7 +124,7 @@ def test_its_error_stays_with_its_picture(folder: Path) -> None:
         ("looks.mine.Dies", "its process ended with status 3"),
         ("looks.mine.CODE", "looks.mine has no 'CODE'"),
         ("subprocess.Popen(['true'])", "subprocess.Popen(['true']) is not called: a page may call"),
-        ("subprocess.CompletedProcess", "allow: [subprocess.CompletedProcess]"),
+        ("subprocess.CompletedProcess", "add 'subprocess.CompletedProcess' to the setting `allow`"),
     ],
 )
 def test_what_goes_wrong_is_said(styler: str, said: str, folder: Path) -> None:
