@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,15 @@ def test_each_documented_module_is_drawn_once(api: Site, style: str) -> None:
     assert "Kind" not in said
     (warning,) = [text for text in built.warnings if "griffe" not in text]
     assert "did you mean depth?" in warning
+
+
+def test_a_verbose_build_lists_each_class_without_a_picture_with_its_reason(
+    api: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "mkdocs.plugins.torchrecorder")
+    build(api, True)
+    (listed,) = [text for text in caplog.messages if text.startswith("autonets.Needs: ")]
+    assert "missing 1 required positional argument: 'width'" in listed
 
 
 def test_patterns_choose_and_say_options(api: Site) -> None:
