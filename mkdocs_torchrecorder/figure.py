@@ -43,8 +43,8 @@ def figure(
     """
     options = outcome.request.figure
     if outcome.diagram is None:
-        problems = problems_of(outcome.error) if outcome.error else ("it was not drawn",)
-        reasons = problems if len(problems) > 1 else (str(outcome.error or problems[0]),)
+        problems = problems_of(outcome.error) if outcome.error else ()
+        reasons = problems if len(problems) > 1 else (str(outcome.error or "it was not drawn"),)
         return error_box(outcome.request.recording.target, reasons, options.name)
     width = {"": "auto", "image": "fit-content"}.get(options.figwidth, options.figwidth)
     style = _FIGURE.format(width) + (options.align or "center")

@@ -205,7 +205,7 @@ def _remark(note: str) -> nodes.paragraph:
 def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
     """Put under the caption what a reader should know of the picture."""
     notes = [_remark(text) for text in reader_notes(outcome, _)]
-    if notes and isinstance(frame[-1], nodes.legend):
-        frame[-1] += notes
+    if notes and isinstance(legend := frame[-1], nodes.legend):
+        legend += notes
     elif notes:
         frame += nodes.legend("", *notes)

@@ -239,7 +239,8 @@ def build_manifest(
     builder = _Builder(request, result, project, finder, digests)
     table = {module: builder.facts(module) for module in builder.modules}
     given: dict[str, Asker] = {text[1:]: "user" for text in request.depends if text.startswith("$")}
-    askers = {**{name: asker for name, asker in result.environment.items() if name not in _OURS}, **given}
+    askers: dict[str, Asker] = {name: who for name, who in result.environment.items() if name not in _OURS}
+    askers |= given
     everywhere = sorted(name for name, asker in askers.items() if name in given or not is_of_a_machine(name, asker))
     here = sorted(askers.keys() - {*everywhere})
     (files, other_files), (folders, other_folders) = builder.files(), builder.folders()
