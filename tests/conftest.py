@@ -8,6 +8,7 @@ import hypothesis
 import pytest
 
 from tests.forking.client import VARIABLE, Hosts, divert
+from tests.soaked import GOALS, Tally, keep, summed
 
 hypothesis.settings.register_profile("tests", deadline=None)  # how long an example takes says how busy a machine is
 hypothesis.settings.load_profile("tests")
@@ -30,3 +31,20 @@ def real_processes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(VARIABLE)
         yield
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Tally:
+    return Tally(request.node.user_properties)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The table of a soak: what was tried, and how it went beside the goals."""
+    stats = [report for found in terminalreporter.stats.values() for report in found]
+    reports = [report for report in stats if isinstance(report, pytest.TestReport) and report.when == "call"]
+    rows = summed(pair for report in reports for pair in report.user_properties)
+    if rows:
+        keep(rows)
+        terminalreporter.section("soak")
+        for row, count in rows.items():
+            terminalreporter.write_line(f"{row:<40}{count:>8}   {GOALS[row]}")

@@ -25,7 +25,7 @@ class Covers:
         def cover(*args: Any, **kwargs: Any) -> Any:
             if self._is_on:
                 with contextlib.suppress(Exception):  # an exception of ours would be raised in the user's code
-                    note(sys._getframe(1), *args)
+                    note(sys._getframe(1), *args, **kwargs)
             return original(*args, **kwargs)
 
         self._originals.append((module, name, original))

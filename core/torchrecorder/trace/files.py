@@ -28,6 +28,8 @@ _NO_FILES = ("/proc/", "/sys/", "/dev/")
 _FACTS = {"", "stat", "getsize", "getmtime", "getctime", "getatime"}
 """Functions of Python's library that tell more of a file than that it is there; `os.stat` itself has no name here."""
 _OF_FOLDER = {"", "cwd"}
+_OF_LINK = {"", "lstat", "islink", "is_symlink"}
+"""Functions that ask whether there is a link, and not only on the way to where it leads."""
 _COMPILED_READERS = (f"torch{os.sep}jit{os.sep}_serialization.py",)
 """Look whether a file is there before compiled code reads it."""
 
@@ -46,7 +48,7 @@ class Files:
         self.measured: set[str] = set()
         """Files of which the user's code asked the size or the date."""
         self.links: set[str] = set()
-        """Links that were read as such."""
+        """Links that were read as such, and what was asked whether it is one."""
         self.listed: set[str] = set()
         self.asked_for_user: set[str] = set()
         """Those of what was looked for and listed that a call of the user's code wanted."""
@@ -64,8 +66,11 @@ class Files:
         self._is_on = True
         sys.addaudithook(self._hook)
         self._covers.put(os, "stat", self._note_stat)
+        self._covers.put(os, "lstat", self._note_lstat)
         self._covers.put(os, "readlink", self._note_link)
         self._covers.put(os, "getcwd", self._note_current_folder)
+        if (torch := sys.modules.get("torch")) is not None:
+            self._covers.put(torch, "from_file", self._note_mapped)
 
     def stop(self) -> None:
         self._is_on = False  # an audit hook can never be removed
@@ -134,9 +139,11 @@ class Files:
         if is_user_code(full) and full not in self.written and not full.startswith(_NO_FILES):
             self.read.setdefault(full, stamp_of(full))
 
-    def _note_stat(self, frame: FrameType, path: int | _Path) -> None:
+    def _note_stat(self, frame: FrameType, path: int | _Path, *, follow_symlinks: bool = True, **more: object) -> None:
         if isinstance(path, int) or _is_within(_METADATA, frame):
             return
+        if not follow_symlinks:
+            self._note_lstat(frame, path)
         self._add(self.looked_for, path, frame)
         asker = caller(frame)
         file = "" if asker is None else asker.f_code.co_filename
@@ -145,7 +152,15 @@ class Files:
         elif asker is not None and is_user_code(file) and caller_name(frame, asker) in _FACTS:
             self._add(self.measured, path, frame)
 
-    def _note_link(self, frame: FrameType, path: _Path) -> None:
+    def _note_lstat(self, frame: FrameType, path: _Path, **more: object) -> None:
+        asker = caller(frame)
+        if asker is not None and caller_name(frame, asker) in _OF_LINK:
+            self._note_link(frame, path)
+
+    def _note_mapped(self, frame: FrameType, filename: _Path, *args: object, **more: object) -> None:
+        self.note_read(filename)
+
+    def _note_link(self, frame: FrameType, path: _Path, **more: object) -> None:
         if is_asked_for_user(frame):
             self._add(self.links, path, frame)
 

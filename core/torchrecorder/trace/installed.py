@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from torchrecorder.cache.store import Store
 from torchrecorder.trace.digests import text_digest
-from torchrecorder.trace.ownership import is_installed
+from torchrecorder.trace.ownership import is_installed, is_stdlib
 
 _METADATA = (".dist-info", ".egg-info")
 _INDEX = "installed.json"
@@ -39,7 +39,7 @@ class Installed:
         modules: set[str] = {*sys.stdlib_module_names}
         project: set[str] = set()
         for folder in dict.fromkeys([*path, *(sys.path if own is None else own)]):
-            is_own = not is_installed(folder)
+            is_own = not is_installed(folder) and not is_stdlib(folder + os.sep)
             for name in _names(folder or os.curdir):
                 stem, suffix = os.path.splitext(name)
                 if suffix in _METADATA:

@@ -62,8 +62,8 @@ class TraceResult:
     """Whether any code used the network."""
     measures: Mapping[str, str] = field(default_factory=dict)
     """Size and date of each file of which the user's code asked for them."""
-    links: Mapping[str, str] = field(default_factory=dict)
-    """The digest of where each link leads that was read as such."""
+    links: Mapping[str, str | None] = field(default_factory=dict)
+    """The digest of where each link leads that was read as such; None where there is not a link."""
     in_passing: tuple[str, ...] = ()
     """Those of `looked_for` and `listed` that no call of the user's code wanted."""
 
@@ -334,7 +334,7 @@ class _Builder:
         wanted = {name: path for name, path in folders.items() if str(path) not in passing or not is_elsewhere(name)}
         return _divided({name: self._digests.folder(path) for name, path in wanted.items()})
 
-    def named(self, facts: Mapping[str, str]) -> dict[str, str]:
+    def named(self, facts: Mapping[str, str | None]) -> dict[str, str | None]:
         """What is known by path, by the names of the paths."""
         return {self._name(path): fact for path, fact in facts.items()}
 

@@ -66,6 +66,7 @@ class Trace:
         modules, installed = self._modules()
         read = {path for path in files.read if not files.is_made(path)}
         looked_for = {path for path in files.looked_for if not files.is_made(path)} - read
+        rivals = _rivals_of_namespaces(sys.modules.keys() - self._before)
         listed = {path for path in files.listed if not files.is_made(path)}
         first, later = _by_file(self._executed.at_import), _by_file(self._executed.after_import)
         ran = {file: (sorted(first.get(file, ())), sorted(later.get(file, ()))) for file in sorted({*first, *later})}
@@ -77,7 +78,7 @@ class Trace:
             dict(sorted(files.sources.items())),
             ran if self._saw_all else None,
             {path: files.read[path] for path in sorted(read)},
-            {path: kind_of(path) for path in sorted(looked_for)},
+            {path: kind_of(path) for path in sorted(looked_for | rivals)},
             tuple(sorted(listed)),
             dict(sorted(self._environment.asked.items())),
             tuple(sorted(name for name in self._imports.missing if name not in sys.modules)),
@@ -86,7 +87,7 @@ class Trace:
             tuple(sorted(name for name in self._imports.not_found if name not in sys.modules)),
             files.has_connected,
             {path: measure for path, measure in measures.items() if measure is not None},
-            {path: link for path in sorted(files.links) if (link := link_of(path)) is not None},
+            {path: link_of(path) for path in sorted(files.links) if not files.is_made(path)},
             tuple(sorted((looked_for | listed) - files.asked_for_user)),
         )
 
@@ -102,10 +103,10 @@ class Trace:
                 untracked.add(f"reads and writes {PurePath(path).name}")
         return untracked
 
-    def _note_clock(self, frame: FrameType, *args: object) -> None:
+    def _note_clock(self, frame: FrameType, *args: object, **more: object) -> None:
         self._asks_clock = self._asks_clock or is_user_code(frame.f_code.co_filename)
 
-    def _note_locale(self, frame: FrameType, *args: object) -> None:
+    def _note_locale(self, frame: FrameType, *args: object, **more: object) -> None:
         if is_asked_for_user(frame):
             for name in _OF_LOCALE:
                 self._environment.asked.setdefault(name, "python")
@@ -133,6 +134,15 @@ class Trace:
             elif is_user_code(file := os.path.abspath(file)):
                 modules[name] = file
         return modules, installed
+
+
+def _rivals_of_namespaces(names: Iterable[str]) -> set[str]:
+    """The files that would be imported instead of packages that are only folders."""
+    modules = [sys.modules[name] for name in names]
+    found = [module for module in modules if module is not None and getattr(module, "__file__", None) is None]
+    folders = {os.path.abspath(folder) for module in found for folder in map(str, getattr(module, "__path__", ()))}
+    user = {folder for folder in folders if is_user_code(folder + os.sep)}
+    return {file for folder in user for file in (os.path.join(folder, "__init__.py"), f"{folder}.py")}
 
 
 def _asks_date(code: CodeType) -> bool:

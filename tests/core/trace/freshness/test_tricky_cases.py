@@ -6,49 +6,12 @@ import json
 import os
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from tests.core.trace.freshness.cases import HERE, Case, Files, package, plain, replace, write
 from tests.models.one_layer import net
-
-Files = dict[str, str | bytes]
-
-
-def package(init: str = "", **files: str | bytes) -> Files:
-    named = {f"src/pkg/{name.replace('__', '/')}.py": text for name, text in files.items()}
-    return {"src/pkg/__init__.py": init, **named}
-
-
-def plain(init: str) -> Files:
-    return package(init)
-
-
-@dataclass(frozen=True)
-class Case:
-    files: Files
-    edit: Callable[[Any], None]
-    reason: str
-    """A part of what a person is told; empty if nothing is to be noticed."""
-
-
-def write(**files: str | bytes) -> Callable[[Any], None]:
-    """Write files: `a__b_yaml` is src/pkg/a/b.yaml."""
-
-    def edit(project: Any) -> None:
-        project.write({_path(name): text for name, text in files.items()})
-
-    return edit
-
-
-def _path(name: str) -> str:
-    stem, _, ending = name.rpartition("_")
-    return f"src/pkg/{stem.replace('__', '/')}.{ending}"
-
-
-def replace(name: str, old: str, new: str) -> Callable[[Any], None]:
-    return lambda project: project.edit(f"src/pkg/{name}", old, new)
 
 
 def crlf(project: Any) -> None:
@@ -63,8 +26,6 @@ def set_width(project: Any) -> None:
 def shadow(project: Any) -> None:
     project.write({"src/pkg/util/__init__.py": "def width(): return 9\n"})
 
-
-HERE = "from pathlib import Path\nHERE = Path(__file__).parent"
 
 CASES = {
     "own method body": Case(plain(net()), replace("__init__.py", "3, 4", "3, 5"), "pkg/__init__.py: Net.__init__"),

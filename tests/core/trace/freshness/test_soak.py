@@ -1,0 +1,99 @@
+"""Edits as real projects see them: is each shown, told, or harmless? Its truth is a new recording."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from tests.core.trace.freshness.cases import Case, Files
+from tests.core.trace.freshness.conftest import Project
+from tests.core.trace.freshness.edits_of_code import CODE
+from tests.core.trace.freshness.edits_of_data import DATA
+from tests.core.trace.freshness.edits_of_machine import MACHINE
+from tests.core.trace.freshness.edits_without_effect import WITHOUT_EFFECT
+from tests.core.trace.freshness.test_needless import INIT, PARTS, SEEN, edit
+from tests.core.trace.freshness.test_tricky_cases import CASES
+from tests.soaked import Tally
+
+LOOKED_FOR = {
+    f"{name}, looked for": Case(
+        {"src/pkg/__init__.py": INIT, "src/pkg/parts.py": PARTS, "src/pkg/conf/a.yaml": "a: 1\n"},
+        lambda project, second=second: edit(project, second),  # type: ignore[misc]
+        prepare=lambda project, first=first: edit(project, first),  # type: ignore[misc]
+    )
+    for name, (first, second) in SEEN.items()
+    if name != "getattr"  # after which no model is built
+}
+TRICKY = {f"{name} (tricky)": case for name, case in CASES.items()}
+EDITS = {**CODE, **DATA, **MACHINE, **LOOKED_FOR, **TRICKY}
+FOUND = ("package without __init__ that gets one", "module of Python's own name", "raw tensor", "link becomes a file")
+"""Those that a soak once found stale; they are tried in every run."""
+GUIDE = (Path(__file__).parents[4] / "docs" / "guide" / "freshness.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def make(
+    make_project: Callable[[Files], Project], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[Case], Project]]:
+    """Projects with a folder of installed packages of their own."""
+
+    def make(case: Case) -> Project:
+        project = make_project(case.files)
+        site = project.root.parent / "env" / "site-packages"
+        site.mkdir(parents=True, exist_ok=True)
+        monkeypatch.syspath_prepend(str(site))
+        project.path = ["src", str(site)]
+        case.prepare(project)
+        return project
+
+    with patch.dict(os.environ):
+        os.environ.pop("PKG_WIDTH", None)
+        yield make
+
+
+def manifest(project: Project) -> dict[str, object]:
+    files = (project.root / ".torchrecorder" / "rec").rglob("*.json")
+    return dict(json.loads(max(files, key=lambda file: file.stat().st_mtime_ns).read_text()))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", EDITS)
+def test_what_an_edit_changes_is_shown_or_told(name: str, make: Callable[[Case], Project], tally: Tally) -> None:
+    case = EDITS[name]
+    project = make(case)
+    before = project.draw()[0]
+    told = manifest(project).get("untracked")
+    case.edit(project)
+    after, recorded = project.draw()
+    tally.add("edits that change something")
+    if recorded or after.svg == project.truth().svg:
+        tally.add("needless of these", bool(recorded and before.svg == after.svg))
+        return
+    tally.add("stale and told", bool(told or case.guide))
+    tally.add("stale and untold", not (told or case.guide))
+    assert told or (case.guide and case.guide in GUIDE), "stale, and nothing tells it"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", WITHOUT_EFFECT)
+def test_what_changes_nothing_is_seldom_recorded_again(
+    name: str, make: Callable[[Case], Project], tally: Tally
+) -> None:
+    case = WITHOUT_EFFECT[name]
+    project = make(case)
+    before = project.draw()[0]
+    case.edit(project)
+    after, recorded = project.draw()
+    assert after.svg == before.svg
+    tally.add("harmless edits")
+    tally.add("recorded again for nothing", bool(recorded))
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_stale_once(name: str, make: Callable[[Case], Project]) -> None:
+    test_what_an_edit_changes_is_shown_or_told(name, make, Tally([]))
