@@ -160,6 +160,20 @@ def test_patterns_choose_and_say_options(api: Site) -> None:
     assert "Linear 3→6" in parts(built.page())["Needs"]
 
 
+def test_the_most_exact_pattern_wins_whichever_name_of_the_class_it_is_for(api: Site) -> None:
+    source = Path(api.settings["path"][0])
+    package = source / "offered"
+    package.mkdir()
+    (source / "autonets.py").rename(package / "nets.py")
+    (package / "__init__.py").write_text("from offered.nets import Net, Child\n")
+    api.write("index.md", "# API\n\n::: offered.Net\n\n::: offered.Child\n")
+    page = build(
+        api, {"offered.*": {"shape": "1,3"}, "offered.Net": {"arguments": "width=7"}, "offered.nets.Child": False}
+    ).page()
+    assert "Linear 3→7" in page
+    assert page.count("<svg") == 1
+
+
 def test_what_a_pattern_names_and_cannot_be_drawn_is_a_warning(api: Site) -> None:
     built = build(api, {"autonets.Needs": {"shape": "1,3"}, "autonets.Nett": {"shape": "1,3"}})
     assert any("autonets.Needs" in text and "give the arguments" in text for text in built.warnings)
