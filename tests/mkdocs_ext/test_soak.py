@@ -9,6 +9,7 @@ import pytest
 
 from tests.mkdocs_ext.site import Site
 from tests.soak_models import BAD, Page, judge, write_models
+from tests.soak_pages import Scripts, requests, write_texts
 from tests.soaked import Tally
 
 pytestmark = [pytest.mark.soak, pytest.mark.usefixtures("real_processes")]
@@ -30,3 +31,21 @@ def test_each_bad_model_costs_its_own_diagram(tmp_path: Path, monkeypatch: pytes
     assert not built.aborted
     wrong = judge([Page(name, built.page(f"{modules[name]}.html")) for name in BAD], mark, tally)
     assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_no_text_in_a_page_runs(tmp_path: Path, tally: Tally) -> None:
+    nets, file = tmp_path / "nets", tmp_path / "touched"
+    nets.mkdir()
+    write_texts(nets)
+    site, given = Site(tmp_path / "site", nets, tmp_path / "cache"), requests(file)
+    for number, (target, options) in enumerate(given):
+        lines = "".join(f":{name}: {value}\n" for name, value in options.items())
+        site.write(f"page{number}.md", f"# Page\n\n```torchrecorder {target}\n{lines}```\n")
+    site.write("index.md", "# Site\n")
+    built = site.build(use_directory_urls=False)
+    scripts = [found for page in built.folder.glob("page*.html") for found in Scripts(page.read_text()).found]
+    tally.add("injections", len(given))
+    tally.add("builds ended", bool(built.aborted))
+    tally.add("commands run from a page", file.exists())
+    tally.add("scripts in a page", len(scripts))
+    assert (built.aborted, file.exists(), scripts) == ("", False, [])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.soak_models import BAD, Page, judge, write_models
+from tests.soak_pages import Scripts, requests, write_texts
 from tests.soaked import Tally
 from tests.sphinx_ext.project import Project
 
@@ -30,3 +31,21 @@ def test_each_bad_model_costs_its_own_diagram(tmp_path: Path, monkeypatch: pytes
     assert built.status == 0, built.warnings[-3000:]
     wrong = judge([Page(name, built.text(f"{modules[name]}.html")) for name in BAD], mark, tally)
     assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_no_text_in_a_page_runs(tmp_path: Path, tally: Tally) -> None:
+    project, file = Project(tmp_path), tmp_path / "touched"
+    write_texts(tmp_path / "src")
+    # docutils makes a link of `javascript:` in every paragraph, so in a caption too, which is the author's own text
+    given = [one for one in requests(file) if "javascript:" not in one[1].get("caption", "")]
+    for number, (target, options) in enumerate(given):
+        lines = "".join(f"   :{name}: {value}\n" for name, value in options.items())
+        project.write(f"docs/page{number}.rst", f":orphan:\n\nPage\n====\n\n.. torchrecorder:: {target}\n{lines}\n")
+    project.write("docs/index.rst", "Site\n====\n")
+    built = project.build()
+    scripts = [found for page in built.folder.glob("page*.html") for found in Scripts(page.read_text()).found]
+    tally.add("injections", len(given))
+    tally.add("builds ended", built.status != 0)
+    tally.add("commands run from a page", file.exists())
+    tally.add("scripts in a page", len(scripts))
+    assert (built.status, file.exists(), scripts) == (0, False, []), built.warnings[-2000:]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.cache.soaking import EDITED, KEPT, WIDTHS, Soak, fresh
+from tests.soaked import Tally
 from torchrecorder.cache.store import Store
 
 pytestmark = pytest.mark.soak
@@ -37,10 +38,12 @@ def soak(made: Soak) -> Iterator[Soak]:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="has no such signal")
-def test_killed_at_any_instant(soak: Soak) -> None:
+def test_killed_at_any_instant(soak: Soak, tally: Tally) -> None:
     chance, seen = random.Random(1), Counter[str]()
     for _ in range(12):
         seen += soak.kill_one(chance)
+    tally.add("kills", seen["kills"])
+    tally.add("uncaught exceptions", seen["tracebacks"])
     assert seen["kills"] == seen["other model: right"] == 12, seen
     assert not seen["edited model: wrong"], seen
     assert not seen["tracebacks"] + seen["damaged files"], seen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.core.pipeline.fuzzing import LIMIT_S, FuzzedSite, limited
+from tests.soaked import Tally
 
 
 @pytest.fixture(scope="module")
@@ -33,5 +34,6 @@ def test_a_spoilt_cache_costs_its_own_diagram_at_most(site: FuzzedSite) -> None:
 
 
 @pytest.mark.soak
-def test_two_thousand_spoilt_caches(site: FuzzedSite) -> None:
+def test_two_thousand_spoilt_caches(site: FuzzedSite, tally: Tally) -> None:
     survive(site, range(1000, 3100))
+    tally.add("fuzzed caches", 2100)
