@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import islice, zip_longest
+from typing import NamedTuple
 
 from torchrecorder.drawing.paper.check import Placement, price, too_many_crossings
 from torchrecorder.drawing.paper.page import on_page
@@ -26,6 +27,12 @@ PAGE = 540.0, 675.0
 _ABOVE_INSETS, _BESIDE_INSETS = 450.0, 1350.0
 """Height of a picture that has insets, in points."""
 _MAX_NODES = 300
+
+
+class _Page(NamedTuple):
+    layout: Layout
+    faults: Sequence[str]
+    price: float
 
 
 class PaperLayout:
@@ -63,17 +70,26 @@ class PaperLayout:
             sheet.read([*islice(left, len(sheet.dots))])
         # with insets the picture may be in columns above them, or one high column beside them
         heights = (_ABOVE_INSETS, _BESIDE_INSETS) if len(self._sheets) > 1 else (PAGE[1],)
-        pictures = self._sheets[0].best(self._width, heights)
-        insets = [sheet.best(self._width, (PAGE[1],))[0] for sheet in self._sheets[1:]]
-        pages = [self._page(picture, insets) for picture in pictures]
-        picture, layout = min(pages, key=lambda page: page[0].price)
-        wrong = [*picture.faults, *(fault for inset in insets for fault in inset.faults)]
-        if too_many := too_many_crossings([picture, *insets]):
-            wrong.append(too_many)
-        self.reason = "; ".join(wrong)
-        return None if wrong else layout
+        picture, *others = self._sheets
+        pictures = picture.best(self._width, heights)
+        insets = [sheet.best(self._width, PAGE[1:])[0] for sheet in others]
+        page = min((self._page(one, insets) for one in pictures), key=lambda page: page.price)
+        if page.layout.height > PAGE[1]:
+            pictures += picture.narrow(self._width, heights)
+            narrow = [
+                (sheet.narrow(self._width, PAGE[1:]) or [inset])[0] for sheet, inset in zip(others, insets, strict=True)
+            ]
+            pages = [self._page(one, beside) for beside in (insets, narrow) for one in pictures]
+            page = min(pages, key=lambda page: page.price)
+        self.reason = "; ".join(page.faults)
+        return None if page.faults else page.layout
 
-    def _page(self, picture: Placement, insets: Sequence[Placement]) -> tuple[Placement, Layout]:
-        """A picture with its price on a page together with the insets, and that page."""
+    def _page(self, picture: Placement, insets: Sequence[Placement]) -> _Page:
+        """A picture with its insets, and what a reader pays for both."""
+        all_of_it = [picture, *insets]
         layout = on_page(picture.layout, [inset.layout for inset in insets], self._width)
-        return picture._replace(price=price(layout, picture.crossings, picture.faults, self._width)), layout
+        wrong = [fault for one in all_of_it for fault in one.faults]
+        cost = price(layout, sum(one.crossings for one in all_of_it), wrong, self._width)
+        if too_many := too_many_crossings(all_of_it):
+            wrong.append(too_many)
+        return _Page(layout, wrong, cost)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from torchrecorder.drawing.paper.cards import Card
@@ -13,7 +13,7 @@ from torchrecorder.drawing.paper.panels import Key, Panels
 from torchrecorder.drawing.paper.ranks import Rows
 from torchrecorder.drawing.paper.strips import MARGIN, Strip
 from torchrecorder.drawing.paper.titles import BAND, set_title
-from torchrecorder.drawing.paper.ushape import arriving, join, leaving, turned_piece
+from torchrecorder.drawing.paper.ushape import arriving, join, leaving, lift, turned_piece
 
 _GUTTER, _TURN = 22.0, 9.0
 """Between columns, and how far below a column its line turns to the next."""
@@ -26,15 +26,19 @@ class Composer:
         rows: dict[int | None, Rows],
         cards: dict[int, Card],
         titles: Sequence[str],
+        words: Mapping[tuple[int, int], str],
         columns: Columns,
         *,
         is_narrow: bool,
     ) -> None:
-        self._panels, self._rows, self._cards, self._titles = panels, rows, cards, titles
+        self._panels, self._rows, self._cards = panels, rows, cards
+        self._titles, self._words = titles, words
         self._is_narrow = is_narrow
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
         self._early: dict[int | None, set[int]] = defaultdict(set)
+        self._lifted: int | None = None
+        """A box whose data leaves at the top."""
         self._to_left: set[int] = set()
         """Nodes with what belongs to them at their left, since a line leaves at the right."""
         for shape in columns.shapes.values():
@@ -47,6 +51,7 @@ class Composer:
         """The whole picture, or an inset."""
         pieces: dict[int, Piece] = {}
         frame = self._frame() if is_inset else None
+        self._lifted = None if is_inset else self._only_u()
         for box in reversed(self._panels.view.boxes):  # a parent has a smaller id
             pieces[box.id] = self._panel(box.id, pieces, is_frame=box.id == frame)
         if frame is None:
@@ -63,6 +68,18 @@ class Composer:
         boxes = [key.id for key in keys if key.kind == "box"]
         are_ends = all(nodes[key.id].kind in ("input", "output") for key in keys if key.kind == "node")
         return boxes[0] if len(boxes) == 1 and are_ends and all(not nodes[n].box for n in self._panels.hubs) else None
+
+    def _only_u(self) -> int | None:
+        """The box of a U, if there is nothing around it but an input and an output."""
+        rows, around = self._rows[None], self._panels.by_box[None].segments
+        if [[key.kind for key in row] for row in rows] != [["node"], ["box"], ["node"]]:
+            return None
+        (entered,), (box,), (left,) = rows
+        is_chain = [(it.tail, it.head) for it in around] in (
+            [(entered, box), (box, left)],
+            [(box, left), (entered, box)],
+        )
+        return box.id if is_chain and box.id in self._shapes and not self._cuts[None] else None
 
     def _open_ends(self, piece: Piece) -> None:
         """Lets lines begin and end inside the border of an inset, with names if they are several."""
@@ -90,18 +107,7 @@ class Composer:
 
     def _panel(self, box: int | None, pieces: dict[int, Piece], *, is_frame: bool = False) -> Piece:
         items = {key: self._item(key, pieces) for key in self._panels.by_box[box].keys}
-        late: dict[int, list[Wire]] = defaultdict(list)
-        wires = []
-        for it in self._panels.by_box[box].segments:
-            if it.tail.kind == "in" and box is not None and self._panels.is_late(box, it.source):
-                wire = Wire(items[it.tail], items[it.head], it.source, it.edges, it.is_skip, is_late=True)
-                late[it.source].append(wire)
-                continue
-            if it.head.kind == "out" and it.source in self._early[box] and self._leaves_by_side_only(box, it.source):
-                continue
-            head = items[it.head]
-            is_late = head.piece is not None and it.source in head.piece.late
-            wires.append(Wire(items[it.tail], head, it.source, it.edges, it.is_skip, is_late))
+        wires, late = self._wires(box, items)
         late_ports = {Key("in", source) for source in late}
         early = [it for it in self._panels.by_box[box].segments if it.head == Key("out", it.source)]
         early = [it for it in early if it.source in self._early[box]]
@@ -122,6 +128,8 @@ class Composer:
                     at = strips[0].height - leaving(wire)[1] - arriving(wire.head, wire.source)
                     strip.wanted[wire.head] = min(at, strip.wanted.get(wire.head, at))
             strip.compose(box)
+            if box is None and self._lifted is not None:
+                lift(strip)
         left = [item for item in items.values() if item.key not in late_ports]
         piece = self._framed(box, strips, left, bridges, is_frame=is_frame)
         for it in early:
@@ -129,6 +137,24 @@ class Composer:
             x, y = tail.piece.early[it.source] if tail.piece else (tail.half, tail.middle)
             piece.early[it.source] = tail.x + x, tail.y + y
         return piece
+
+    def _wires(self, box: int | None, items: Mapping[Key, RowItem]) -> tuple[list[Wire], Mapping[int, list[Wire]]]:
+        """The ways of data in a panel, and those of what comes in by the side, by its source."""
+        late: dict[int, list[Wire]] = defaultdict(list)
+        wires = []
+        for it in self._panels.by_box[box].segments:
+            tail, head = items[it.tail], items[it.head]
+            if it.tail.kind == "in" and box is not None and self._panels.is_late(box, it.source):
+                late[it.source].append(Wire(tail, head, it.source, it.edges, it.is_skip, is_late=True))
+                continue
+            if it.head.kind == "out" and it.source in self._early[box] and self._leaves_by_side_only(box, it.source):
+                continue
+            is_late = head.piece is not None and it.source in head.piece.late
+            wires.append(Wire(tail, head, it.source, it.edges, it.is_skip, is_late))
+            edges = [self._panels.view.edges[position] for position in it.edges]
+            is_inner = not it.is_skip and it.head.kind != "out"
+            tail.has_word |= is_inner and any((edge.tail, edge.head) in self._words for edge in edges)
+        return wires, late
 
     def _leaves_by_side_only(self, box: int | None, source: int) -> bool:
         """Whether all that reads the data outside of a box is across a U."""
@@ -159,7 +185,7 @@ class Composer:
         return RowItem(key, order=order)
 
     def _strips(
-        self, rows: list[list[RowItem]], wires: list[Wire], late: dict[int, list[Wire]], box: int | None
+        self, rows: list[list[RowItem]], wires: list[Wire], late: Mapping[int, list[Wire]], box: int | None
     ) -> list[Strip]:
         """The rows of each column; what passes from one to the next does so through ports."""
         lead = BAND if box is not None and box not in self._turned else 0.0
@@ -194,14 +220,16 @@ class Composer:
         wires = [wire for strip in strips for wire in strip.wires]
         height = first.height
         if bridges:
-            height = join(strips, bridges, wires, BAND if box is not None else 0.0)
+            lead, is_lifted = BAND if box is not None else 0.0, box is not None and box == self._lifted
+            height = join(strips, bridges, wires, lead, leaves_at_top=is_lifted)
         elif len(strips) > 1:
             height = self._side_by_side(strips, wires, BAND if box is not None else 0.0)
         left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
         piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
         if box is not None:
             piece.left, piece.right = left + MARGIN, right + MARGIN
-            ports = piece.exits if box in self._turned else piece.entries
+            ports = [*(piece.exits if box in self._turned else piece.entries).values()]
+            ports += piece.exits.values() if box == self._lifted else []
             if box in self._turned:
                 for wire in wires:
                     if wire.head.key.kind == "out":
@@ -209,7 +237,7 @@ class Composer:
                 piece.height += BAND
                 turned_piece(piece)
             piece.band = BAND
-            set_title(piece, self._titles[box], [] if is_frame else sorted(ports.values()), is_narrow=self._is_narrow)
+            set_title(piece, self._titles[box], [] if is_frame else sorted(ports), is_narrow=self._is_narrow)
         return piece
 
     @staticmethod

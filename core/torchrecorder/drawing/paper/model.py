@@ -46,6 +46,8 @@ class RowItem:
     row: int = 0
     last: int = 0
     """The row that it ends in; a high one beside the spine takes several."""
+    has_word: bool = False
+    """Whether words stand below it, at a line to what reads it."""
 
     @property
     def is_port(self) -> bool:

@@ -58,6 +58,13 @@ class Sheet:
             found = [min(pair, key=lambda it: it.price) for pair in zip(found, simpler, strict=True)]
         return found
 
+    def narrow(self, width: float, heights: Sequence[float]) -> list[Placement]:
+        """As `best`, with words in more lines; nothing if that was tried."""
+        if self._is_narrow:
+            return []
+        self._simplify()
+        return self._placements(width, heights)
+
     def _simplify(self) -> bool:
         """Gives up what makes pictures wide or hard to read, a step at a time; whether that changed anything."""
         if not self._is_narrow:
@@ -94,9 +101,8 @@ class Sheet:
         return found
 
     def _placed(self, columns: Columns, width: float) -> Placement:
-        composer = Composer(
-            self._panels, self._ranking.rows, self._cards, self._titles, columns, is_narrow=self._is_narrow
-        )
+        rows, cards, words = self._ranking.rows, self._cards, self._shapes
+        composer = Composer(self._panels, rows, cards, self._titles, words, columns, is_narrow=self._is_narrow)
         for _ in range(_TRIES):
             try:
                 piece = composer.compose(is_inset=bool(self._letter))

@@ -15,8 +15,9 @@ ARROW = 11.0
 """What a line needs above a node, for its arrow."""
 MARGIN = 10.0
 """Between the border of a box and what is in it."""
-_GAP, _GAP_TO_BOX, _TRACK = 12.5, 15.0, 7.0
-"""Between two rows, above a row with a box, where the words of a line have less room, and between two tracks."""
+_GAP, _WORD_GAP, _WORD_GAP_TO_BOX, _TRACK = ARROW, 12.5, 15.0, 7.0
+"""Between two rows, also with words at a line, also above a row with a box, where these have less room, and between two
+tracks."""
 _FIRST, _LAST, _TO_ARRIVING = 6.0, 4.0, 5.0
 """Above the first track of a gap, below the last leaving one, below the last arriving one."""
 _PORT_GAP = 10.0
@@ -60,7 +61,7 @@ class Strip:
         self._stack(router)
         for wire in self.wires:
             wire.points = self._points(wire)
-        self._measure()
+        self.measure()
         self._lead_in()
 
     def _sort_ends(self) -> None:
@@ -170,7 +171,8 @@ class Strip:
     def _gap(self, r: int, router: Router) -> float:
         room = self._needed(r, router)
         to_box = r + 1 < len(self.rows) and any(item.piece for item in self.rows[r + 1])
-        gap = max(_GAP_TO_BOX if to_box else _GAP, room + ARROW)
+        has_word = any(item.has_word for item in self.rows[r])
+        gap = max((_WORD_GAP_TO_BOX if to_box else _WORD_GAP) if has_word else _GAP, room + ARROW)
         if r + 1 < len(self.rows) and self.rows[r + 1][0].is_port:
             gap = max(_PORT_GAP, room + 3.0 if room else 0.0)
         if self.rows[r][0].is_port and r == 0:
@@ -200,7 +202,7 @@ class Strip:
             top += head.half - math.sqrt(max(head.half**2 - (wire.end - head.x) ** 2, 0.0))
         return [*found, (wire.end, top)]
 
-    def _measure(self) -> None:
+    def measure(self) -> None:
         xs = [0.0]
         for item in (item for row in self.rows for item in row):
             xs += [item.x - item.left, item.x + item.right]

@@ -119,11 +119,13 @@ def _early(panels: Panels, rows: Mapping[int | None, Rows], bridges: Sequence[Se
     return found
 
 
-def join(strips: Sequence[Strip], bridges: Sequence[Wire], wires: list[Wire], lead: float) -> float:
+def join(
+    strips: Sequence[Strip], bridges: Sequence[Wire], wires: list[Wire], lead: float, *, leaves_at_top: bool
+) -> float:
     """Puts two columns beside each other, the second turned over; gives the height of both."""
     first, second = strips
     base = first.height
-    over = max(lead + 2 * _TURN + second.height - base, 0.0)
+    over = max(lead + (0.0 if leaves_at_top else 2 * _TURN) + second.height - base, 0.0)
     _lower(first, over)
     base += over
     turn_over([item for row in second.rows for item in row], second.wires, base)
@@ -149,12 +151,28 @@ def join(strips: Sequence[Strip], bridges: Sequence[Wire], wires: list[Wire], le
     wires += bridges
     height = low + MARGIN
     for wire in second.wires:
-        if wire.head.key.kind == "out":  # down again beside the column
+        if wire.head.key.kind == "out" and leaves_at_top:
+            wire.head.x = wire.start
+            wire.points = [wire.points[0], (wire.start, 0.0)]
+        elif wire.head.key.kind == "out":  # down again beside the column
             second.right += _AIR
             x, top = wire.start, wire.points[0][1] - _TURN
             wire.points = [wire.points[0], (x, top), (second.right, top), (second.right, height)]
             wire.head.x = second.right
     return height
+
+
+def lift(strip: Strip) -> None:
+    """Puts what a U gives level with what it gets, each as far from its line as both need room."""
+    (gets,), (shape,), (gives,) = strip.rows
+    (wire,) = (wire for wire in strip.wires if wire.head is gives)
+    x, gives.y = wire.start, gets.y + gets.middle - gives.middle
+    missing = max(gets.x + gets.right + _GUTTER + gives.left - x, 0.0)
+    gives.x = x + min(missing, gives.half - _AIR)
+    gets.x = min(gets.x, gives.x - gives.left - _GUTTER - gets.right)
+    wire.points = [(x, shape.y), (x, gives.y + gives.bottom)]
+    strip.height = shape.y + shape.height
+    strip.measure()
 
 
 def leaving(wire: Wire) -> tuple[float, float]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -359,10 +360,12 @@ def test_insets_have_letters_and_lie_apart(n: int, width: float) -> None:
             assert one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
 
 
-def unet(levels: int, *, in_boxes: bool) -> Graph:
+def unet(levels: int, *, in_boxes: bool, conditions: int = 0) -> Graph:
     """Down and up again, with a skip on each level."""
     net = Net("UNet")
     x = net.layer("stem", "Conv2d", net.input("x", 1, 4))
+    for i in range(conditions):
+        x = net.op("add", x, net.input(f"condition{i}", 1, 4))
     kept = []
     for i in range(levels):
         with net.call(f"down{i}", "Down", params=10) if in_boxes else nullcontext():
@@ -389,3 +392,47 @@ def test_skips_that_nest_make_a_u(in_boxes: bool) -> None:
     assert [at[1] for at in up] == sorted((at[1] for at in up), reverse=True)  # and upwards
     assert crossings(picture) == []
     assert faults(paper(unet(3, in_boxes=in_boxes), width=200.0)) == []
+
+
+@pytest.mark.parametrize("in_boxes", [False, True])
+def test_what_a_u_gives_stands_beside_what_it_gets(in_boxes: bool) -> None:
+    picture = paper(unet(3, in_boxes=in_boxes))
+    gets, gives, stem = named(picture, "x"), named(picture, "output"), named(picture, "stem")
+    assert gives[1::2] == gets[1::2]
+    assert gets[2] < gives[0]
+    assert gives[3] < titled(picture, "UNet")[1] < stem[1]
+
+
+def test_several_inputs_leave_no_room_for_what_a_u_gives() -> None:
+    picture = paper(unet(3, in_boxes=False, conditions=2))
+    assert faults(picture) == []
+    assert named(picture, "output")[1] > titled(picture, "UNet")[3]
+
+
+def test_only_words_need_room_between_rows() -> None:
+    def gaps(sizes: list[int]) -> set[float]:
+        net = Net("Chain")
+        x = net.input("x", 1, 8)
+        for kind, size in zip(("Linear", "LayerNorm", "Conv2d"), sizes, strict=True):
+            x = net.layer(kind, kind, x, (1, size))
+        at = sorted(paper(net.graph(x)).nodes, key=lambda node: node[1])[1:-1]
+        return {round(below[1] - above[3], 1) for above, below in pairwise(at)}
+
+    (without,), (with_words,) = gaps([8, 8, 8]), gaps([9, 10, 11])
+    assert without < with_words
+
+
+def long_names(width: float) -> Seen:
+    net = Net("Tower")
+    x = net.input("x", 1, 8)
+    for i in range(24):
+        x = net.layer(f"a_rather_long_name{i}", f"Kind{i}", x, (1, 8 + i))
+    return paper(net.graph(x), width=width)
+
+
+def test_a_high_picture_breaks_words_for_columns() -> None:
+    tower, columns = long_names(width=250.0), long_names(width=380.0)
+    assert len({round(middle(node)) for node in tower.nodes}) == 1
+    assert len({round(middle(node)) for node in columns.nodes}) > 1
+    assert tower.nodes[1][3] - tower.nodes[1][1] < columns.nodes[1][3] - columns.nodes[1][1]  # two lines
+    assert columns.size[1] < tower.size[1]
