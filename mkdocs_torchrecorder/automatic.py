@@ -16,7 +16,7 @@ import griffe
 
 from mkdocs_torchrecorder.fence import automatic_fence, find_fences
 from mkdocs_torchrecorder.report import Report
-from torchrecorder.request import Rule, Rules, read_rules, take_field
+from torchrecorder.request import Rules, read_rules, take_field
 
 _documented: dict[str, bool] = {}
 """Whether it may be an `nn.Module`, for each class that griffe has loaded in this build, by its name."""
@@ -75,13 +75,11 @@ def _draw_behind(docstring: griffe.Docstring, names: tuple[str, ...], rules: Rul
     docstring.value = "\n".join(lines)
     if any(not found.fence.problem for found in find_fences(lines)):
         return
-    for name in names:
-        rule: Rule | None = rules.rule(name, field.text if field else None)
-        if rule is not None:
-            docstring.__class__ = _WithDiagram
-            assert isinstance(docstring, _WithDiagram)
-            docstring.fence = automatic_fence(name, rule)
-            return
+    rule = rules.rule(names, field.text if field else None)
+    if rule is not None:
+        docstring.__class__ = _WithDiagram
+        assert isinstance(docstring, _WithDiagram)
+        docstring.fence = automatic_fence(names[0], rule)
 
 
 def _classes(parent: griffe.Module | griffe.Class) -> Iterator[griffe.Class]:

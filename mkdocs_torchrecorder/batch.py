@@ -114,7 +114,7 @@ def draw(pages: Sequence[MarkdownPage], batch: Batch) -> DrawnPages:
             text = warning_text(entry.text, others, "`{}` of the plugin torchrecorder in mkdocs.yml")
             report.warn(text, first, entry.details)
         else:
-            report.info(entry.text)
+            report.info(entry.text, entry.details)
     if text := slowest(pipeline.seconds):
         report.info(text)
     return DrawnPages(results, report.warnings, fatal_messages(result for _, result in placed))

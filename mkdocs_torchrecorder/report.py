@@ -36,9 +36,16 @@ class Report:
         if details:
             logger.debug("%s", details)
 
-    def info(self, text: str) -> None:
-        """Log what needs no action."""
+    def info(self, text: str, details: str = "") -> None:
+        """Log what needs no action.
+
+        Args:
+            text: What happened.
+            details: For `mkdocs build -v`.
+        """
         logger.info("torchrecorder: %s", text)
+        if details:
+            logger.debug("%s", details)
 
 
 def show_progress(progress: Progress) -> None:

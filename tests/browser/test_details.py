@@ -258,10 +258,12 @@ def test_pictures_are_saved_whole_with_their_colours(open_page: Open, dark: bool
     assert "torchrecorder-lit" not in text
     assert "var(" not in text
     colour = page.evaluate(f"getComputedStyle(document.querySelector('{FIGURE} svg.torchrecorder')).color")
-    assert f"color:{colour};background:rgb" in text
+    assert f"color: {colour}; background: rgb" in text
+    width = float(whole.split()[2])
+    (points,) = re.findall(r'<svg[^>]* width="([\d.]+)pt"', text)
+    assert float(points) == pytest.approx(width, abs=0.01)
     with page.expect_download() as saved:
         page.locator(f"{FIGURE} button[title='Save PNG']").click()
     data = saved.value.path().read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    width = float(whole.split()[2])
     assert int.from_bytes(data[16:20], "big") == pytest.approx(width * 8 / 3, abs=2) or len(data) > 1000

@@ -134,6 +134,23 @@ def titles(page: Any) -> list[str]:
     return [pictures.nth(i).locator("title").first.text_content() for i in range(pictures.count())]
 
 
+def test_a_closed_figure_is_printed(open_page: Open) -> None:
+    page = open_page("furo")
+    page.evaluate(
+        """() => {
+            const closed = document.createElement("details");
+            closed.className = "torchrecorder-closed";
+            closed.append(document.createElement("summary"));
+            document.querySelector("#fig-all").before(closed);
+            closed.append(document.querySelector("#fig-all"));
+        }"""
+    )
+    is_seen = "document.querySelector('#fig-all svg').checkVisibility()"
+    assert not page.evaluate(is_seen)
+    page.emulate_media(media="print")
+    assert page.evaluate(is_seen)
+
+
 def test_insides_are_not_printed(open_page: Open) -> None:
     page = open_page("furo")
     page.emulate_media(media="print")

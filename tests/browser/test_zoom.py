@@ -140,16 +140,22 @@ def test_buttons_are_seen_when_they_have_the_focus(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("touch", [False, True])
-@pytest.mark.parametrize("width", [360, 1300])
-def test_buttons_lie_over_no_picture(open_page: Open, touch: bool, width: int) -> None:
+@pytest.mark.parametrize(("width", "figure"), [(360, ""), (1300, ""), (1300, "200px"), (360, "200px")])
+def test_buttons_lie_over_no_picture(open_page: Open, touch: bool, width: int, figure: str) -> None:
     page = open_page("furo", width=width, has_touch=touch)
+    page.evaluate(
+        "(width) => document.querySelectorAll('figure.torchrecorder').forEach((it) => it.style.width = width)", figure
+    )
     overlaps = """() => [...document.querySelectorAll(".torchrecorder-views")].filter((views) => {
         const bar = views.querySelector(".torchrecorder-tools"), buttons = [...bar.children];
         const box = bar.getBoundingClientRect();
         const edge = Math.max(...buttons.map((it) => it.getBoundingClientRect().bottom));
         const over = [...views.querySelectorAll("svg.torchrecorder")].some((svg) =>
             svg.getClientRects().length && svg.getBoundingClientRect().top < edge);
-        const wide = buttons.some((it) => it.getBoundingClientRect().right > box.right + 1);
+        const wide = buttons.some((it) => {
+            const { left, right } = it.getBoundingClientRect();
+            return left < box.left - 1 || right > box.right + 1;
+        });
         return over || wide;
     }).length"""
     assert page.locator(".torchrecorder-tools").count() > 4

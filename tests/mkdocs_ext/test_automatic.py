@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path
 from typing import Any
@@ -144,10 +145,33 @@ def test_each_documented_module_is_drawn_once(api: Site, style: str) -> None:
     assert "did you mean depth?" in warning
 
 
+def test_a_verbose_build_lists_each_class_without_a_picture_with_its_reason(
+    api: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "mkdocs.plugins.torchrecorder")
+    build(api, True)
+    (listed,) = [text for text in caplog.messages if text.startswith("autonets.Needs: ")]
+    assert "missing 1 required positional argument: 'width'" in listed
+
+
 def test_patterns_choose_and_say_options(api: Site) -> None:
     built = build(api, {"autonets.Ne*": {"arguments": "width=6", "shape": "1,3"}, "autonets.Own": False})
     assert drawn(built) == {"Net", "Needs", "Own", "Says", "Wrong"}
     assert "Linear 3→6" in parts(built.page())["Needs"]
+
+
+def test_the_most_exact_pattern_wins_whichever_name_of_the_class_it_is_for(api: Site) -> None:
+    source = Path(api.settings["path"][0])
+    package = source / "offered"
+    package.mkdir()
+    (source / "autonets.py").rename(package / "nets.py")
+    (package / "__init__.py").write_text("from offered.nets import Net, Child\n")
+    api.write("index.md", "# API\n\n::: offered.Net\n\n::: offered.Child\n")
+    page = build(
+        api, {"offered.*": {"shape": "1,3"}, "offered.Net": {"arguments": "width=7"}, "offered.nets.Child": False}
+    ).page()
+    assert "Linear 3→7" in page
+    assert page.count("<svg") == 1
 
 
 def test_what_a_pattern_names_and_cannot_be_drawn_is_a_warning(api: Site) -> None:

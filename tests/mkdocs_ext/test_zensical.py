@@ -124,6 +124,6 @@ def test_a_page_brings_its_own_style_and_script(root: Path) -> None:
     assert [len(seen.all(tag)) for tag in ("style", "script")] == [1, 1]
     assert [it.inside[-1] for it in (*seen.all("style"), *seen.all("script"))] == ["figure", "figure"]
     assert len([it for it in seen.all("input") if it.attributes.get("type") == "radio"]) == 2
-    assert json.loads(seen.all("div", "torchrecorder-zoom")[0].attributes["data-details"] or "") != []
+    assert json.loads(seen.all("div", "torchrecorder-picture")[0].attributes["data-details"] or "") != {}
     still = see(convert(root, FENCE.replace(":shape", ":zoom: no\n:shape"), watch=["src"]))
     assert [len(still.all(tag)) for tag in ("style", "script")] == [1, 0]

@@ -31,6 +31,7 @@ STYLE, SCRIPT = "torchrecorder.css", "torchrecorder.js"
 
 _NUMBER_COLUMNS = (4, 5)
 _UIDS = re.compile(r"\btr-[0-9a-f]{12}(-\d+)?\b")
+_DETAILS = re.compile(" data-details='[^']*'")
 _LABELLED = re.compile(r'role="\w+" aria-labelledby="[^"]*"')
 
 
@@ -141,18 +142,14 @@ class _FigureWriter:
         self.insides = _insides(diagram.drawings) if is_live else {}
         self.named = set[str]()
         """The layers whose id is in the page already."""
-        self.shared = set[str]()
-        """The layers whose inside stands in another figure of the page."""
 
     def parts(self) -> Iterator[str]:
         pictures = [*self._switch()] if self.diagram.depths else [self._main(self.diagram.drawing)]
         for inside in self.insides.values():
             pictures += self._inside(inside)
         if self.is_live:
-            of_each = [it.details or "{}" for it in self.diagram.drawings]
-            of_each += ["0" if path in self.shared else it.nested.details or "{}" for path, it in self.insides.items()]
-            yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"{self._words()}'
-            yield f" data-details='[{_in_quotes(','.join(of_each))}]'><div class=\"torchrecorder-tools\"></div>"
+            yield f'<div class="torchrecorder-views torchrecorder-zoom" id="{escape(self.prefix)}"{self._words()}>'
+            yield '<div class="torchrecorder-tools"></div>'
         yield from pictures
         yield "</div>" if self.is_live else ""
         if table := self.diagram.drawing.table:
@@ -186,7 +183,8 @@ class _FigureWriter:
         width, height = size
         shown = fitted(drawn.svg, copy=self.copy, alt=alt, width=width, height=height, urls=self.urls, doors=doors)
         style = "" if width or height else f' style="--torchrecorder-width:{drawn.width:.0f}px"'
-        return f'<div class="torchrecorder-picture"{style}>{shown}</div>'
+        details = f" data-details='{_in_quotes(drawn.details or '{}')}'" if self.is_live else ""
+        return f'<div class="torchrecorder-picture"{style}{details}>{shown}</div>'
 
     def _switch(self) -> Iterator[str]:
         """Radio buttons, whose state the style sheet reads; where it does not, each picture has its name above."""
@@ -229,8 +227,7 @@ class _FigureWriter:
         first = self.page.insides.setdefault(key, id_)
         if first == id_:
             return picture.replace("<svg ", f'<svg id="{escape(id_)}" ', 1)
-        self.shared.add(path)
-        opening = picture[: picture.index(">", picture.index("<svg ")) + 1]
+        opening = _DETAILS.sub("", picture[: picture.index(">", picture.index("<svg ")) + 1])
         opening = _LABELLED.sub(f'role="img" aria-label="{escape(path)}" data-same="{escape(first)}"', opening)
         if "xmlns:xlink" not in opening:
             opening = opening.replace("<svg ", f'<svg xmlns:xlink="{XLINK}" ', 1)

@@ -11,7 +11,7 @@ Both front ends read both here, so that they mean the same in every tool.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
@@ -115,17 +115,16 @@ class Rules:
         Raises:
             OptionError: With every problem there is in the field.
         """
-        rule = self.rule(name, own)
+        rule = self.rule((name,), own)
         if rule is None:
             return None
         request = Body(rule.target(name), dict(rule.options), rule.problems).request(site)
         return replace(request, pattern=rule.pattern, is_tried=rule.is_tried)
 
-    def rule(self, name: str, own: str | None) -> Rule | None:
-        """What holds for a documented class; None if it gets no diagram."""
-        rule = max(
-            (rule for rule in reversed(self.by_pattern) if rule.matches(name)), key=Rule.exactness, default=Rule(False)
-        )
+    def rule(self, names: Sequence[str], own: str | None) -> Rule | None:
+        """What holds for a documented class, which may be offered by several names; None if it gets no diagram."""
+        matching = (rule for rule in reversed(self.by_pattern) if any(map(rule.matches, names)))
+        rule = max(matching, key=Rule.exactness, default=Rule(False))
         if own is not None:
             rule = _joined(rule, read_field(own))
         return rule if rule.draws else None

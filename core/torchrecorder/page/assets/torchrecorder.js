@@ -1,72 +1,62 @@
-/* What readers can do with pictures */
-(() => {
-  const FULL = 8 / 3; /* CSS pixels */
-  const between = (a, value, b) => [a, value, b].sort((p, q) => p - q)[1];
+{
+  const between = (...values) => values.sort((a, b) => a - b)[1];
   const make = (tag, fields = {}, ...children) => {
     const it = Object.assign(document.createElement(tag), fields);
     it.append(...children);
     return it;
   };
-  const put = (element, facts) => {
-    for (const name in facts) element.setAttribute(name, facts[name]);
-    return element;
-  };
-  let words; /* of the page's language, by those of English */
-  const _ = (text, ...facts) => facts.reduce((filled, fact) => filled.replace("{}", fact), words[text] ?? text);
+  const all = (at, selector) => [...at.querySelectorAll(selector)];
+  let words; /* by those of English */
+  const _ = (text, ...facts) => (words[text] ?? text).replace(/{}/g, () => facts.shift());
   const button = (text, onclick, title = text) =>
     make("button", { type: "button", title: _(title), ariaLabel: _(title), textContent: _(text), onclick });
   const above = (path) => path.replace(/(^|[./~])[^./~]*$/, "");
-  const isSeen = (element) => element.getClientRects().length;
   const focusable = (node) => node.closest("a") ?? node;
-  const paper = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const colour = getComputedStyle(at).backgroundColor;
-      if (!/^rgba.*, 0\)$/.test(colour)) return colour;
-    }
-    return "Canvas";
+  const paper = (at) => {
+    const colour = at ? getComputedStyle(at).backgroundColor : "Canvas";
+    return /^rgba.*, 0\)$/.test(colour) ? paper(at.parentElement) : colour;
   };
 
-  /* The part of a picture that is seen */
-  const watch = (svg) => {
-    const frame = svg.parentElement, view = svg.viewBox.baseVal, { x: left, y: top, width: wide, height: high } = view;
-    const rest = svg.style.cssText;
-    let scale = 0, least = 0, restHeight = 0, x = 0, y = 0;
-    const isFull = () => !!document.fullscreenElement?.contains(svg);
+  const cameraOf = (svg) => {
+    const frame = svg.parentElement, rest = svg.style.cssText, view = svg.getAttribute("viewBox");
+    const [left, top, wide, high] = view.split(" ").map(Number);
+    let scale, least, restHeight, x, y;
+    const isFull = () => document.fullscreenElement?.contains(svg);
     const show = () => {
       frame.classList.add("torchrecorder-zoomed");
-      const tall = isFull() ? "100%" : `${Math.max(restHeight, Math.min(.75 * innerHeight, high * scale))}px`;
-      svg.style.cssText = `width:100%;min-width:0;height:${tall}`;
+      const tall = isFull() ? "100%" : `max(${restHeight}px,min(75vh,${high * scale}px))`;
+      svg.style.cssText = "width:100%;min-width:0;height:" + tall;
       const box = svg.getBoundingClientRect(), w = box.width / scale, h = box.height / scale;
       x = between(left + w / 2, x, left + wide - w / 2);
       y = between(top + h / 2, y, top + high - h / 2);
-      Object.assign(view, { x: x - w / 2, y: y - h / 2, width: w, height: h });
+      svg.setAttribute("viewBox", [x - w / 2, y - h / 2, w, h]);
     };
     const lay = () => {
       scale = 0;
       frame.classList.remove("torchrecorder-zoomed");
       svg.style.cssText = rest;
-      Object.assign(view, { x: left, y: top, width: wide, height: high });
+      svg.setAttribute("viewBox", view);
     };
     const fit = (isWide) => {
-      const across = Math.min(frame.clientWidth / wide, FULL);
+      const across = Math.min(frame.clientWidth / wide, 8 / 3);
       least = Math.min(across, frame.clientHeight / high);
       scale = isWide ? across : least;
       x = left + wide / 2;
       y = top + Math.min(high, frame.clientHeight / scale) / 2;
       show();
     };
-    const whole = () => isFull() ? fit() : lay();
+    const pointAt = ({ x, y }) => new DOMPoint(x, y).matrixTransform(svg.getScreenCTM().inverse());
     const zoom = (by, at) => {
-      let box = svg.getBoundingClientRect();
+      const box = svg.getBoundingClientRect();
       at ??= { x: box.x + box.width / 2, y: (Math.max(box.y, 0) + Math.min(box.bottom, innerHeight)) / 2 };
-      const matrix = svg.getScreenCTM(), point = new DOMPoint(at.x, at.y).matrixTransform(matrix.inverse());
-      if (!scale) [least, restHeight] = [matrix.a, box.height];
+      const before = pointAt(at);
+      if (!scale) [least, restHeight] = [svg.getScreenCTM().a, box.height];
       scale = Math.min((scale || least) * by, 20);
-      if (scale <= least * 1.001) return whole();
+      if (scale <= least * 1.001) return isFull() ? fit() : lay();
       show();
-      box = svg.getBoundingClientRect();
-      x = point.x - (at.x - box.x - box.width / 2) / scale;
-      y = point.y - (at.y - box.y - box.height / 2) / scale;
+      const after = pointAt(at);
+      x += before.x - after.x;
+      y += before.y - after.y;
       show();
     };
     const move = (dx, dy) => {
@@ -80,7 +70,9 @@
       if (!isFull()) node.scrollIntoView({ block: "nearest", inline: "nearest" });
     };
     new ResizeObserver(() => {
-      if (isSeen(svg) && (scale || isFull())) scale ? show() : fit(true);
+      if (!svg.checkVisibility()) return;
+      if (scale) show();
+      else if (isFull()) fit(true);
     }).observe(frame);
 
     svg.addEventListener("wheel", (event) => {
@@ -91,14 +83,15 @@
       else move(event.deltaX, event.deltaY);
     }, { passive: false });
     const fingers = new Map();
+    const far = (a, b) => Math.hypot(a.x - b.x, a.y - b.y);
     const spread = () => {
-      const [a, b] = [...fingers.values()];
-      return b && { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, far: Math.hypot(a.x - b.x, a.y - b.y) };
+      const [a, b] = fingers.values();
+      return b && { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, far: far(a, b) };
     };
     svg.addEventListener("pointerdown", (event) => event.button || fingers.set(event.pointerId, event));
     svg.addEventListener("pointermove", (event) => {
       const { pointerId } = event, last = fingers.get(pointerId), before = spread();
-      if (!last || Math.hypot(event.x - last.x, event.y - last.y) < 3 && !svg.hasPointerCapture(pointerId)) return;
+      if (!last || far(event, last) < 3 && !svg.hasPointerCapture(pointerId)) return;
       fingers.set(pointerId, event);
       const after = spread();
       if (after) zoom(after.far / before.far, after);
@@ -107,78 +100,51 @@
         move(last.x - event.x, last.y - event.y);
       }
     });
-    for (const end of ["pointerup", "pointercancel", "pointerleave"])
-      svg.addEventListener(end, (event) => fingers.delete(event.pointerId));
+    for (const end of ["pointerup", "pointerleave"]) svg.addEventListener(end, (event) => fingers.delete(event.pointerId));
     svg.addEventListener("dragstart", (event) => event.preventDefault());
-    return { lay, whole, zoom, move, reveal, moves: () => scale };
+    return { lay, zoom, move, reveal, moves: () => scale };
   };
 
-  /* Files */
   const vectors = ({ svg, copy }) => {
-    const style = getComputedStyle(svg), { width, height } = copy.viewBox.baseVal, of = (_, name, usual) => style.getPropertyValue(name) || usual;
-    for (const a of copy.querySelectorAll("a:not([data-class])")) a.setAttribute("xlink:href", new URL(a.href.baseVal, document.baseURI));
-    put(copy, { width: width * FULL / 2, height: height * FULL / 2, style: `color:${style.color};background:${paper(svg)}` });
-    const text = new XMLSerializer().serializeToString(copy).replace(/var\((--[\w-]+),(#\w+)\)/g, of);
+    const style = getComputedStyle(svg), { width, height } = copy.viewBox.baseVal;
+    for (const { href } of all(copy, "[*|href]")) href.baseVal = new URL(href.baseVal, document.baseURI);
+    copy.style.cssText = `color:${style.color};background:${paper(svg)}`;
+    copy.setAttribute("width", width + "pt");
+    copy.setAttribute("height", height + "pt");
+    const text = new XMLSerializer().serializeToString(copy)
+      .replace(/var\((--[\w-]+),(#\w+)\)/g, (_, name, usual) => style.getPropertyValue(name) || usual);
     return new Blob([text], { type: "image/svg+xml" });
   };
-  const pixels = async (blob, { width, height }) => {
-    const image = new Image(), by = Math.min(FULL, 8192 / Math.max(width, height));
-    image.src = URL.createObjectURL(blob);
+  const pixels = async (blob) => {
+    const image = make("img", { src: URL.createObjectURL(blob) });
     await image.decode();
+    const { width, height } = image, by = Math.min(2, 8192 / width, 8192 / height);
     const canvas = make("canvas", { width: width * by, height: height * by });
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
     return new Promise((done) => canvas.toBlob(done));
   };
 
-  /* Of a node: its edges, keys at their ends */
-  const edgesOf = (svg, key) => {
-    const keys = new Set();
-    let path = "";
-    for (const group of svg.querySelectorAll("[data-ends]")) {
-      const [curves, arrows] = [...group.children].map((path) => path.getAttribute("d").match(/M[^M]*/g) ?? []);
-      for (const ends of group.dataset.ends.split(",")) {
-        const [tail, head, parts = 1, tips = 1] = ends.split(" "), own = [...curves.splice(0, parts), ...arrows.splice(0, tips)];
-        if (tail != key && head != key) continue;
-        keys.add(tail).add(head);
-        path += own.join("");
-      }
-    }
-    return { keys, path };
-  };
-
-  const rowsOf = (views) => views.rows ??= JSON.parse(views.dataset.details);
-  const pictureOf = (svg) => {
-    const views = svg.closest(".torchrecorder-zoom");
-    return [views, [...views.querySelectorAll("svg.torchrecorder")].indexOf(svg)];
-  };
-
-  /* An inside that stands in another figure of the page, put into its own */
-  const repeat = (svg, n) => {
-    const other = document.getElementById(svg.dataset.same), [views, i] = pictureOf(svg), [from, j] = pictureOf(other);
-    rowsOf(views)[i] = rowsOf(from)[j];
-    const own = (text, before) => text.replaceAll(before + from.id, before + views.id);
-    svg.outerHTML = ['id="', '"#'].reduce(own, other.outerHTML).replace(/tr-[0-9a-f]{12}/g, `$&${n}`);
+  const copyInside = (svg, n) => {
+    const other = document.getElementById(svg.dataset.same), [from, to] = [other, svg].map((it) => it.closest(".torchrecorder-zoom").id);
+    const own = (text, before) => text.replaceAll(before + from, before + to);
+    svg.parentElement.outerHTML = ['id="', '"#'].reduce(own, other.parentElement.outerHTML).replace(/tr-[0-9a-f]{12}/g, `$&${n}`);
   };
 
   const equip = (views) => {
-    if (views.dataset.ready) return;
     views.dataset.ready = 1;
-    const rows = rowsOf(views);
-    const pictures = [...views.querySelectorAll("svg.torchrecorder")].map((svg, i) => {
-      for (const node of svg.querySelectorAll("[data-n]")) if (!rows[i][node.dataset.n]) delete node.dataset.n;
-      const nodes = [...svg.querySelectorAll("[data-n]")];
-      return { svg, nodes, copy: svg.cloneNode(true), camera: watch(svg), row: (node) => rows[i][node.dataset.n] };
+    const pictures = all(views, "svg.torchrecorder").map((svg) => {
+      const rows = JSON.parse(svg.parentElement.dataset.details), row = (node) => rows[node.dataset.n];
+      for (const node of all(svg, "[data-n]")) if (!row(node)) delete node.dataset.n;
+      return { svg, row, nodes: all(svg, "[data-n]"), copy: svg.cloneNode(true), camera: cameraOf(svg) };
     });
-    const shown = () => pictures.find(({ svg }) => isSeen(svg)) ?? pictures[0];
+    const shown = () => pictures.find(({ svg }) => svg.checkVisibility()) ?? pictures[0];
     const holding = (node) => pictures.find(({ svg }) => svg.contains(node));
     const pathOf = (node) => holding(node).row(node)[0];
     let current, isPinned, timer, pointer, kept;
 
-    /* Details */
-    const panel = make("div", { className: "torchrecorder-panel", hidden: true, tabIndex: -1, id: `${views.id}?` });
-    put(panel, { role: "region", "aria-label": _("Details") });
+    const panel = make("div", { className: "torchrecorder-panel", hidden: true, tabIndex: -1, id: views.id + "?", role: "region", ariaLabel: _("Details") });
     const describe = ([path = "", Class, Settings, Parameters, FLOPs, Output, into, Source, times, Parts]) => {
-      const [name, In] = path.split("/").reverse(), list = make("dl"), Input = Class && (into || Output), Repeats = times && `×${times}`;
+      const [name, In] = path.split("/").reverse(), list = make("dl"), Input = Class && (into || Output), Repeats = times && "×" + times;
       const facts = { In, Class, Settings, Parameters, FLOPs, Input, Output, Source, Repeats, Parts };
       for (const fact in facts) if (facts[fact]) list.append(make("dt", {}, _(fact)), make("dd", {}, facts[fact]));
       return [make("strong", {}, name || _("all")), list];
@@ -189,8 +155,8 @@
       let x = box.right + gap, y = box.top;
       if (x + w > innerWidth - 20) x = box.left - gap - w;
       if (x < Math.max(frame.left, 0)) [x, y] = [between(frame.left, box.left, frame.right - w), box.bottom + gap];
-      y = between(8, y, Math.max(8, innerHeight - h - 8));
-      Object.assign(panel.style, { left: `${x - frame.left}px`, top: `${y - frame.top}px` });
+      y = between(8, y, innerHeight - h - 8);
+      panel.style.cssText = `background:${paper(views)};left:${x - frame.left}px;top:${y - frame.top}px`;
     };
     const clear = () => {
       clearTimeout(timer);
@@ -200,25 +166,30 @@
       svg.querySelector(".torchrecorder-lit")?.remove();
       for (const node of nodes) node.classList.remove("torchrecorder-here", "torchrecorder-near");
       focusable(current).removeAttribute("aria-describedby");
-      current = null;
-      isPinned = false;
+      current = isPinned = null;
     };
     const tell = (node, pin) => {
       clear();
       [current, isPinned] = [node, pin];
-      const { svg, nodes, row } = holding(node), link = node.closest("a"), { keys, path } = edgesOf(svg, node.dataset.n);
-      const lit = svg.querySelector("[data-ends] path")?.cloneNode();
-      const actions = make("p", {}, button("Copy link", copy), button("Close", leave));
-      if (link) actions.prepend(make("a", { href: link.href.baseVal }, _(link.matches(".door") ? "Open" : "Documentation")));
-      panel.replaceChildren(...describe(row(node)), actions);
-      panel.style.background = paper(views);
+      const { svg, nodes, row } = holding(node), link = node.closest("a"), key = node.dataset.n, keys = [], lines = [];
+      const lit = document.createElementNS(svg.namespaceURI, "path");
+      const opening = link ? make("a", { href: link.href.baseVal }, _(link.matches(".door") ? "Open" : "Documentation")) : "";
+      panel.replaceChildren(...describe(row(node)), make("p", {}, opening, button("Copy link", copy), button("Close", leave)));
       panel.hidden = false;
       place();
-      keys.delete(node.dataset.n);
-      for (const other of nodes) if (keys.has(other.dataset.n)) other.classList.add("torchrecorder-near");
+      for (const group of all(svg, "[data-ends]")) {
+        const [curves, arrows] = [...group.children].map((it) => it.getAttribute("d").match(/M[^M]*/g) ?? []);
+        for (const ends of group.dataset.ends.split(",")) {
+          const [tail, head, parts = 1, tips = 1] = ends.split(" "), own = [...curves.splice(0, parts), ...arrows.splice(0, tips)];
+          if (tail == key || head == key) keys.push(tail, head), lines.push(...own);
+        }
+      }
+      for (const it of nodes) it.classList.toggle("torchrecorder-near", it != node && keys.includes(it.dataset.n));
       node.classList.add("torchrecorder-here");
       focusable(node).setAttribute("aria-describedby", panel.id);
-      if (lit) svg.querySelector(".nodes").before(put(lit, { class: "torchrecorder-lit", d: path }));
+      lit.classList.add("torchrecorder-lit");
+      lit.setAttribute("d", lines.join(""));
+      svg.querySelector(".nodes").before(lit);
     };
     const leave = () => {
       if (panel.contains(document.activeElement)) focusable(current).focus();
@@ -229,60 +200,26 @@
       timer = setTimeout(() => isPinned || panel.matches(":hover, :focus-within") || clear(), 250);
     };
     const nodeAt = (target) => target.closest("[data-n]") ?? target.closest("a")?.querySelector("[data-n]");
-    const begin = ({ svg, nodes }) => {
-      if (nodes.length) svg.setAttribute("role", "group");
-      const bare = nodes.filter((node) => !node.closest("a"));
-      for (const node of bare) put(node, { role: "button", tabindex: node == bare[0] ? 0 : -1 });
-      svg.addEventListener("pointerover", (event) => {
-        const node = nodeAt(event.target);
-        if (event.pointerType == "touch" || isPinned) return;
-        if (!node) return later();
-        clearTimeout(timer);
-        if (node != current) tell(node);
-      });
-      svg.addEventListener("pointerleave", later);
-      svg.parentElement.addEventListener("focusin", (event) => {
-        const node = nodeAt(event.target);
-        if (bare.includes(node)) for (const other of bare) put(other, { tabindex: other == node ? 0 : -1 });
-        if (node && node != current && event.target.matches(":focus-visible")) tell(node);
-      });
-      svg.parentElement.addEventListener("focusout", later);
-      svg.addEventListener("pointerdown", (event) => pointer = event.pointerType);
-      svg.addEventListener("click", (event) => {
-        const node = nodeAt(event.target), isTap = pointer == "touch" && event.detail;
-        if (!node) return clear();
-        if (node.closest("a") && (!isTap || node == current && isPinned)) return;
-        event.preventDefault();
-        if (node == current && isPinned) clear();
-        else tell(node, true);
-      });
-    };
     panel.addEventListener("pointerleave", later);
 
-    /* Addresses: `#figure:layer1`, and `#figure:layer1/` of its inside */
     const message = make("output");
     const say = (...text) => message.value = _(...text);
     const copy = async () => {
-      const inside = shown().svg.closest(".torchrecorder-inside"), id = current ? views.id + pathOf(current) : (inside ?? views).id;
-      const url = new URL("#" + id, location).href;
+      const id = current ? views.id + pathOf(current) : shown().svg.closest(".torchrecorder-inside, .torchrecorder-zoom").id;
+      const { href } = new URL("#" + id, location);
       try {
-        await navigator.clipboard.writeText(url);
+        await navigator.clipboard.writeText(href);
         say("Link copied");
       } catch {
-        say(url);
+        say(href);
       }
     };
-    const find = (path) => {
-      for (const { nodes, row } of [shown(), ...pictures]) for (const node of nodes) if (row(node)[0] == path) return node;
-    };
-    const expose = (svg) => {
-      for (const inside of views.querySelectorAll(".torchrecorder-inside"))
-        inside.classList.toggle("torchrecorder-shown", inside.contains(svg));
-    };
+    const filtered = (test) => [...new Set([shown(), ...pictures])].flatMap(({ nodes, row }) => nodes.filter((node) => test(...row(node))));
+    const expose = (svg) => all(views, ".torchrecorder-inside").forEach((it) => it.classList.toggle("torchrecorder-shown", it.contains(svg)));
     const go = (node) => {
       const { svg, camera } = holding(node), depth = svg.closest(".torchrecorder-depth");
       expose(svg);
-      if (depth) views.querySelectorAll("[type=radio]")[[...views.querySelectorAll(".torchrecorder-depth")].indexOf(depth)].checked = true;
+      if (depth) all(views, "[type=radio]")[all(views, ".torchrecorder-depth").indexOf(depth)].checked = true;
       camera.reveal(node);
       tell(node, true);
     };
@@ -290,29 +227,28 @@
       const id = decodeURIComponent(location.hash.slice(1));
       expose(null);
       clear();
-      if (kept) scrollBy({ top: views.getBoundingClientRect().top - kept, behavior: "instant" }); /* opens in place */
+      if (kept) scrollBy({ top: views.getBoundingClientRect().top - kept, behavior: "instant" });
       kept = 0;
-      if (!id.startsWith(views.id) || id == views.id || id.endsWith("/") && document.getElementById(id)) return;
+      if (!id.startsWith(views.id) || id.endsWith("/") && document.getElementById(id)) return;
       let path = id.slice(views.id.length), node;
-      while (path && !(node = find(path))) path = above(path);
+      for (; path && !node; path = above(path)) [node] = filtered((own) => own == path);
       if (node) go(node);
     };
     views.addEventListener("click", (event) => {
-      const link = event.target.closest("a"), hash = link && (link.href.baseVal ?? link.hash);
-      if (hash) event.stopPropagation();
-      if (hash?.endsWith("/")) kept = Math.max(views.getBoundingClientRect().top, 70);
+      const { href } = event.target.closest("a") ?? {};
+      if (href) event.stopPropagation();
+      if ((href?.baseVal ?? href)?.endsWith("/")) kept = Math.max(views.getBoundingClientRect().top, 70);
     });
 
-    let hits = [], hit = -1;
+    let hits = [], hit;
     const field = make("input", { type: "search", placeholder: _("Find layer") });
     field.ariaLabel = field.placeholder;
     const search = () => {
       let word = field.value.trim().toLowerCase();
-      const of = (text) => [...new Set([shown(), ...pictures])].flatMap(({ nodes, row }) =>
-        nodes.filter((node) => row(node)[0] && row(node).slice(0, 2).join(" ").toLowerCase().includes(text)));
-      for (hits = []; word && !(hits = of(word)).length;) word = above(word);
+      for (hits = []; word && !hits.length; word = above(word))
+        hits = filtered((path, Class) => path && [path, Class].join(" ").toLowerCase().includes(word));
       hit = -1;
-      for (const { nodes } of pictures) for (const node of nodes) node.classList.toggle("torchrecorder-found", hits.includes(node));
+      for (const node of all(views, "[data-n]")) node.classList.toggle("torchrecorder-found", hits.includes(node));
       say(field.value && "{} found", hits.length);
     };
     field.addEventListener("input", search);
@@ -339,18 +275,16 @@
     };
     views.addEventListener("fullscreenchange", rest);
     const save = async ({ target: { textContent: kind } }) => {
-      const picture = shown(), file = vectors(picture);
       try {
-        const href = URL.createObjectURL(kind == "PNG" ? await pixels(file, picture.copy.viewBox.baseVal) : file);
+        const file = vectors(shown()), href = URL.createObjectURL(kind == "PNG" ? await pixels(file) : file);
         make("a", { href, download: `${views.id.slice(0, -1)}.${kind.toLowerCase()}` }).click();
       } catch {
         say("This page does not allow it");
       }
     };
-    const zoom = (by) => () => shown().camera.zoom(by), closer = zoom(1.3), farther = zoom(1 / 1.3), whole = () => shown().camera.whole();
+    const zoom = (by) => () => shown().camera.zoom(by), closer = zoom(1.3), farther = zoom(1 / 1.3), whole = zoom(0);
     const walk = (node, by) => {
-      const { nodes, camera } = holding(node), next = nodes[nodes.indexOf(node) + by];
-      if (!next) return;
+      const { nodes, camera } = holding(node), next = nodes[nodes.indexOf(node) + by] ?? node;
       focusable(next).focus({ focusVisible: true });
       camera.reveal(next);
       tell(next);
@@ -358,52 +292,69 @@
     const steps = { ArrowLeft: [-80, 0], ArrowUp: [0, -80], ArrowRight: [80, 0], ArrowDown: [0, 80] };
     const keys = { "+": closer, "=": closer, "-": farther, 0: whole, f: full };
     views.addEventListener("keydown", (event) => {
-      const { key, target } = event, node = nodeAt(target), step = steps[key];
+      const { key, target } = event, node = nodeAt(target), step = steps[key], { camera } = shown();
       if (event.ctrlKey || event.metaKey || event.altKey || target.matches("[type=radio]")) return;
-      let act = keys[key];
-      if (key == "Escape") act = current && leave;
-      else if (node && step) act = () => walk(node, Math.sign(step[0] + step[1]));
-      else if (node && (key == " " || key == "Enter" && !node.closest("a"))) act = () => {
-        tell(node, true);
-        panel.focus();
-      };
-      else if (step && !panel.contains(target)) act = shown().camera.moves() && (() => shown().camera.move(...step));
-      if (!act) return;
+      if (keys[key]) keys[key]();
+      else if (key == "Escape" && current) leave();
+      else if (node && step) walk(node, Math.sign(step[0] + step[1]));
+      else if (node && (key == " " || key == "Enter" && !node.closest("a"))) tell(node, true), panel.focus();
+      else if (step && camera.moves() && !panel.contains(target)) camera.move(...step);
+      else return;
       event.preventDefault();
       event.stopPropagation();
-      act();
     });
-    const tools = views.querySelector(".torchrecorder-tools");
-    tools.append(field, message);
-    for (const [text, title, onclick] of [["+", "Zoom in", closer], ["−", "Zoom out", farther], ["↺", "Show all", whole],
-      ["⤢", "Full screen", full], ["link", "Copy link", copy], ["SVG", "Save SVG", save], ["PNG", "Save PNG", save]])
-      tools.append(button(text, onclick, title));
+    views.querySelector(".torchrecorder-tools").append(field, message, button("+", closer, "Zoom in"), button("−", farther, "Zoom out"), button("↺", whole, "Show all"),
+      button("⤢", full, "Full screen"), button("link", copy, "Copy link"), button("SVG", save, "Save SVG"), button("PNG", save, "Save PNG"));
     views.append(panel);
-    pictures.forEach(begin);
+    for (const { svg, nodes } of pictures) {
+      if (nodes.length) svg.role = "group";
+      const bare = nodes.filter((node) => !node.closest("a"));
+      const rove = (to) => bare.forEach((node) => Object.assign(node, { role: "button", tabIndex: node == to ? 0 : -1 }));
+      rove(bare[0]);
+      svg.addEventListener("pointerover", (event) => {
+        const node = nodeAt(event.target);
+        if (event.pointerType == "touch" || isPinned) return;
+        if (!node) return later();
+        clearTimeout(timer);
+        if (node != current) tell(node);
+      });
+      svg.addEventListener("pointerleave", later);
+      svg.parentElement.addEventListener("focusout", later); /* an SVG with it takes the focus */
+      svg.parentElement.addEventListener("focusin", (event) => {
+        const node = nodeAt(event.target);
+        if (bare.includes(node)) rove(node);
+        if (node && node != current && event.target.matches(":focus-visible")) tell(node);
+      });
+      svg.addEventListener("pointerdown", (event) => pointer = event.pointerType);
+      svg.addEventListener("click", (event) => {
+        const node = nodeAt(event.target), isTap = pointer == "touch" && event.detail;
+        if (!node) return clear();
+        if (node.closest("a") && (!isTap || node == current && isPinned)) return;
+        event.preventDefault();
+        if (node == current && isPinned) clear();
+        else tell(node, true);
+      });
+    }
     addEventListener("hashchange", route);
     addEventListener("beforeprint", rest);
     route();
   };
-  /* Addresses that became known after the pictures */
-  const refer = () => {
+  const start = () => {
     const known = {};
-    for (const a of document.querySelectorAll(".torchrecorder-references a")) known[a.textContent] ??= a.getAttribute("href");
-    for (const a of document.querySelectorAll("a[data-class]"))
-      if (known[a.dataset.class]) a.setAttributeNS("http://www.w3.org/1999/xlink", "xlink:href", known[a.dataset.class]);
-  };
-  const all = () => {
-    refer();
+    for (const a of all(document, ".torchrecorder-references a")) known[a.textContent] ??= a.getAttribute("href");
+    for (const a of all(document, "a[data-class]"))
+      if (known[a.dataset.class]) a.setAttributeNS(a.lookupNamespaceURI("xlink"), "xlink:href", known[a.dataset.class]);
     words = JSON.parse(document.querySelector("[data-words]")?.dataset.words ?? "{}");
-    document.querySelectorAll("[data-same]").forEach(repeat);
-    document.querySelectorAll(".torchrecorder-zoom").forEach(equip);
+    all(document, "[data-same]").forEach(copyInside);
+    all(document, ".torchrecorder-zoom:not([data-ready])").forEach(equip);
   };
-  all();
+  start();
   /* Material's first popstate loads anew */
   const { document$, location$ } = globalThis, { pathname } = location;
-  document$?.subscribe(all);
+  document$?.subscribe(start);
   if (location$) location$.next = (url) => {
     if (event?.type == "popstate" && url.pathname == pathname) return;
     delete location$.next;
     location$.next(url);
   };
-})();
+}
