@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from torchrecorder.drawing.styles import EdgeStyle, NodeStyle
 from torchrecorder.request.requests import ThemeName
@@ -149,6 +150,7 @@ BOLD = 1.07
 """How much wider the bold face is."""
 
 
+@lru_cache(maxsize=4096)  # a layout that is tried several ways asks for the same words again
 def width(text: str, size: float, *, bold: bool = False) -> float:
     """Width of one line in points, within some per cent."""
     wide = 0
