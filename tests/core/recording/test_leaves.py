@@ -186,7 +186,7 @@ class Turns(nn.Module):
 
     def forward(self, x: Tensor, context: Tensor, angle_ids: Tensor) -> Any:
         tokens = torch.cat([self.q(x), self.q(context)], 1)
-        return tokens * self.angles(angle_ids.float())
+        return torch.cat([tokens, self.angles(angle_ids.float())], 2)
 
 
 class MayHaveEdges(nn.Module):
