@@ -57,7 +57,9 @@ class _Spines:
                 continue
             others = edges if is_join else self.main[node.id]
             for edge in edges if not is_sum else self.main[node.id]:
-                if any(self._leads_past(edge, other) for other in others):
+                # What nothing is below leads past nothing; a node may have thousands of inputs that are such.
+                has_below = self._leave[edge.tail] > self._enter[edge.tail]
+                if has_below and any(self._leads_past(edge, other) for other in others):
                     found.add((edge.tail, edge.head))
                 elif is_sum:
                     found.update(self._side_branch(edge))
