@@ -196,7 +196,7 @@ def measure_of(path: str | PurePath) -> str | None:
 
 
 def link_of(path: str | PurePath) -> str | None:
-    """The digest of where a link leads; None if there is no link."""
+    """The digest of where a link leads; None if it is not a link."""
     try:
         return text_digest(os.fsdecode(os.readlink(path)))
     except (OSError, ValueError):

@@ -26,7 +26,7 @@ def note_traced(cache: Path, files: Iterable[Path]) -> None:
 
 
 def write_stamp(cache: Path) -> bool:
-    """Write the stamp of a cache, if what was noted there is no longer as it was; whether it is not."""
+    """Write the stamp of a cache, if what was noted there has changed; returns whether it has."""
     stamp = cache / STAMP
     state = hashlib.sha256(
         "".join(f"{name} {_state(Path(name))}\n" for name in sorted(_noted(cache / _TRACED))).encode()
