@@ -32,7 +32,7 @@ ORIGINALS = {
 PEERS = ["torchview==0.2.7", "torchvista==0.2.13", "torchlens==2.36.1"]
 """Tools of others that record a model, too."""
 
-MARKS = ("soak", "browser", "transformers", "parity")
+MARKS = ("soak", "browser", "node", "site", "transformers", "parity")
 """The marks of tests that the session `tests` leaves out; `pyproject.toml` says what they are."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -76,10 +76,15 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Build our own site, guides and reference; a warning is an error."""
+    """Build our own site from the same pages with Sphinx and with MkDocs; a warning is an error."""
     install(session, *group("docs"))
-    session.run("mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"})
-    session.log("MkDocs: %s", ROOT / "site" / "index.html")
+    session.run(
+        *("sphinx-build", "-W", "--keep-going", "-b", "html", "-c", "docs/sphinx", "-d", "site/.doctrees"),
+        *("docs", "site/sphinx"),
+    )
+    session.run("mkdocs", "build", "--strict", "--site-dir", "site/mkdocs", env={"NO_MKDOCS_2_WARNING": "1"})
+    session.log("Sphinx: %s", ROOT / "site" / "sphinx" / "index.html")
+    session.log("MkDocs: %s", ROOT / "site" / "mkdocs" / "index.html")
 
 
 @nox.session
@@ -153,6 +158,16 @@ def install_libraries(session: nox.Session) -> None:
     session.install("--no-deps", "-r", "tests/corpus/requirements.txt")
     for library in Path(session.virtualenv.location).glob("lib/python*/site-packages/torchaudio/lib/*.so"):
         library.unlink()  # made for CUDA; without them torchaudio does all it can in Python
+
+
+@nox.session
+def gallery(session: nox.Session) -> None:
+    """Record and draw what is out of date in the gallery and write its pages; `-- again` all, `-- ResNet-50` one.
+
+    `-- sheet=FILE.html` puts all pictures on one page, to look at.
+    """
+    install_libraries(session)
+    session.run("python", "gallery/run.py", *session.posargs)
 
 
 @nox.session(name="docs-of-others")
@@ -256,7 +271,7 @@ def dist(session: nox.Session) -> None:
     The environment has nothing else in it: no checkout, and beside torch nothing that another extra has brought.
     """
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
-    with only_now(session, "build", "twine"):
+    with only_now(session, "build", "twine", "readme_renderer[md]"):  # without it twine does not look at Markdown
         session.run("python", "-m", "build", "--outdir", "dist")
         session.run("python", "tests/wheel/contents.py", "dist")
         (wheel,), (sdist,) = (ROOT / "dist").glob("*.whl"), (ROOT / "dist").glob("*.tar.gz")
@@ -364,7 +379,9 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check the types with mypy and pyright."""
-    install(session, *group("test"), "mypy", "nox", "pyright[nodejs]", "types-Markdown", "types-docutils")
+    install(
+        session, *group("test"), "mypy", "nox", "pyright[nodejs]", "types-Markdown", "types-PyYAML", "types-docutils"
+    )
     session.run("mypy")
     session.run("pyright")
 

@@ -19,16 +19,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import cache_scale
 import cache_warm
 
 from tests.core.cache.soaking import EDITED, KEPT, WIDTHS, Soak, fresh
-from torchrecorder.cli.projects import update
+from torchrecorder.cli.projects import connected, update
 from torchrecorder.pipeline import Collected, Pipeline
 from torchrecorder.request import Settings, read_request
 from torchrecorder.trace.freshness import Verdict
@@ -50,7 +52,7 @@ REQUESTS = tuple(read_request(name, {"shape": "1,8"}) for name in NAMES)
 
 def main() -> None:
     """Measure one part after another, each in a folder of its own."""
-    for row in cache_warm.rows():
+    for row in (*cache_warm.rows(), *cache_scale.rows()):
         print(row, flush=True)
     with tempfile.TemporaryDirectory(prefix="torchrecorder-bench-") as name:
         scratch = Path(name)
@@ -100,24 +102,42 @@ def _spent(folder: Path, count: int) -> float:
 
 
 def jobs(folder: Path) -> Iterator[tuple[str, str]]:
-    """A larger zoo by one process and by two."""
-    slow = NETS.replace("super().__init__()", "super().__init__(); sum(range(20_000_000))")
-    times = {}
-    for count in (1, 2):
-        root = folder / str(count)
-        root.mkdir()
-        (root / "zoo_small.py").write_text(slow)
-        settings = replace(Settings.for_project(root, path=["."], committed="diagrams"), jobs=count)
-        found = Collected(settings, REQUESTS)
-        with ThreadPoolExecutor(1) as executor:
-            times[count], done = _timed(partial(update, found, executor, jobs=1))
-        assert not done.errors  # type: ignore[attr-defined]
-        recordings = Pipeline(found.settings).recordings()
-        assert all(recordings.look(r.recording)[1].verdict is Verdict.FRESH for r in REQUESTS)
+    """A larger zoo by one process, by two, and by the two workers of a cluster."""
+    times = {1: _updated(folder / "1", 1), 2: _updated(folder / "2", 2)}
     yield (
         f"update of {MODELS} models that take about 0.5 s: --jobs 2 faster than 1, by the clock",
         (f"{times[1]:.1f} s -> {times[2]:.1f} s, {times[1] / times[2]:.2f} times ({os.cpu_count()} processors)"),
     )
+    with cluster(2) as address:
+        seconds = _updated(folder / "dask", 2, address)
+    yield (
+        "the same by --dask with two workers on this machine: faster than --jobs 1, by the clock",
+        f"{times[1]:.1f} s -> {seconds:.1f} s, {times[1] / seconds:.2f} times",
+    )
+
+
+def _updated(root: Path, at_once: int, address: str = "") -> float:
+    """How long an update takes in a new project, by the clock."""
+    root.mkdir()
+    (root / "zoo_small.py").write_text(NETS.replace("super().__init__()", "super().__init__(); sum(range(20_000_000))"))
+    settings = Settings.for_project(root, path=["."], committed="diagrams")
+    found = Collected(settings if address else replace(settings, jobs=at_once), REQUESTS)
+    with connected(address) if address else nullcontext((ThreadPoolExecutor(1), 1)) as (executor, threads):
+        seconds, done = _timed(partial(update, found, executor, jobs=threads))
+    assert not done.errors  # type: ignore[attr-defined]
+    recordings = Pipeline(found.settings).recordings()
+    assert all(recordings.look(r.recording)[1].verdict is Verdict.FRESH for r in REQUESTS)
+    return seconds
+
+
+@contextmanager
+def cluster(workers: int) -> Iterator[str]:
+    """The address of a cluster on this machine, each worker a process."""
+    from distributed import LocalCluster
+
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as running:
+        yield running.scheduler_address
 
 
 def kills(folder: Path) -> Iterator[tuple[str, str]]:

@@ -68,7 +68,7 @@ def _many_diagrams(root: Path) -> Iterator[str]:
     committed = replace(local, cache=root / "local", committed=root / "diagrams")
     for name, settings in (("own", local), ("committed", committed)):
         Pipeline(settings, writes_committed=True).run(requests)
-        for what, show in (("found (Sphinx)", _signatures), ("shown (MkDocs)", _pictures)):
+        for what, show in (("found (Sphinx)", _signatures), ("shown (MkDocs)", pictures)):
             seconds = _least(lambda s=settings, f=show: f(Pipeline(s, _no_worker).run(requests)))
             yield f"100 diagrams, {name} cache, {what}: {seconds * 1e3:6.1f} ms (goal 10)"
     yield f"modules loaded besides: {_loaded(root) or 'none'}"
@@ -96,10 +96,11 @@ def _signatures(outcomes: dict[DiagramRequest, Outcome]) -> None:
         _ = outcome.diagram.classes
 
 
-def _pictures(outcomes: dict[DiagramRequest, Outcome]) -> None:
+def pictures(outcomes: dict[DiagramRequest, Outcome]) -> None:
     for outcome in outcomes.values():
-        assert outcome.diagram is not None, outcome.error
-        outcome.diagram.inline_svg()
+        diagram = outcome.loaded().diagram
+        assert diagram is not None, outcome.error
+        diagram.inline_svg()
 
 
 def _check(settings: Settings, requests: list[DiagramRequest]) -> None:

@@ -56,7 +56,8 @@ _LIBRARIES = (
         ("api",),
         'extensions.append("sphinx_torchrecorder")\n'
         "torchrecorder_autodoc = {\n"
-        '    "braindecode.models.*": {"arguments": "n_chans=22, n_outputs=4, n_times=1000", "quiet": True},\n'
+        '    "braindecode.models.*": {"shape": "1,22,1000", "quiet": True,\n'
+        '        "arguments": "n_chans=22, n_outputs=4, n_times=1000, sfreq=250"},\n'
         '    "braindecode.modules.*": True,\n'
         "}\n",
     ),

@@ -3,6 +3,7 @@
 A hundred real models at `depth: auto`, as a page shows them in a column of 720 px. What lies where is read from the
 finished SVG by the check of `tests/core/drawing/looking.py`. Arguments, besides names of models:
 
+- `direction=LR` draws to the right, `room=345` for a column of so many px, as on a phone;
 - `to=FILE.json` writes all figures, `against=FILE.json` compares with those of an earlier run;
 - `svg=FOLDER` writes the pictures, `sheet=FILE.html` puts all on one page;
 - `beside=FOLDER`, where torchview lies, compares bytes at full depth; `quick` leaves out times.
@@ -30,6 +31,7 @@ from bench.picture_sizes import sizes  # noqa: E402
 from tests.core.drawing import looking  # noqa: E402
 from torchrecorder.drawing.draw import DrawJob, draw  # noqa: E402
 from torchrecorder.drawing.model import Drawing  # noqa: E402
+from torchrecorder.drawing.svg import finish  # noqa: E402
 from torchrecorder.engine import find_engine  # noqa: E402
 from torchrecorder.graph import Graph  # noqa: E402
 from torchrecorder.request.requests import DrawingOptions  # noqa: E402
@@ -83,10 +85,10 @@ class Figures:
     """Bytes of torchview's at full depth."""
 
     @staticmethod
-    def of(drawing: Drawing) -> Figures:
+    def of(drawing: Drawing, column: float = COLUMN) -> Figures:
         """Read from the SVG."""
         seen = looking.seen(drawing.svg)
-        scale = max(LEAST, min(1.0, COLUMN / drawing.width))
+        scale = max(LEAST, min(1.0, column / drawing.width))
         names = [name for name, kind, _ in seen.names if kind not in ("io", "data", "link")]
         sizes = [size for _, _, size in seen.names] or [0.0]
         return Figures(
@@ -136,16 +138,17 @@ def main(arguments: Sequence[str]) -> None:
     options = dict(argument.split("=", 1) for argument in arguments if "=" in argument)
     names = [argument for argument in arguments if "=" not in argument and argument != "quick"]
     recorded = graphs(names)
-    drawings = {name: _draw(name, graph) for name, graph in recorded.items()}
+    drawn: dict[str, object] = {"direction": options.get("direction", "TB"), "room": int(options.get("room", COLUMN))}
+    drawings = {name: _draw(name, graph, **drawn) for name, graph in recorded.items()}
     timed = "quick" not in arguments
-    found = {name: _both_ways(name, recorded[name], it, timed=timed) for name, it in drawings.items()}
+    found = {name: _both_ways(name, recorded[name], it, drawn, timed=timed) for name, it in drawings.items()}
     if beside := options.get("beside"):
         theirs = sizes(Path(beside), KEPT / f"torchview-{key()}.json")
         for name in theirs.keys() & found.keys():
             full = len(_draw(name, recorded[name], depth="all").svg.encode())
             found[name] = replace(found[name], torchview=theirs[name], full=full)
     earlier = json.loads(Path(options["against"]).read_text("utf-8")) if "against" in options else {}
-    _print(found, earlier)
+    _print(found, earlier, float(options.get("room", COLUMN)))
     _write(options, drawings, found)
 
 
@@ -171,17 +174,27 @@ def _draw(name: str, graph: Graph, **options: object) -> Drawing:
     return drawing
 
 
-def _both_ways(name: str, graph: Graph, drawing: Drawing, *, timed: bool) -> Figures:
+def _both_ways(name: str, graph: Graph, drawing: Drawing, drawn: Mapping[str, object], *, timed: bool) -> Figures:
     """How the picture compares with the one in the other layout: what falls back to that is the same.
 
     Times are the least of several readings, in turn, because other work on the machine only adds to them.
     """
-    ways = [partial(_draw, name, graph, layout=layout) for layout in ("paper", "layered")]
-    figures = replace(Figures.of(drawing), fell_back=int(drawing.svg == ways[1]().svg))
+    ways = [partial(_draw, name, graph, **drawn, layout=layout) for layout in ("paper", "layered")]
+    column = float(str(drawn["room"]))
+    figures = replace(Figures.of(drawing, column), fell_back=int(_fell_back(drawing)))
     if not timed or figures.nodes > ORDINARY:
         return figures
     seconds, layered = map(min, zip(*([_seconds(way) for way in ways] for _ in range(ROUNDS)), strict=True))
     return replace(figures, seconds=seconds, layered=layered)
+
+
+def _fell_back(drawing: Drawing) -> bool:
+    """Whether the picture is as large as the layered one of what it shows."""
+    (answer,) = find_engine().layout([drawing.dot])
+    if not isinstance(answer, str):
+        raise answer
+    layered = finish(answer, uid="p", title="", desc="")
+    return (drawing.width, drawing.height) == (layered.width, layered.height)
 
 
 def _seconds(run: Callable[[], object]) -> float:
@@ -193,7 +206,7 @@ def _seconds(run: Callable[[], object]) -> float:
     return own + after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def rows(found: Mapping[str, Figures]) -> Iterator[Row]:
+def rows(found: Mapping[str, Figures], column: float = COLUMN) -> Iterator[Row]:
     """The table."""
 
     def of(name: str) -> dict[str, float]:
@@ -214,8 +227,9 @@ def rows(found: Mapping[str, Figures]) -> Iterator[Row]:
         return Row(what, goal, sum(values.values()), sum(of(among).values()) if among else 0, _above(values, 0))
 
     yield from spread("nodes", "nodes", 22, 38)
-    yield from spread("height in a column of 720 px", "height", 900, 1700)
-    yield pictures("wider than 720 px", 0.2, {name: max(0.0, wide - COLUMN) for name, wide in of("width").items()})
+    yield from spread(f"height in a column of {column:.0f} px", "height", 900, 1700)
+    wider = {name: max(0.0, wide - column) for name, wide in of("width").items()}
+    yield pictures(f"wider than {column:.0f} px", 0.2, wider)
     yield pictures("with names under 11 px", 0.1, {name: max(0.0, SMALL - px) for name, px in of("font").items()})
     yield total("titles that an edge passes behind", 0, "behind_titles", "titles")
     yield total("edges through nodes", 0, "through_nodes", "edges")
@@ -243,11 +257,11 @@ def _ratios(what: str, goal: float, found: Mapping[str, Figures], name: str, bas
         yield Row(what, goal, statistics.median(values.values()), len(values), _above(values, goal))
 
 
-def _print(found: Mapping[str, Figures], earlier: Mapping[str, Mapping[str, float]]) -> None:
+def _print(found: Mapping[str, Figures], earlier: Mapping[str, Mapping[str, float]], column: float) -> None:
     both = {name: Figures(**earlier[name]) for name in found if name in earlier}  # type: ignore[arg-type]
-    before = {row.what: f"{row.reached:8.4g}" for row in (rows(both) if both else ())}
+    before = {row.what: f"{row.reached:8.4g}" for row in (rows(both, column) if both else ())}
     print(f"\n{'figure':52} {'goal':>6} {'before' if both else '':>8} {'reached':>8}")
-    table = [*rows(found)]
+    table = [*rows(found, column)]
     for row in table:
         what = f"{row.what}, of {row.of:.0f}" if row.of else row.what
         state = "met" if row.is_met else "missed"

@@ -7,6 +7,7 @@ the Markdown of docstrings takes as any other: so it works wherever fences do. T
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,12 @@ def unmatched(autodoc: object) -> Iterator[str]:
 
 
 _MODULE = {"torch.nn.Module", "torch.nn.modules.Module", "torch.nn.modules.module.Module"}
+_OF_PYTHON = {*sys.stdlib_module_names, *vars(builtins)}
+_NO_MODULES = (
+    *("torch.utils.data.", "torch.autograd.", "torch.distributions.", "torch.Tensor"),
+    *("torch.optim.Optimizer", "torch.optim.lr_scheduler."),
+)
+"""Where torch has other classes: of a library with datasets, the worker was asked for those longer than for models."""
 
 
 class ModuleDiagrams(griffe.Extension):
@@ -56,7 +63,8 @@ class ModuleDiagrams(griffe.Extension):
             is_module = _is_module(cls, loader.modules_collection)
             known.update(dict.fromkeys(names, is_module is not False))
             if cls.docstring is not None and is_module is not False:
-                _draw_behind(cls.docstring, names, self._rules)
+                needed = _needed(cls, loader.modules_collection)
+                _draw_behind(cls.docstring, names, self._rules, needed)
         _documented.update(known)
 
 
@@ -69,7 +77,7 @@ class _WithDiagram(griffe.Docstring):
         return [*super().parse(parser, **options), griffe.DocstringSectionText(self.fence)]
 
 
-def _draw_behind(docstring: griffe.Docstring, names: tuple[str, ...], rules: Rules) -> None:
+def _draw_behind(docstring: griffe.Docstring, names: tuple[str, ...], rules: Rules, needed: list[str]) -> None:
     lines = docstring.value.split("\n")
     field = take_field(lines)
     docstring.value = "\n".join(lines)
@@ -79,7 +87,7 @@ def _draw_behind(docstring: griffe.Docstring, names: tuple[str, ...], rules: Rul
     if rule is not None:
         docstring.__class__ = _WithDiagram
         assert isinstance(docstring, _WithDiagram)
-        docstring.fence = automatic_fence(names[0], rule)
+        docstring.fence = automatic_fence(names[0], rule, needed)
 
 
 def _classes(parent: griffe.Module | griffe.Class) -> Iterator[griffe.Class]:
@@ -114,7 +122,7 @@ def _is_module(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[
         path = base if isinstance(base, str) else base.canonical_path
         if path in _MODULE:
             return True
-        if path.partition(".")[0] in sys.stdlib_module_names:
+        if path.partition(".")[0] in _OF_PYTHON or path.startswith(_NO_MODULES):
             continue
         found = _loaded(path, loaded)
         known = isinstance(found, griffe.Class) and found.path not in seen
@@ -122,6 +130,17 @@ def _is_module(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[
     if True in answers:
         return True
     return None if None in answers else False
+
+
+def _needed(cls: griffe.Class, loaded: griffe.ModulesCollection) -> list[str]:
+    """The parameters without defaults of the constructor, if it is certain which one that is."""
+    constructor = cls.members.get("__init__")
+    if isinstance(constructor, griffe.Function):
+        _, *parameters = constructor.parameters
+        return [it.name for it in parameters if it.required and not constructor.decorators]
+    base = cls.bases[0] if len(cls.bases) == 1 and constructor is None else ""
+    found = _loaded(base if isinstance(base, str) else base.canonical_path, loaded)
+    return _needed(found, loaded) if isinstance(found, griffe.Class) and found is not cls else []
 
 
 def _loaded(path: str, loaded: griffe.ModulesCollection) -> object:

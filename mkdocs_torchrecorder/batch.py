@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mkdocs_torchrecorder.fence import Fence, marked_fences, marker, read_fence, replace_markers
 from mkdocs_torchrecorder.figure import closed, error_box, figure
@@ -21,17 +21,23 @@ from torchrecorder.errors import OptionError
 from torchrecorder.page import (
     CopyNumbers,
     Outcome,
+    Translate,
+    asked_for,
     fatal_messages,
+    in_english,
     is_closed,
     is_skipped,
     log_entries,
     message,
+    needs,
     slowest,
     warning_text,
 )
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, Settings, site_options
-from torchrecorder.worker.client import Worker
+
+if TYPE_CHECKING:
+    from torchrecorder.worker.client import Worker
 
 Result: TypeAlias = Outcome | OptionError
 Results: TypeAlias = dict[Fence, Result]
@@ -70,7 +76,7 @@ class Batch:
     ) -> None:
         """Make ready for a build; `lasting` opens a worker that records for one build after the other."""
         self.settings = settings
-        self._requests: dict[Fence, DiagramRequest | OptionError] = {}
+        self._requests: dict[Fence, DiagramRequest | Result] = {}
         self.pipeline = Pipeline(settings, None if lasting is None else lambda _: lasting(settings))
 
     def expect(self, page: MarkdownPage) -> None:
@@ -79,7 +85,7 @@ class Batch:
             if isinstance(request, DiagramRequest):
                 self.pipeline.expect(request)
 
-    def requests(self, page: MarkdownPage, report: Report | None = None) -> dict[Fence, DiagramRequest | OptionError]:
+    def requests(self, page: MarkdownPage, report: Report | None = None) -> dict[Fence, DiagramRequest | Result]:
         """What the fences of a page ask for; read once, though pages are looked at by several events."""
         options: dict[str, str] | None = None
         fences = marked_fences(page.html)
@@ -129,6 +135,7 @@ def fill(
     *,
     style: str = "",
     place: str = "auto",
+    translate: Translate = in_english,
 ) -> str:
     """The HTML of a page with its diagrams; markers of other fences stay.
 
@@ -140,6 +147,7 @@ def fill(
         save: Makes a file of an SVG and gives its address, seen from the page.
         style: The element of the style sheet, if the page does not link it.
         place: The setting `autodoc_place`.
+        translate: Gives our texts in the language of the page.
     """
     copies = CopyNumbers()
 
@@ -151,7 +159,7 @@ def fill(
             return ""
         if isinstance(result, OptionError):
             body = read_fence(fence)
-            return error_box(body.target, result.problems, body.options.get("name") or "")
+            return error_box(body.target, result.problems, body.options.get("name") or "", translate)
         outcome = result.loaded()
         if outcome.error is not None and outcome.error is not result.error:  # its pictures have left the cache
             text = f"{outcome.request.recording.target}: {message(outcome.error)}"
@@ -159,9 +167,18 @@ def fill(
         if script is None and outcome.diagram is not None:
             outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
         copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        html = figure(outcome, copy, find, caption=caption, can_hide=script is not None, save=save, page=copies)
+        html = figure(
+            outcome,
+            copy,
+            find,
+            caption=caption,
+            can_hide=script is not None,
+            save=save,
+            page=copies,
+            translate=translate,
+        )
         is_shut = bool(fence.automatic) and script is not None and outcome.diagram is not None
-        return closed(html, outcome) if is_shut and is_closed(outcome, place) else html
+        return closed(html, outcome, translate) if is_shut and is_closed(outcome, place) else html
 
     filled = replace_markers(html, shown)
     before, end, after = filled.rpartition("</figure>")
@@ -184,7 +201,7 @@ def drop_markers(html: str, page: str) -> str:
     return replace_markers(html, box)
 
 
-def _request(fence: Fence, options: Mapping[str, str]) -> DiagramRequest | OptionError:
+def _request(fence: Fence, options: Mapping[str, str]) -> DiagramRequest | Result:
     try:
         if fence.problem:
             raise OptionError((fence.problem,))
@@ -193,8 +210,9 @@ def _request(fence: Fence, options: Mapping[str, str]) -> DiagramRequest | Optio
         return error
     if not fence.automatic:
         return request
-    how, _, pattern = fence.automatic.partition(" ")
-    return replace(request, pattern=pattern, is_tried=how == "tried")
+    how, pattern, needed, *_ = (*fence.automatic.split(" "), "", "")
+    request = replace(request, pattern=pattern, is_tried=how == "tried")
+    return asked_for(request, needs([name for name in needed.split(",") if name]))
 
 
 def _page_options(page: MarkdownPage, report: Report | None) -> dict[str, str]:

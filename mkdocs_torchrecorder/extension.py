@@ -42,11 +42,9 @@ from mkdocs_torchrecorder.page import KeepSource, folder_of_markdown, page_of_ma
 from mkdocs_torchrecorder.report import DiagramsFailed, Report
 from mkdocs_torchrecorder.zensical import ZensicalPage, find_later, with_references
 from torchrecorder.errors import OptionError
-from torchrecorder.page import ASSETS, SCRIPT, STYLE
+from torchrecorder.page import ASSETS, SCRIPT, STYLE, translation
 from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS, Settings, SiteSetting, site_settings
 from torchrecorder.request.settings import CACHE_FOLDER
-from torchrecorder.trace.stamped import note_traced
-from torchrecorder.worker.client import worker_of_process
 
 ON_ERROR = SiteSetting(
     "on_error", "`warn` and show a box in the page, or `raise` and end the build.", "warn", ("warn", "raise")
@@ -90,6 +88,8 @@ class TorchRecorderExtension(Extension):
         md.postprocessors.register(figures, FillMarkers.name, FillMarkers.priority)
 
     def _fill(self, md: Markdown, html: str) -> str:
+        from torchrecorder.worker.client import worker_of_process  # the plugin has its own
+
         page, zensical = page_of_markdown(md, html), ZensicalPage.of(md)
         site = settings(folder_of_markdown(md), self.getConfigs())
         drawn = draw([page], Batch(site, worker_of_process))
@@ -102,7 +102,9 @@ class TorchRecorderExtension(Extension):
         style, script = (ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT))
         script = f'<script type="module">{script}</script>'  # which runs when all of the page is there
         place = str(self.getConfig(_PLACE.name))
-        filled = fill(html, drawn.results[0], find, script, style=f"<style>{style}</style>", place=place)
+        style = f"<style>{style}</style>"
+        translate = translation(zensical.language if zensical is not None else "")
+        filled = fill(html, drawn.results[0], find, script, style=style, place=place, translate=translate)
         return with_references(filled)
 
 
@@ -112,6 +114,8 @@ _said: set[str] = set()
 
 def _follow(page: ZensicalPage, drawn: DrawnPages, site: Settings) -> None:
     """See to it that Zensical renders the page again when a file of its models changes."""
+    from torchrecorder.trace.stamped import note_traced
+
     installed = [Path(folder) for folder in site.path if folder.rstrip(os.sep).endswith("-packages")]
     files = [file for file in drawn.sources() if not any(file.is_relative_to(folder) for folder in installed)]
     with suppress(OSError):  # a cache that cannot be written is warned of elsewhere

@@ -73,7 +73,7 @@ class Fence:
     page: str = ""
     """The page that it was read for: others may carry its marker."""
     automatic: str = ""
-    """`tried` or `named`, and the pattern, if it is automatic."""
+    """Of an automatic one, `tried` or `named`, the pattern, and the parameters without which the class is not built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +204,25 @@ def read_fence(fence: Fence) -> Body:
     return Body(body.target or named or "", body.options, tuple(problems), body.legend)
 
 
-def automatic_fence(name: str, rule: Rule) -> str:
-    """The text of a fence for a documented class, which says what a rule does."""
+def automatic_fence(name: str, rule: Rule, needed: Sequence[str] = ()) -> str:
+    """The text of a fence for a documented class, which says what a rule does.
+
+    Args:
+        name: Of the class.
+        rule: What holds for it.
+        needed: The parameters of its constructor that have no defaults.
+    """
     how = "tried" if rule.is_tried else "named"
     options = [f":{name}: {value or ''}".rstrip() for name, value in rule.options.items()]
     problems = [f"{_PROBLEM}{problem}" for problem in rule.problems]
     return "\n".join(
-        [f"```{LANGUAGE}-automatic {how} {rule.pattern}".rstrip(), rule.target(name), *options, *problems, "```"]
+        [
+            f"```{LANGUAGE}-automatic {how} {rule.pattern} {','.join(needed)}".rstrip(),
+            rule.target(name),
+            *options,
+            *problems,
+            "```",
+        ]
     )
 
 

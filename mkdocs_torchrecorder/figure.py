@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from mkdocs_torchrecorder.links import Find, addresses, nowhere
-from torchrecorder.page import CopyNumbers, Outcome, contents, problems_of, reader_notes, with_code
+from torchrecorder.page import (
+    CopyNumbers,
+    Outcome,
+    Translate,
+    contents,
+    in_english,
+    problems_of,
+    reader_notes,
+    with_code,
+)
 
 _FIGURE = "width:{};max-width:100%;margin:1.5em 0;text-align:"
 _NOTE = "display:block;margin-top:.4em"
@@ -29,6 +38,7 @@ def figure(
     can_hide: bool = True,
     save: Callable[[str], str] | None = None,
     page: CopyNumbers | None = None,
+    translate: Translate = in_english,
 ) -> str:
     """The figure of a request; a box if nothing of it was drawn.
 
@@ -40,37 +50,49 @@ def figure(
         can_hide: Whether the page has the style sheet.
         save: Makes a file of an SVG and gives its address, seen from the page.
         page: That of the page, where what is written once counts for all figures.
+        translate: Gives our texts in the language of the page.
     """
     options = outcome.request.figure
     if outcome.diagram is None:
         problems = problems_of(outcome.error) if outcome.error else ()
-        reasons = problems if len(problems) > 1 else (str(outcome.error or "it was not drawn"),)
-        return error_box(outcome.request.recording.target, reasons, options.name)
+        reasons = problems if len(problems) > 1 else (str(outcome.error or translate("It was not drawn.")),)
+        return error_box(outcome.request.recording.target, reasons, options.name, translate)
     width = {"": "auto", "image": "fit-content"}.get(options.figwidth, options.figwidth)
     style = _FIGURE.format(width) + (options.align or "center")
     attributes = _attributes(options.name, ("torchrecorder", *options.classes), style)
     urls = addresses(outcome.diagram, find) if options.links else {}
-    shown = contents(outcome.diagram, options, copy=copy, urls=urls, can_hide=can_hide, save=save, page=page)
+    shown = contents(
+        outcome.diagram,
+        options,
+        copy=copy,
+        urls=urls,
+        can_hide=can_hide,
+        save=save,
+        translate=translate,
+        page=page,
+    )
     caption = caption or escape(options.caption)
     for text in filter(None, options.legend.split("\n\n")):
         caption += f'<small style="{_NOTE}">{escape(text)}</small>'
-    for i, text in enumerate(reader_notes(outcome)):
+    for i, text in enumerate(reader_notes(outcome, translate)):
         style = f"{_NOTE};font-weight:bold" if i == 0 and outcome.error else _NOTE
         said = "".join(f"<code>{escape(part)}</code>" if is_code else escape(part) for part, is_code in with_code(text))
         caption += f'<small class="torchrecorder-remark" style="{style}">{said}</small>'
     return f"<figure{attributes}>{shown}{f'<figcaption>{caption}</figcaption>' if caption else ''}</figure>"
 
 
-def closed(html: str, outcome: Outcome) -> str:
+def closed(html: str, outcome: Outcome, translate: Translate) -> str:
     """The figure under a summary that readers open by a click."""
     assert outcome.diagram is not None
-    model = escape(outcome.diagram.facts.get("model", "the model"))
-    return f'<details class="torchrecorder-closed"><summary>Architecture of {model}</summary>{html}</details>'
+    model = outcome.diagram.facts.get("model", outcome.request.recording.target)
+    title = escape(translate("Architecture of {}").format(model))
+    return f'<details class="torchrecorder-closed"><summary>{title}</summary>{html}</details>'
 
 
-def error_box(target: str, reasons: Sequence[str], name: str = "") -> str:
+def error_box(target: str, reasons: Sequence[str], name: str = "", translate: Translate = in_english) -> str:
     """A box in place of a figure; it keeps the name, so that links to it still lead there."""
-    title = f"No diagram of <code>{escape(target)}</code>" if target else "No diagram"
+    named = f"<code>{escape(target)}</code>"
+    title = escape(translate("No diagram of {}")).format(named) if target else escape(translate("No diagram"))
     texts = ["<br>".join(map(escape, reason.splitlines())) for reason in reasons]
     shown = f"<ul>{''.join(f'<li>{text}</li>' for text in texts)}</ul>" if len(texts) > 1 else f"<br>{texts[0]}"
     return f"<div{_attributes(name, ('torchrecorder-error',), _BOX)}><strong>{title}</strong>{shown}</div>"

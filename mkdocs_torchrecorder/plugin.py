@@ -27,9 +27,8 @@ from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.page import page_of_file
 from mkdocs_torchrecorder.report import Report
 from torchrecorder.errors import OptionError
-from torchrecorder.page import ASSETS, SCRIPT, STYLE, Outcome
+from torchrecorder.page import ASSETS, SCRIPT, STYLE, Outcome, Translate, translation
 from torchrecorder.request import Settings
-from torchrecorder.worker.client import PersistentWorker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
     from mkdocs.structure.nav import Navigation
     from mkdocs.structure.pages import Page
     from mkdocs.utils.templates import TemplateContext
+
+    from torchrecorder.worker.client import PersistentWorker
 
 _FILES = {name: f"assets/{name}" for name in (STYLE, SCRIPT)}
 """Where the style sheet and the script lie in a site."""
@@ -76,7 +77,10 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
         """Have a server's builds share a worker; that this method exists has MkDocs keep the plugin between them."""
-        self._lasting = PersistentWorker() if command == "serve" else None
+        if command == "serve":
+            from torchrecorder.worker.client import PersistentWorker  # builds mostly record nothing
+
+            self._lasting = PersistentWorker()
 
     def on_shutdown(self) -> None:
         """End the worker that a server's builds shared."""
@@ -191,14 +195,15 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             file.write_bytes(data)
             return get_relative_url(name, url)
 
-        place = self.config["autodoc_place"]
-        return fill(html, self._results, finder(config.plugins, url), script, save, place=place)
+        find, place = finder(config.plugins, url), self.config["autodoc_place"]
+        return fill(html, self._results, find, script, save, place=place, translate=_translate(config))
 
     def _fill_file(self, file: Path, config: MkDocsConfig) -> None:
         html = file.read_text(encoding="utf-8", errors="surrogateescape")
         if marked_fences(html):
             url = file.relative_to(config.site_dir).as_posix()
-            filled = drop_markers(fill(html, self._results, finder(config.plugins, url)), url)
+            filled = fill(html, self._results, finder(config.plugins, url), translate=_translate(config))
+            filled = drop_markers(filled, url)
             file.write_text(filled, encoding="utf-8", errors="surrogateescape")
 
     def _read_settings(self, config: MkDocsConfig) -> Settings:
@@ -217,6 +222,11 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
                 if (place := next(filter(Path.exists, (file, file.parent)), None)) is not None:
                     self._server.watch(str(place), recursive=False)
             self._watched |= self._sources
+
+
+def _translate(config: MkDocsConfig) -> Translate:
+    """Into the language of the site: Material has one of its own, the themes of MkDocs have a locale."""
+    return translation(str(config.theme.get("language") or config.theme.get("locale") or ""))
 
 
 def _add_to_mkdocstrings(config: MkDocsConfig, autodoc: object) -> None:

@@ -56,6 +56,12 @@ class ZensicalPage:
         return Path(str(self.config.get("root_dir") or os.curdir)).resolve()
 
     @property
+    def language(self) -> str:
+        """That of the theme."""
+        theme = self.config.get("theme")
+        return str(theme.get("language") or "") if isinstance(theme, Mapping) else ""
+
+    @property
     def file(self) -> Path:
         """The source."""
         return self.root / str(self.config.get("docs_dir", "")) / self.path

@@ -17,9 +17,8 @@ from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_torchrecorder.build import DirectiveRequest, diagram_placeholder
 from sphinx_torchrecorder.documented import DocumentedClass, classes_of_document
-from sphinx_torchrecorder.figure import CATALOG
 from torchrecorder.errors import OptionError
-from torchrecorder.page import Outcome, is_closed
+from torchrecorder.page import CATALOG, Outcome, is_closed
 
 _ = get_translation(CATALOG)
 

@@ -18,8 +18,9 @@ from sphinx_torchrecorder import automatic, figure
 from sphinx_torchrecorder.build import Asked, Build, DirectiveRequest, build_of, diagram_placeholder
 from sphinx_torchrecorder.documented import DocumentedClass
 from sphinx_torchrecorder.report import warn
-from torchrecorder.errors import OptionError
-from torchrecorder.page import CopyNumbers, Outcome, failure, is_skipped
+from torchrecorder import page
+from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.page import Outcome, failure, is_skipped
 from torchrecorder.request import OPTIONS, Body, parse_target, read_body
 
 NAME, TABLE_NAME = "torchrecorder", "torchrecorder-table"
@@ -168,7 +169,7 @@ class ShowDiagrams(SphinxPostTransform):
     def run(self, **kwargs: Any) -> None:
         """Fill every figure of a page."""
         build = build_of(self.env)
-        copies = CopyNumbers()
+        copies = page.CopyNumbers()  # loaded now: a build that writes no page does not need it
         for placeholder in list(self.document.findall(diagram_placeholder)):
             request: Asked = placeholder["request"]
             result = _loaded(build, request)
@@ -197,7 +198,7 @@ class ShowDiagrams(SphinxPostTransform):
         request: Asked,
         result: Outcome | OptionError | None,
         build: Build,
-        copies: CopyNumbers,
+        copies: page.CopyNumbers,
     ) -> nodes.Node:
         if result is None:
             return nodes.paragraph("", "", nodes.literal(request.target, request.target))
@@ -211,7 +212,11 @@ class ShowDiagrams(SphinxPostTransform):
         if build.form == "text":
             return figure.tree(result.diagram)
         if build.form == "image" and build.image_type:
-            return figure.image(frame, result.diagram, options, self.env, request.docname, build.image_type)
+            try:
+                return figure.image(frame, result.diagram, options, self.env, request.docname, build.image_type)
+            except TorchRecorderError as error:  # a PDF holds its fonts, and none may have the signs of a name
+                warn(failure(error, request.location))
+                return figure.tree(result.diagram)
         if options.loading != "embed":
             return figure.image(frame, result.diagram, options, self.env, request.docname, "image/svg+xml")
         return figure.inline(frame, result.diagram, options, request.docname, copies, build.linked)
@@ -222,7 +227,8 @@ def _loaded(build: Build, request: Asked) -> Outcome | OptionError | None:
     result = build.results.get(request)
     if not isinstance(result, Outcome):
         return result
-    loaded = build.results[request] = result.loaded()
+    loaded = result.loaded()
     if loaded.error is not None and loaded.error is not result.error:
+        build.results[request] = loaded
         warn(failure(loaded.error, request.location))
     return loaded

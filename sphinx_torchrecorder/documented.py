@@ -17,8 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors import EnvironmentCollector
 
-from torchrecorder.errors import TargetBuildFailed
-from torchrecorder.page import Outcome
+from torchrecorder.page import Outcome, asked_for, needs
 from torchrecorder.request import DiagramRequest, DocstringField, Rules, take_field
 
 _CLASSES = "torchrecorder_classes"
@@ -101,8 +100,7 @@ def _obstacle(cls: Any) -> str:
     except Exception:  # a class may compute its signature
         return ""
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [it.name for it in parameters if it.default is it.empty and it.kind not in variable]
-    return f"its constructor needs {', '.join(needed)}" if needed else ""
+    return needs([it.name for it in parameters if it.default is it.empty and it.kind not in variable])
 
 
 def automatic_request(
@@ -115,9 +113,7 @@ def automatic_request(
     """
     facts = documented.facts
     request = rules.request(documented.target, facts.field.text if facts.field else None, site)
-    if request is None or not request.is_tried or not facts.obstacle or "(" in request.recording.target:
-        return request
-    return Outcome(request, None, TargetBuildFailed(documented.target, facts.obstacle))
+    return request and asked_for(request, facts.obstacle)
 
 
 class NamesCollector(EnvironmentCollector):

@@ -20,7 +20,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from sphinx_torchrecorder import automatic, build, directive, documented, figure, links
 from torchrecorder import __version__
-from torchrecorder.page import ASSETS, SCRIPT, STYLE
+from torchrecorder.page import ASSETS, CATALOG, LOCALE, SCRIPT, STYLE
 from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS
 
 ENV_VERSION = 5
@@ -37,7 +37,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     app.add_directive(directive.TABLE_NAME, directive.TableDirective)
     app.add_node(build.diagram_placeholder)
     app.add_node(figure.diagram_picture, html=(figure.visit_picture, None))
-    app.add_message_catalog(figure.CATALOG, str(figure.LOCALE))
+    app.add_message_catalog(CATALOG, str(LOCALE))
     app.add_node(automatic.closed_figure, html=(automatic.visit_closed, automatic.depart_closed))
     app.add_transform(automatic.PlaceDiagrams)
     app.add_env_collector(build.RequestCollector)

@@ -14,23 +14,19 @@ from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_torchrecorder.build import Form, ImageType
 from sphinx_torchrecorder.links import addresses, reference
+from torchrecorder import page
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.page import (
+    CATALOG,
     TABLE_HEAD,
-    CopyNumbers,
     Diagram,
     Outcome,
-    contents,
     problems_of,
     reader_notes,
-    table_cells,
     translated,
     with_code,
 )
 from torchrecorder.request import FigureOptions
-
-CATALOG, LOCALE = "torchrecorder", Path(__file__).with_name("locale")
-"""The texts of pages in other languages."""
 
 _ = get_translation(CATALOG)
 
@@ -43,7 +39,7 @@ class PagePicture:
     copy: int
     """Counts the same picture in a page, for ids that are unique."""
     options: FigureOptions
-    page: CopyNumbers
+    page: page.CopyNumbers
 
 
 class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -58,7 +54,7 @@ def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
     """Write the HTML of a picture."""
     it: PagePicture = node["picture"]
     urls = addresses(node)
-    shown = contents(it.diagram, it.options, copy=it.copy, urls=urls, translate=_, page=it.page)
+    shown = page.contents(it.diagram, it.options, copy=it.copy, urls=urls, translate=_, page=it.page)
     translator.body.append(f"{shown}\n")
     raise nodes.SkipNode
 
@@ -84,7 +80,7 @@ def inline(
     diagram: Diagram,
     options: FigureOptions,
     docname: str,
-    copies: CopyNumbers,
+    copies: page.CopyNumbers,
     linked: Container[str],
 ) -> nodes.Node:
     """The picture as a part of an HTML page, with references that Sphinx is still to resolve.
@@ -174,7 +170,7 @@ def _rows(outcome: Outcome) -> nodes.tgroup:
     """The layers, down to the depth that is asked for."""
     assert outcome.diagram is not None
     depth = max(outcome.request.depths, default=outcome.request.drawing.depth)
-    rows = [table_cells(row, _) for row in outcome.diagram.table if isinstance(depth, str) or row.level <= depth]
+    rows = [page.table_cells(row, _) for row in outcome.diagram.table if isinstance(depth, str) or row.level <= depth]
     names = [*map(_, TABLE_HEAD)]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     columns = (nodes.colspec(colwidth=width) for width in widths)

@@ -17,8 +17,15 @@ hypothesis.settings.load_profile("tests")
 @pytest.fixture(scope="session", autouse=True)
 def _forked_processes() -> Iterator[None]:
     """Processes of our modules start in milliseconds; see `tests/forking`."""
-    with tempfile.TemporaryDirectory(prefix="hosts-") as folder, pytest.MonkeyPatch.context() as patch:
+    with (
+        tempfile.TemporaryDirectory(prefix="hosts-") as folder,
+        tempfile.TemporaryDirectory(prefix="tests-") as temporary,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv(VARIABLE, folder)
+        # Some models remove all of our folders that they find there: those of other runs are not theirs.
+        patch.setenv("TMPDIR", temporary)
+        patch.setattr(tempfile, "tempdir", temporary)
         hosts = Hosts(Path(folder))
         divert(hosts)
         yield

@@ -41,6 +41,11 @@ def raises(code: str, words: str, imports: str = "") -> Bad:
     return Bad(words, code, imports=imports)
 
 
+def layer(members: str) -> Bad:
+    """A model with a layer whose class has members of its own."""
+    return Bad("|", made=f"self.act = type('Act', (nn.ReLU,), {{{members}}})()", forward="x = self.act(x)")
+
+
 OS = "import os, signal, sys, threading, time, resource, gc, json, warnings"
 SLEEPS = f"""{OS}
 import subprocess
@@ -183,12 +188,8 @@ SHAPES = {
     "names of 100,000 letters": Bad(
         "", made="self.add_module('n' * 100_000, nn.ReLU())", forward="x = [*self.children()][0](x)"
     ),
-    "words of its own that fail": Bad(
-        "|", made="self.act = type('Act', (nn.ReLU,), {'extra_repr': lambda self: 1 / 0})()", forward="x = self.act(x)"
-    ),
-    "words that are no text": Bad(
-        "|", made="self.act = type('Act', (nn.ReLU,), {'extra_repr': lambda self: 7})()", forward="x = self.act(x)"
-    ),
+    "words of its own that fail": layer("'extra_repr': lambda self: 1 / 0"),
+    "words that are no text": layer("'extra_repr': lambda self: 7"),
     "layer within itself": Bad("|", made="self.me = [self]; self.add_module('again', self)"),
     "two layers within each other": Bad(
         "|", made="a, b = nn.Sequential(), nn.Sequential()\na.add_module('b', b); b.add_module('a', a); self.a = a"
@@ -196,24 +197,10 @@ SHAPES = {
     "tower of 300 layers": Bad(
         "|", made="m = nn.ReLU()\nfor _ in range(300): m = nn.Sequential(m)\nself.m = m", forward="x = self.m(x)"
     ),
-    "hash that fails": Bad(
-        "|", made="self.act = type('Act', (nn.ReLU,), {'__hash__': None})()", forward="x = self.act(x)"
-    ),
-    "equality that fails": Bad(
-        "|",
-        made="self.act = type('Act', (nn.ReLU,), {'__eq__': lambda a, b: 1 / 0, '__hash__': object.__hash__})()",
-        forward="x = self.act(x)",
-    ),
-    "attributes that fail": Bad(
-        "|",
-        made="self.act = type('Act', (nn.ReLU,), {'training': property(lambda self: 1 / 0)})()",
-        forward="x = self.act(x)",
-    ),
-    "class that lies": Bad(
-        "|",
-        made="self.act = type('Act', (nn.ReLU,), {'__class__': property(lambda self: int)})()",
-        forward="x = self.act(x)",
-    ),
+    "hash that fails": layer("'__hash__': None"),
+    "equality that fails": layer("'__eq__': lambda a, b: 1 / 0, '__hash__': object.__hash__"),
+    "attributes that fail": layer("'training': property(lambda self: 1 / 0)"),
+    "class that lies": layer("'__class__': property(lambda self: int)"),
     "result of nothing": Bad("|", forward="return None"),
     "result of an object": Bad("|", forward="return object()"),
     "result that goes on for ever": Bad("|", forward="import itertools; return itertools.count()"),

@@ -11,7 +11,8 @@ from pathlib import Path
 FILE = Path(__file__).parents[1] / "soak.json"
 PREFIX = "soak: "
 GOALS = {
-    "edits that change something": "110",
+    "edits that change something": "330",
+    "of these, built by Sphinx or MkDocs": "220",
     "needless of these": "",
     "stale and told": "",
     "stale and untold": "= 0",

@@ -14,6 +14,7 @@ LIGHT = [
     "torchrecorder",
     "torchrecorder.cli",
     "torchrecorder.cache.remote",
+    "torchrecorder.comparison.compared",
     "torchrecorder.drawing",
     "torchrecorder.page",
     "torchrecorder.pipeline",

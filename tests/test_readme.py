@@ -1,4 +1,4 @@
-"""The picture in the README is of the demo as it is."""
+"""The README: its picture is of the demo as it is, and it names what can be written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import torchrecorder
+from torchrecorder.page import FILE_TYPES
 
 ROOT = Path(__file__).parent.parent
 TEXTS = re.compile(r"<text[^>]*>(.*?)</text>")
@@ -22,3 +23,9 @@ def test_the_picture_says_what_the_model_is(name: str, monkeypatch: pytest.Monke
     diagram = torchrecorder.draw(encoder.TransformerEncoder(), collapse=["blocks.*.attn"])
     shown = (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8")
     assert sorted(TEXTS.findall(shown)) == sorted(TEXTS.findall(diagram.svg))
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide/python.md"])
+def test_every_type_of_file_is_named(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [it.name for it in FILE_TYPES if f".{it.name}" not in text] == []

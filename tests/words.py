@@ -21,7 +21,12 @@ ODD_WORDS = re.compile(
 )
 """Words that an engineer of the field would not write, and "is no width" in place of "is not a valid width"."""
 
-ROOMS = (*PRODUCT, "docs/design/glossary.md", "docs/guide", "docs/reference", "CONTRIBUTING.md", "README.md")
+PAGES = tuple(
+    f"docs/{name}" for name in ("index.md", "start", "howto", "guide", "reference", "explanation", "contributing.md")
+)
+"""The pages of the site."""
+
+ROOMS = (*PRODUCT, "docs/design/glossary.md", *PAGES, "CONTRIBUTING.md", "README.md")
 """What is checked."""
 
 PORTS = (

@@ -36,7 +36,8 @@ from tests.truth.replay import replay  # noqa: E402
 from torchrecorder.errors import ForwardError, InputError, TorchRecorderError  # noqa: E402
 from torchrecorder.graph import Graph  # noqa: E402
 from torchrecorder.graph.codec import problems  # noqa: E402
-from torchrecorder.recording.inputs import Inputs, record_guessed  # noqa: E402
+from torchrecorder.recording.guess.search import record_guessed  # noqa: E402
+from torchrecorder.recording.inputs import Inputs  # noqa: E402
 from torchrecorder.recording.names import public_functions  # noqa: E402
 from torchrecorder.recording.run import Run, capture  # noqa: E402
 from torchrecorder.worker import fork  # noqa: E402

@@ -131,7 +131,7 @@ _DIFFUSION_SPECIAL: dict[str, dict[str, Any]] = {
     "HunyuanDiT2DControlNetModel": {"in_channels": 4, "patch_size": 2, "hidden_size": 176, "sample_size": 16},
     "Ideogram4PromptEnhancerHead": {"hidden_size": 64, "vocab_size": 99},
     "Kandinsky3UNet": {
-        "block_out_channels": (64, 64, 64, 64), "layers_per_block": 1, "groups": 4, "attention_head_dim": 16,
+        "block_out_channels": (64, 64, 64, 64), "layers_per_block": 2, "groups": 4, "attention_head_dim": 16,
         "time_embedding_dim": 64, "cross_attention_dim": 64, "encoder_hid_dim": 64,
     },
     "Kandinsky5Transformer3DModel": {"model_dim": 128, "ff_dim": 256, "time_dim": 64, "in_text_dim": 64},
@@ -157,7 +157,7 @@ _DIFFUSION_SPECIAL: dict[str, dict[str, Any]] = {
     "TransformerTemporalModel": {"in_channels": 32},
     "UNet1DModel": {"block_out_channels": (32, 32, 64), "extra_in_channels": 64},  # those of the time
     "UNet3DConditionModel": {"block_out_channels": (32, 64, 64, 64), "attention_head_dim": 8},
-    "I2VGenXLUNet": {"block_out_channels": (32, 64, 64, 64), "num_attention_heads": 8},
+    "I2VGenXLUNet": {"block_out_channels": (32, 64, 64, 64), "attention_head_dim": 8},
     "UNetControlNetXSModel": {"block_out_channels": (32, 64, 64, 64)},
     "UniDiffuserModel": {
         "text_dim": 32, "clip_img_dim": 32, "attention_head_dim": 8, "in_channels": 4, "out_channels": 4,

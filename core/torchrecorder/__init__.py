@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torchrecorder.comparison import Diff as Diff
+    from torchrecorder.comparison import diff as diff
     from torchrecorder.graph import Graph as Graph
     from torchrecorder.helpers import make_dot as make_dot
     from torchrecorder.helpers import record as record
@@ -24,11 +26,13 @@ __version__ = "2.0.0.dev0"
 _HOMES = {
     "BaseRenderer": "torchrecorder.renderer.base",
     "Diagram": "torchrecorder.page",
+    "Diff": "torchrecorder.comparison",
     "Graph": "torchrecorder.graph",
     "GraphvizRenderer": "torchrecorder.renderer.gv",
     "GraphvizStyler": "torchrecorder.renderer.gv",
     "Recorder": "torchrecorder.recorder",
     "capture": "torchrecorder.recording.run",
+    "diff": "torchrecorder.comparison",
     "draw": "torchrecorder.live",
     "make_dot": "torchrecorder.helpers",
     "record": "torchrecorder.helpers",
@@ -46,12 +50,14 @@ _NEED_TORCH = {"Recorder", "capture", "draw", "helpers", "make_dot", "record", "
 __all__ = [
     "BaseRenderer",
     "Diagram",
+    "Diff",
     "Graph",
     "GraphvizRenderer",
     "GraphvizStyler",
     "Recorder",
     "__version__",
     "capture",
+    "diff",
     "draw",
     "make_dot",
     "record",

@@ -18,15 +18,20 @@ from torchrecorder.errors import ForwardError, OptionError, TorchRecorderError
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
 from torchrecorder.page import Diagram
-from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
+from torchrecorder.page.printed import for_print, laid_out_for
+from torchrecorder.recording.guess.search import record_guessed
+from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.run import Run, capture
-from torchrecorder.recording.target import as_arguments, as_module, load_model
-from torchrecorder.request import DrawingOptions, read_drawing, shapes_from
+from torchrecorder.recording.target import as_arguments, as_module, load_model, needed_arguments
+from torchrecorder.request import OPTIONS, DrawingOptions, read_drawing, shapes_from
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-Shape = str | Sequence[int] | Sequence[Sequence[int]]
+Shape = str | Sequence[int] | Sequence[Sequence[int] | str]
+
+_ELSEWHERE = {"input_size": "shape", "input_data": "inputs"}
+"""What torchinfo and torchview call it."""
 
 
 def draw(
@@ -45,6 +50,8 @@ def draw(
     direction: Literal["TB", "LR"] = "TB",
     layout: Literal["paper", "layered"] = "paper",
     theme: Literal["modern", "classic"] = "modern",
+    grey: bool = False,
+    width: str = "",
     show: str | Sequence[str] = (),
     hide: str | Sequence[str] = (),
     styler: object = None,
@@ -75,6 +82,8 @@ def draw(
         layout: `"paper"` lays it out like a figure of a paper where that is readable, `"layered"` always as Graphviz
             does.
         theme: The look; `"classic"` is that of version 1.
+        grey: Whether it is drawn in shades of grey, for print.
+        width: Of a column of print, `"3.25in"`: the layout whose letters are largest there, which are named in `notes`.
         show: What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.
         hide: What not to say: `shapes`, `params`.
         styler: A `Styler`, or a class of them, that chooses colours, lines and labels; see
@@ -92,7 +101,7 @@ def draw(
         EngineError: The picture could not be laid out.
     """
     written = {"depth": str(depth), "fold": str(fold), "focus": focus, "direction": direction}
-    written |= {"layout": layout, "theme": theme}
+    written |= {"layout": layout, "theme": theme, "grey": str(grey)}
     lists = {"expand": expand, "collapse": collapse, "show": show, "hide": hide}
     texts = {name: words if isinstance(words, str) else " ".join(words) for name, words in lists.items()}
     options = read_drawing({**written, **texts})
@@ -102,7 +111,7 @@ def draw(
         return capture(model, chosen.args, chosen.kwargs, mode=mode, run=run, seed=seed, guessed=chosen.guessed)
 
     def drawn(graph: Graph) -> Diagram:
-        return _drawn(graph, options, styler, engine)
+        return _drawn(graph, options, styler, engine, width)
 
     inputs_given = _inputs(model, given, named, shape, inputs, seed)
     try:
@@ -110,6 +119,7 @@ def draw(
             return drawn(record_guessed(model, record, run=run, seed=seed, mode=mode))
         return drawn(record(inputs_given, run))
     except ForwardError as error:
+        error.advice = error.advice or _advice(given)
         if error.graph is not None:
             with suppress(TorchRecorderError):
                 error.diagram = drawn(error.graph)
@@ -120,22 +130,26 @@ def _built(net: object, seed: int) -> object:
     if isinstance(net, str):
         return load_model(net, seed)
     if not (isinstance(net, type) and issubclass(net, nn.Module)):
-        return as_module(net)
-    needed = [
-        p for p in inspect.signature(net).parameters.values() if p.default is p.empty and p.kind < p.VAR_POSITIONAL
-    ]
-    if needed:
-        call = f"{net.__name__}({', '.join(f'{p.name}=…' for p in needed)})"
+        if not isinstance(found := as_module(net), nn.Module):
+            raise TypeError(
+                f"draw(net, x) takes the model first, an nn.Module or its dotted name; this is {type(net).__name__}"
+            )
+        return found
+    if needed := needed_arguments(net):
+        call = f"{net.__name__}({', '.join(f'{name}=…' for name in needed)})"
         raise OptionError((f"{net.__name__} is a class that cannot be built without arguments; write draw({call})",))
     return net()
 
 
-def _drawn(graph: Graph, options: DrawingOptions, styler: object, engine: str) -> Diagram:
-    digest = hashlib.sha256(f"{to_json(graph)}{options}".encode()).hexdigest()
-    (result,) = draw_graphs([DrawJob(graph, digest, options, styler)], find_engine(engine))
-    if isinstance(result, TorchRecorderError):
-        raise result
-    return Diagram(result, load_graph=lambda: graph)
+def _drawn(graph: Graph, options: DrawingOptions, styler: object, engine: str, width: str) -> Diagram:
+    wanted, text = laid_out_for(options, width) if width else [options], to_json(graph)
+    jobs = [DrawJob(graph, hashlib.sha256(f"{text}{one}".encode()).hexdigest(), one, styler) for one in wanted]
+    found = draw_graphs(jobs, find_engine(engine))
+    if wrong := next((one for one in found if isinstance(one, TorchRecorderError)), None):
+        raise wrong
+    drawings = [one for one in found if not isinstance(one, TorchRecorderError)]
+    diagrams = [Diagram(one, load_graph=lambda: graph, options=options) for one in drawings]
+    return for_print(diagrams, width) if width else diagrams[0]
 
 
 def _inputs(
@@ -171,6 +185,16 @@ def _unclear(given: tuple[Any, ...], shape: Shape | None, inputs: Any) -> Iterat
         yield f"each argument is an input or its shape; write draw(net, ({numbers},)) or draw(net, inputs=({numbers},))"
 
 
+def _advice(given: tuple[Any, ...]) -> str:
+    """What to write if all arguments were put into one; they may be meant so, and are for some models."""
+    holder = given[0] if len(given) == 1 else None
+    if isinstance(holder, (tuple, list)):
+        return f"the {type(holder).__name__} was given as one argument; draw(net, *args) gives each of its own"
+    return (
+        "the dict was given as one argument; draw(net, **kwargs) gives each of its own" if type(holder) is dict else ""
+    )
+
+
 def _unknown(model: object, named: Mapping[str, Any]) -> Iterator[str]:
     """What is neither an option nor an argument of the forward."""
     forward = getattr(model, "forward", None)
@@ -182,8 +206,10 @@ def _unknown(model: object, named: Mapping[str, Any]) -> Iterator[str]:
         options = [name for name, p in inspect.signature(draw).parameters.items() if p.kind is p.KEYWORD_ONLY]
         for name in named:
             if name not in known:
-                near = get_close_matches(name, [*options, *known], 1)
-                advice = f"did you mean {near[0]}?" if near else f"the forward takes {', '.join(known) or 'nothing'}"
+                near = _ELSEWHERE.get(name) or next(iter(get_close_matches(name, [*options, *known], 1)), "")
+                advice = f"did you mean {near}?" if near else f"the forward takes {', '.join(known) or 'nothing'}"
+                if any(option.name == name for option in OPTIONS):
+                    advice = "it is an option of pages"
                 yield f"{name} is neither an option nor an argument of the forward of {type(model).__name__}; {advice}"
 
 

@@ -40,10 +40,10 @@ class Recorder(ClassicRecording):
     1.0.3, whose `edges` held a time too.
 
     Attributes:
-        fn_set: The objects (`fn`s) that contain recordable information.
-        nodes: The node of each `fn`; several `fn`s may lead to one node. `nodes[None]` is the scope around the model.
-        fn_types: How many `fn`s of a type there were, by its name; numbers the names.
-        edges: Pairs of `fn`s; `nodes` says between which nodes an edge leads.
+        fn_set: The objects that contain recordable information, each the `fn` of a node.
+        nodes: The node of each object; several may lead to one node. `nodes[None]` is the scope around the model.
+        fn_types: How many objects of a type there were, by its name; numbers the names.
+        edges: Pairs of objects; `nodes` says between which nodes an edge leads.
 
     Examples:
         >>> import torch

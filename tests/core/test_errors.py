@@ -80,7 +80,8 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
     (errors.EngineError("dot", "it stopped"), "layout engine dot failed: it stopped"),
     (
         errors.EngineNotFound("auto", "none is installed"),
-        "no layout engine: none is installed\npython -m pip install graphviz-pure installs one that needs nothing else",
+        "no layout engine: none is installed\npython -m pip install graphviz-pure installs one that needs nothing else;"
+        " where that has none for the machine, the extra `wasm` of torchrecorder-docs does",
     ),
     (errors.FormatError("a Graph", "it is empty"), "cannot read a Graph: it is empty"),
     (
@@ -106,6 +107,10 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
         errors.ClusterFailed("tcp://host:8786", "no answer", "is its scheduler running there?"),
         "cannot record on the dask cluster tcp://host:8786: no answer\nis its scheduler running there?",
     ),
+    (
+        errors.CannotCompare("git does not know the revision 'x'", "`git fetch origin x` may bring it here"),
+        "git does not know the revision 'x'\n`git fetch origin x` may bring it here",
+    ),
     (errors.NotDrawn(), "nothing is drawn while requests are collected"),
     (
         errors.StylerError("pkg.Mine", ("style_node for 'fc' raised ValueError: no",), "Trace …"),
@@ -126,7 +131,7 @@ def test_says_what_happened_and_what_to_do_next(error: errors.TorchRecorderError
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (errors.TargetNotFound("pkg.Net", "", "pkg"), "cannot find pkg.Net: no module 'pkg'\nis its folder on the"),
+        (errors.TargetNotFound("pkg.Net", "", "pkg"), "cannot find pkg.Net: no module 'pkg'\nis it installed where"),
         (errors.ForwardError("Net", "E: no"), "the forward of Net failed: E: no"),
         (errors.ForwardError("Net", "E: [a] {b}", shapes="{'x': [1]}"), "called with {'x': [1]}: E: [a] {b}"),
         (errors.TorchMissing("pkg.Net", "python", "no such program"), "cannot import torch (no such program)\n"),

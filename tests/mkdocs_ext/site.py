@@ -72,7 +72,7 @@ class Site:
     def config(
         self,
         *,
-        theme: str = "mkdocs",
+        theme: str | dict[str, str] = "mkdocs",
         extensions: Sequence[str | Mapping[str, Any]] = (),
         plugins: Sequence[str] = ("search",),
         **settings: Any,

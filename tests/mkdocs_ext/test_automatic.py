@@ -7,8 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+import griffe
 import pytest
 
+from mkdocs_torchrecorder.automatic import ModuleDiagrams
 from tests.mkdocs_ext.site import Built, Site
 
 PACKAGE = '''
@@ -145,13 +147,27 @@ def test_each_documented_module_is_drawn_once(api: Site, style: str) -> None:
     assert "did you mean depth?" in warning
 
 
+def test_the_worker_is_asked_for_what_sources_do_not_tell(tmp_path: Path) -> None:
+    bases = {
+        "Net": "torch.nn.Module",
+        "Items": "torch.utils.data.Dataset",
+        "Plan": "torch.optim.lr_scheduler.LRScheduler",
+    }
+    bases |= {"Model": "lightning.LightningModule", "Error": "ValueError", "Mixed": "torch.utils.data.Dataset, Net"}
+    classes = [f'class {name}({base}):\n    """One."""\n' for name, base in bases.items()]
+    (tmp_path / "zoo_of_bases.py").write_text("\n".join(["import torch, lightning", *classes]))
+    package = griffe.load("zoo_of_bases", search_paths=[tmp_path], extensions=griffe.load_extensions(ModuleDiagrams()))
+    said = {name: str(cls.docstring.parse()[-1].value) for name, cls in package.classes.items() if cls.docstring}
+    assert {name for name, text in said.items() if "torchrecorder-automatic" in text} == {"Net", "Model", "Mixed"}
+
+
 def test_a_verbose_build_lists_each_class_without_a_picture_with_its_reason(
     api: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "mkdocs.plugins.torchrecorder")
     build(api, True)
     (listed,) = [text for text in caplog.messages if text.startswith("autonets.Needs: ")]
-    assert "missing 1 required positional argument: 'width'" in listed
+    assert "its constructor needs width" in listed
 
 
 def test_patterns_choose_and_say_options(api: Site) -> None:

@@ -193,7 +193,8 @@ def test_pictures_that_go_while_the_site_is_built(
 
     def draw_and_lose(plugin: TorchRecorderPlugin, *args: Any, **kwargs: Any) -> Any:
         env = draw(plugin, *args, **kwargs)
-        shutil.rmtree(tmp_path / "cache" / "obj")
+        for folder in ("rec", "ren"):
+            shutil.rmtree(tmp_path / "cache" / folder)
         return env
 
     monkeypatch.setattr(TorchRecorderPlugin, "on_env", draw_and_lose)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from inspect import getattr_static, isclass
+from contextlib import suppress
+from inspect import getattr_static, isclass, isroutine
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """The site, built in another folder, so that what is recorded stays out of the checkout."""
     folder = tmp_path_factory.mktemp("project")
-    for name in ("core", "docs", "mkdocs.yml"):
+    for name in ("core", "docs", "gallery", "mkdocs.yml"):
         (folder / name).symlink_to(ROOT / name)
     config = load_config(str(folder / "mkdocs.yml"), strict=True)
     config.plugins.on_startup(command="build", dirty=False)
@@ -37,7 +38,8 @@ def test_its_pictures_are_drawn(built: Built) -> None:
     for page in (ROOT / "docs" / "reference").glob("*.md"):
         fences = re.findall(r"^```torchrecorder", page.read_text(encoding="utf-8"), re.MULTILINE)
         html = "reference/index.html" if page.stem == "index" else f"reference/{page.stem}/index.html"
-        assert len(re.findall("<figure", built.page(html))) == len(fences)
+        automatic = 3 if page.stem == "index" else 0
+        assert len(re.findall("<figure", built.page(html))) == len(fences) + automatic
 
 
 def described(built: Built) -> list[tuple[str, object]]:
@@ -47,7 +49,8 @@ def described(built: Built) -> list[tuple[str, object]]:
     found = []
     for name in names:
         owner, _, last = name.rpartition(".")
-        found.append((last, getattr_static(resolve_name(owner), last, None) or resolve_name(name)))
+        with suppress(AttributeError):  # a field without a default is in the instances alone
+            found.append((last, getattr_static(resolve_name(owner), last, None) or resolve_name(name)))
     return found
 
 
@@ -68,6 +71,12 @@ def missing(wanted: dict[str, object], described: list[tuple[str, object]]) -> l
 
 def test_every_public_name_has_its_place(built: Built) -> None:
     assert missing(public(DOORS), described(built)) == []
+
+
+def test_what_import_torchrecorder_offers_has_its_place(built: Built) -> None:
+    names = public(["torchrecorder", "torchrecorder.graph"])
+    things: dict[str, object] = {path: one for path, one in names.items() if isclass(one) or isroutine(one)}
+    assert set(missing(things, described(built))).isdisjoint(things)
 
 
 def test_a_name_without_a_place_is_found(built: Built) -> None:

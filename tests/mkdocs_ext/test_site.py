@@ -91,6 +91,17 @@ def test_a_switch_and_a_table(site: Site) -> None:
     assert "Parameters" not in built.search_index()
 
 
+@pytest.mark.parametrize("theme", [{"name": "mkdocs", "locale": "de"}, {"name": "material", "language": "de"}])
+def test_our_texts_are_in_the_language_of_the_theme(site: Site, theme: dict[str, str]) -> None:
+    site.write(
+        "index.md",
+        "\n\n".join(("# Netz", FENCE.replace(":shape", ":depth: 0-1\n:shape"), FENCE.replace("nets.Net", "nets.Nett"))),
+    )
+    page = site.build(theme=theme).page()
+    assert "<legend>Tiefe</legend>" in page
+    assert "Kein Diagramm von <code>nets.Nett</code>" in page
+
+
 def test_a_figure_of_a_file_with_a_legend(site: Site) -> None:
     text = FENCE.replace(":shape", ":loading: lazy\n:figwidth: 50%\n:dpeth: 2\n:shape")
     site.write("sub/page.md", text.replace("\n```", "\n\nA legend\nof a & b.\n\nMore.\n```"))
@@ -248,7 +259,7 @@ def test_a_cache_in_the_repository_that_is_the_docs(site: Site, tmp_path_factory
     assert warning.endswith("move it by the setting machine_cache")
     site.settings["machine_cache"] = str(elsewhere / "cache")
     assert site.rebuild(site.config(**settings)).warnings == []
-    assert (elsewhere / "cache" / "obj").is_dir()
+    assert (elsewhere / "cache" / "ren").is_dir()
     site.plugin.on_shutdown()
 
 

@@ -125,5 +125,8 @@ def test_a_page_brings_its_own_style_and_script(root: Path) -> None:
     assert [it.inside[-1] for it in (*seen.all("style"), *seen.all("script"))] == ["figure", "figure"]
     assert len([it for it in seen.all("input") if it.attributes.get("type") == "radio"]) == 2
     assert json.loads(seen.all("div", "torchrecorder-picture")[0].attributes["data-details"] or "") != {}
+    assert "<legend>Tiefe</legend>" in convert(
+        root, FENCE.replace(":shape", ":depth: 0-1\n:shape"), theme={"language": "de"}
+    )
     still = see(convert(root, FENCE.replace(":shape", ":zoom: no\n:shape"), watch=["src"]))
     assert [len(still.all(tag)) for tag in ("style", "script")] == [1, 0]

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
@@ -29,6 +30,21 @@ class Net(nn.Module):
     def forward(self, x):
         return self.leave(self.enter(x).relu())
 '''
+
+DETOUR = """
+import torch
+from torch import nn
+
+
+class Detour(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.layer(torch.from_numpy(self.layer(x).detach().numpy()))
+"""
+"""A net that leaves PyTorch on its way."""
 
 CONF = """
 extensions = ["sphinx_torchrecorder"]
@@ -109,6 +125,14 @@ class Project:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(dedent(text), encoding="utf-8")
         return file
+
+    def with_pages(self, pages: Mapping[str, str]) -> Project:
+        """Itself with pages in reStructuredText and Markdown, with numbers for figures, and with `detour.Detour`."""
+        self.configure('numfig = True\nextensions.append("myst_parser")')
+        self.write("src/detour.py", DETOUR)
+        for name, text in pages.items():
+            self.write(f"docs/{name}", text)
+        return self
 
     def configure(self, text: str) -> None:
         with Path(self.root, "docs/conf.py").open("a", encoding="utf-8") as conf:

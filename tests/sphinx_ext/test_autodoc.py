@@ -14,10 +14,11 @@ PACKAGE = '''
 
 from abc import ABC, abstractmethod
 
+from nets import Net
 from torch import nn
 
 
-class Small(nn.Module):
+class Small(Net):
     """Two layers.
 
     Args:
@@ -29,13 +30,11 @@ class Small(nn.Module):
 
     def __init__(self, width=8):
         """Set it up."""
-        super().__init__()
-        self.enter = nn.Linear(3, width)
-        self.leave = nn.Linear(width, 2)
+        super().__init__(width)
 
     def forward(self, x):
         """Run both."""
-        return self.leave(self.enter(x).relu())
+        return super().forward(x)
 
     class Part(nn.Module):
         """A class in a class."""

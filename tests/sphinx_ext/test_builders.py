@@ -125,7 +125,14 @@ def test_latex_shows_the_picture_as_pdf_and_the_table_behind_it(pages: Project) 
     assert source.count("\\begin{figure}") == source.count("\\end{figure}")
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex is on the PATH: apt-get install texlive")
+def latex_is_there() -> bool:
+    """Whether there is a LaTeX with all that Sphinx asks of it."""
+    if not shutil.which("kpsewhich"):
+        return False
+    return not subprocess.run(["kpsewhich", "tgheros.sty", "fncychap.sty"], capture_output=True).returncode
+
+
+@pytest.mark.skipif(not latex_is_there(), reason="no LaTeX for Sphinx: apt-get install texlive-latex-extra tex-gyre")
 def test_latex_takes_our_pictures(pages: Project) -> None:
     built = pages.build("latex").ok()
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "nets.tex"]
@@ -177,3 +184,16 @@ def test_what_is_only_for_another_builder_is_neither_recorded_nor_warned_of(proj
     text = project.build("text")
     assert "cannot find nets.Missing" in text.warnings
     assert len(project.build("html", "-t", "wide").ok().svgs("index.html")) == 0
+
+
+def test_latex_shows_the_tree_where_no_font_can_set_a_name(pages: Project) -> None:
+    net = "import torch\nclass Hebrew(torch.nn.Sequential):\n    def __init__(self):\n        super().__init__()\n"
+    pages.write("hebrew.py", net + '        self.add_module("שלום", torch.nn.Linear(3, 4))\n')
+    page = pages.root / "docs/other.rst"
+    before = page.read_text()
+    page.write_text(f"{before}\n.. torchrecorder:: hebrew.Hebrew\n   :shape: 4,3\n")
+    built = pages.build("latex")
+    page.write_text(before)
+    assert "other.rst:10: WARNING: " in built.warnings
+    assert "cannot show" in built.warnings
+    assert "Hebrew" in built.text("nets.tex")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.entries import behind, entries, facts_of, rewrite
 from tests.folders import contents
 from tests.sphinx_ext.project import ROOT, Built, Project
 
@@ -107,15 +107,9 @@ def test_what_ran_at_import_alone_is_a_line_in_the_log(bare: Project) -> None:
 
 
 def test_a_picture_of_somebody_else_is_not_shown(bare: Project) -> None:
-    for entry in (bare.root / "diagrams" / "ren").rglob("*.json"):
-        facts = json.loads(entry.read_text())
-        file = bare.root / "diagrams" / "obj" / facts["drawing"][:2] / facts["drawing"]
-        data = file.read_bytes().replace(b"</svg>", b"<script>alert('torch')</script></svg>")
-        digest = hashlib.sha256(data).hexdigest()
-        place = bare.root / "diagrams" / "obj" / digest[:2] / digest
-        place.parent.mkdir(exist_ok=True)
-        place.write_bytes(data)
-        entry.write_text(json.dumps({**facts, "drawing": digest}))
+    for entry in entries(bare.root / "diagrams", "ren"):
+        data = behind(entry).replace(b"</svg>", b"<script>alert('torch')</script></svg>")
+        rewrite(entry, {**facts_of(entry), "drawing": hashlib.sha256(data).hexdigest()}, data)
     built = bare.build("html")
     assert "alert('torch')" not in built.text("index.html")
     assert "no layout engine" in built.warnings

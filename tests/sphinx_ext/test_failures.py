@@ -282,7 +282,8 @@ def test_pictures_that_go_while_pages_are_written(tmp_path: Path, monkeypatch: p
 
         def lose(app, env):
             if "LOSES" in os.environ:
-                shutil.rmtree(os.path.join(app.doctreedir, "torchrecorder", "obj"))
+                for folder in ("rec", "ren"):
+                    shutil.rmtree(os.path.join(app.doctreedir, "torchrecorder", folder))
             return []
 
         def setup(app):

@@ -82,31 +82,13 @@ FENCES = """
     :shape: 4,3
     ```
     """
-DETOUR = """
-import torch
-from torch import nn
-
-
-class Detour(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(3, 3)
-
-    def forward(self, x):
-        return self.layer(torch.from_numpy(self.layer(x).detach().numpy()))
-"""
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Project:
-    project = Project(tmp_path_factory.mktemp("figures"), cache)
-    project.configure('numfig = True\nextensions.append("myst_parser")')
-    project.write("docs/index.rst", "Site\n====\n\n.. toctree::\n\n   figures\n   tables\n   fences\n")
-    project.write("docs/figures.rst", FIGURES)
-    project.write("docs/tables.rst", TABLES)
-    project.write("docs/fences.md", FENCES)
-    project.write("src/detour.py", DETOUR)
-    return project
+    index = "Site\n====\n\n.. toctree::\n\n   figures\n   tables\n   fences\n"
+    pages = {"index.rst": index, "figures.rst": FIGURES, "tables.rst": TABLES, "fences.md": FENCES}
+    return Project(tmp_path_factory.mktemp("figures"), cache).with_pages(pages)
 
 
 @pytest.fixture(scope="module")

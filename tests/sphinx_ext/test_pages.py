@@ -83,28 +83,10 @@ PAGES = {
         """,
 }
 
-DETOUR = """
-import torch
-from torch import nn
-
-
-class Detour(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(3, 3)
-
-    def forward(self, x):
-        return self.layer(torch.from_numpy(self.layer(x).detach().numpy()))
-"""
-
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Built:
-    project = Project(tmp_path_factory.mktemp("pages"), cache)
-    project.configure('numfig = True\nextensions.append("myst_parser")')
-    for name, text in PAGES.items():
-        project.write(f"docs/{name}", text)
-    project.write("src/detour.py", DETOUR)
+    project = Project(tmp_path_factory.mktemp("pages"), cache).with_pages(PAGES)
     return project.build("html", "-W", "--keep-going").ok()
 
 

@@ -5,37 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from io import BytesIO
 
-import pytest
-from babel.messages.mofile import read_mo, write_mo
-from babel.messages.pofile import read_po
-
-from sphinx_torchrecorder.figure import CATALOG, LOCALE
 from tests.sphinx_ext.project import Project
-from torchrecorder.page import words
-
-LANGUAGES = ("de", "fr", "ja", "zh_CN")
-TEXTS = {*words.FIGURE, *words.BOX, *words.SCRIPT_WORDS, *words.NOTES}
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_text_is_translated_with_its_facts(language: str) -> None:
-    with (LOCALE / language / "LC_MESSAGES" / f"{CATALOG}.po").open("rb") as file:
-        catalog = read_po(file)
-    said = {str(message.id): str(message.string) for message in catalog if message.id}
-    assert set(said) == TEXTS
-    assert not [text for text, other in said.items() if not other or other.count("{}") != text.count("{}")]
-    compiled = BytesIO()
-    write_mo(compiled, catalog)
-    kept = (LOCALE / language / "LC_MESSAGES" / f"{CATALOG}.mo").read_bytes()
-    assert {m.id: m.string for m in read_mo(BytesIO(kept)) if m.id} == {
-        m.id: m.string for m in read_mo(BytesIO(compiled.getvalue())) if m.id
-    }
-
-
-def test_no_language_is_without_test() -> None:
-    assert {folder.name for folder in LOCALE.iterdir()} == set(LANGUAGES)
 
 
 def test_a_german_site(project: Project) -> None:

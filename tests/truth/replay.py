@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from tests.truth.transformed import Batched, Levels, hidden, inside, levels, running
 from torchrecorder.graph import Graph, Info
-from torchrecorder.recording.devices import Devices
 from torchrecorder.recording.kernels import Kernel
+from torchrecorder.recording.machine.devices import Devices
 from torchrecorder.recording.modes import KernelMode
 from torchrecorder.recording.modules import Signatures
 from torchrecorder.recording.ops import OpLog

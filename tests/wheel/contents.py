@@ -6,6 +6,7 @@ python contents.py FOLDER       the folder holds one wheel and one sdist
 from __future__ import annotations
 
 import email
+import re
 import subprocess
 import sys
 import tarfile
@@ -16,16 +17,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = {
     "mkdocs_torchrecorder/py.typed",
-    "sphinx_torchrecorder/locale/de/LC_MESSAGES/torchrecorder.mo",
     "sphinx_torchrecorder/py.typed",
     "torchrecorder/PORTS.toml",
+    "torchrecorder/drawing/formats/fonts/sans-bold.ttf",
+    "torchrecorder/drawing/formats/fonts/sans.ttf",
     "torchrecorder/page/assets/torchrecorder.css",
     "torchrecorder/page/assets/torchrecorder.js",
+    "torchrecorder/page/locale/de/LC_MESSAGES/torchrecorder.mo",
     "torchrecorder/py.typed",
 }
 """Files that are no modules, so that nothing misses them before a user does."""
-FACTS = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
-EXTRAS = {"all", "dask", "mkdocs", "png", "remote", "scio", "sphinx", "torch"}
+FONT_LICENSE = "licenses/core/torchrecorder/drawing/formats/fonts/OFL.txt"
+FACTS = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", FONT_LICENSE}
+EXTRAS = {"all", "dask", "mkdocs", "png", "remote", "scio", "sphinx", "torch", "wasm"}
+
+
+RELATIVE = re.compile(r"""(?:\]\(|src="|srcset="|href=")(?!https?:|#)([^)"]+)""")
 
 
 def main(folder: Path) -> None:
@@ -43,9 +50,11 @@ def main(folder: Path) -> None:
     assert modules >= NEEDED, sorted(NEEDED - modules)
     assert metadata["Name"] == "torchrecorder-docs"
     assert metadata["Version"] == version
-    assert metadata["License-Expression"] == "MIT"
+    assert metadata["License-Expression"] == "MIT AND OFL-1.1"
     assert metadata["Requires-Python"] == project["project"]["requires-python"]
     assert set(metadata.get_all("Provides-Extra", [])) == EXTRAS
+    relative = RELATIVE.findall(str(metadata.get_payload()))
+    assert not relative, f"the index would show {relative} of the README as broken links"
     for line in ("[console_scripts]", "[mkdocs.plugins]", "[markdown.extensions]"):
         assert line in scripts, line
     with tarfile.open(sdist) as archive:

@@ -81,7 +81,7 @@ def use_bare() -> None:
 
     assert torchrecorder.__version__ == importlib.metadata.version("torchrecorder-docs")
     assert torchrecorder.__version__ in run("torchrecorder", "--version")
-    assert "draw one model" in run("torchrecorder", "--help")
+    assert "draw models" in run("torchrecorder", "--help")
     assert "ok    layout engine: graphviz-pure" in run("torchrecorder", "doctor", status=1)
     assert "install torch" in run(*DRAW, status=1)
     ask = "import torchrecorder; torchrecorder.draw"
@@ -93,6 +93,8 @@ def use_torch() -> None:
     assert not any(map(find_spec, ("numpy", "torchinfo", "pypdfium2", "aiohttp", "distributed", "sphinx", "mkdocs")))
     run(*DRAW, "-o", "net.svg")
     assert "first" in Path("net.svg").read_text(encoding="utf-8")
+    run(*DRAW, "-o", "net.pdf")
+    assert b"+TorchrecorderSansBold" in Path("net.pdf").read_bytes()
     assert "docs[png]" in run(*DRAW, "-o", "net.png", status=2)
     assert "docs[remote]" in run(*DRAW, "--cache", "other", "--remote", "http://127.0.0.1:9")
 
@@ -113,6 +115,11 @@ def use_sphinx() -> None:
     Path("docs/index.rst").write_text("Nets\n====\n\n.. torchrecorder:: nets.Net\n   :shape: 1,8\n")
     run("sphinx-build", "-W", "-b", "html", "docs", "site")
     assert_drawn("site/_static")
+
+
+def use_wasm() -> None:
+    run(*DRAW, "--engine", "wasm", "-o", "net.svg")
+    assert "first" in Path("net.svg").read_text(encoding="utf-8")
 
 
 def use_mkdocs() -> None:
@@ -153,8 +160,8 @@ def use_dask() -> None:
     write_mkdocs("cache: diagrams")
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:  # type: ignore[no-untyped-call]
         command = ("torchrecorder", "update", "mkdocs.yml", "--dask", cluster.scheduler_address)
-        assert "1 recordings, 1 to be recorded" in run(*command)
-        assert "1 recordings, 0 to be recorded" in run(*command)
+        assert "1 recording, 1 to be recorded" in run(*command)
+        assert "1 recording, 0 to be recorded" in run(*command)
 
 
 def use_scio() -> None:
@@ -192,6 +199,7 @@ USES: dict[str, tuple[Callable[[], None], ...]] = {
     "remote": (use_remote,),
     "dask": (use_dask,),
     "scio": (use_scio,),
+    "wasm": (use_wasm,),
     "all": (use_sphinx, use_mkdocs, use_png, use_remote, use_scio),
 }
 

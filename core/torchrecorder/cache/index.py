@@ -68,6 +68,7 @@ class StampedIndex:
             rows = {name: row for name, row in sorted(self._rows().items()) if is_there(name)}
             self._store.write_index(self._file, rows)
             self._has_changed = False
+        self._loaded = None  # of a large site, it takes more memory than all else
 
     def _rows(self) -> dict[str, Any]:
         if self._loaded is None:  # most builds do not ask all of them

@@ -43,6 +43,7 @@ class LayeredCache:
                 if entry is not None and is_settled(stamp):
                     self._index.put(file, stamp, entry)
             if entry is not None:
+                store.note(kind, key, file, entry)
                 yield entry, not store.is_shared
         if self._remote is not None and (entry := self._remote.entry(kind, key)) is not None:
             yield entry, False
@@ -57,9 +58,10 @@ class LayeredCache:
     def copy_remote(self, kind: Kind, key: str, entry: Entry) -> None:
         """Copy an entry that was found good to this machine, with all it leads to, if it came from the remote cache."""
         if self._remote is not None and entry is self._remote.asked(kind, key):
-            for digest in objects_of(kind, entry):
-                self.object(digest)
-            self._copies.put_entry(kind, key, entry)
+            digests = objects_of(kind, entry)
+            data, *_ = [self.object(digest) for digest in digests]
+            self._copies.put_entry(kind, key, entry, data or b"")
+            self._remote.behind.pop(digests[0], None)
 
     @property
     def salt(self) -> str:
@@ -70,24 +72,25 @@ class LayeredCache:
         for store in self._all:
             if (data := store.object(digest)) is not None:
                 return data
-        data = None if self._remote is None else self._remote.object(digest)
-        if data is not None:
+        if self._remote is None:
+            return None
+        if (data := self._remote.behind.get(digest)) is None and (data := self._remote.object(digest)) is not None:
             self._copies.put_object(data)
         return data
 
-    def stamp(self, digest: str) -> Stamp | None:
-        """The stamp of the file of an object; None if none of the caches on disk has it."""
+    def place(self, digest: str) -> tuple[str, Stamp] | None:
+        """The file of an object, with its stamp; None if none of the caches on disk has it."""
         for store in self._all:
             file = store.object_file(digest)
             if file is not None and (stamp := stamp_of(file)) is not None:
-                return stamp
+                return file, stamp
         return None
 
-    def put_entry(self, kind: Kind, key: str, entry: Entry, shared: Entry | None = None) -> None:
-        """Keep an entry; `shared` is what of it means something on other machines, if that is not all."""
-        self._first.put_entry(kind, key, shared if shared is not None and self._first.is_shared else entry)
+    def put_entry(self, kind: Kind, key: str, entry: Entry, data: bytes, shared: Entry | None = None) -> None:
+        """Keep an entry and its object; `shared` is what of it means something elsewhere, if that is not all."""
+        self._first.put_entry(kind, key, shared if shared is not None and self._first.is_shared else entry, data)
         if self._remote is not None:
-            self._remote.put_entry(kind, key, entry if shared is None else shared)
+            self._remote.put_entry(kind, key, entry if shared is None else shared, data)
 
     def put_object(self, data: bytes) -> str:
         digest = self._first.put_object(data)

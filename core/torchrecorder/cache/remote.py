@@ -16,7 +16,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torchrecorder.cache.store import Entry, Kind, entry_name, entry_of, entry_text, object_name, object_of
+from torchrecorder.cache.store import (
+    OBJECTS,
+    Entry,
+    Kind,
+    divided,
+    entry_name,
+    entry_of,
+    entry_text,
+    object_name,
+    object_of,
+)
 from torchrecorder.errors import FormatError
 from torchrecorder.line_process import LineProcess, import_path, tail
 
@@ -37,6 +47,8 @@ class Remote:
         self._log: Path | None = None
         self._entries: dict[str, Entry | None] = {}
         self._is_written = True
+        self.behind: dict[str, bytes] = {}
+        """The objects that came with entries, by their hashes."""
         self.problem = ""
         """What is wrong with the installation or the setting, which a user can put right: worth a warning."""
         self.notice = ""
@@ -45,7 +57,11 @@ class Remote:
     def entry(self, kind: Kind, key: str) -> Entry | None:
         name = entry_name(kind, key)
         if name not in self._entries:
-            self._entries[name] = entry_of(self._read(name))
+            data = self._read(name)
+            self._entries[name] = entry = entry_of(data)
+            digest = "" if entry is None else str(entry.get(OBJECTS[kind]))
+            if (found := object_of(divided(data or b"")[1], digest)) is not None:
+                self.behind[digest] = found
         return self._entries[name]
 
     def asked(self, kind: Kind, key: str) -> Entry | None:
@@ -55,9 +71,9 @@ class Remote:
         name = object_name(digest)
         return None if name is None else object_of(self._read(name), digest)
 
-    def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
+    def put_entry(self, kind: Kind, key: str, entry: Entry, data: bytes) -> None:
         self._entries.pop(entry_name(kind, key), None)
-        self._write(entry_name(kind, key), entry_text(entry))
+        self._write(entry_name(kind, key), entry_text(entry) + data)
 
     def put_object(self, digest: str, data: bytes) -> None:
         if (name := object_name(digest)) is not None:

@@ -1,12 +1,15 @@
-"""The cache on disk: small entries that are found by what was asked, pointing to objects that are named by their hash.
+"""The cache on disk: entries that are found by what was asked, each with the object that was made with it behind it.
 
-    rec/ab/<request key>.json     a recording: what it depended on, and the hash of its Graph
-    rec/ab/<request key>-2.json   the one before it, up to -4, on this machine: a branch that comes back finds its own
-    fail/ab/<request key>.json    a failure: why a recording failed on this machine, and what it depended on
-    ren/ab/<render key>.json      a drawing: which picture was drawn from a Graph
-    obj/ab/<sha256>               Graphs, pictures, and tables of module digests
+    rec/ab/<request key>          a recording: what it depended on, and its Graph
+    rec/ab/<request key>-2        the one before it, up to -4, on this machine: a branch that comes back finds its own
+    fail/ab/<request key>         a failure: why a recording failed on this machine, what it depended on, and what ran
+    ren/ab/<render key>           a drawing: of which Graph, and the picture
+    obj/ab/<sha256>               tables of module digests that many recordings share
     salt                          of the digests of variables
     stats.json, entries.json, …   indexes of this machine, which save time (`cache.index`)
+
+A file is JSON up to its first line that is `}`; the object follows as it is. Earlier versions gave entries the suffix
+`.json`, and a file in `obj` to each object; both are still read.
 
 Nothing is ever changed in place: a file is written beside its final name and moved there, so a reader sees all of it or
 none, and two builds at once cannot harm each other. What cannot be read, or does not hash to its name, is a miss.
@@ -30,6 +33,9 @@ from typing import Any, Literal
 _SALT = re.compile(r"[0-9a-f]{16}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CHECK = re.compile(rb'\{\s*"check":\s*"([0-9a-f]{64})",\s*')
+_END = b"\n}\n"
+"""Ends an entry: within JSON, a text has no line end."""
+_OLD = ".json"
 _LARGEST = 1 << 30
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -38,12 +44,8 @@ Entry = Mapping[str, Any]
 """Plain data as JSON has it: a manifest, or what says which drawing was made."""
 VARIANTS = 4
 """How many recordings of one request are kept on a machine."""
-POINTERS: Mapping[Kind, tuple[str, ...]] = {
-    "recording": ("graph", "modules"),
-    "failure": ("graph", "modules"),
-    "drawing": ("drawing",),
-}
-"""The fields of an entry that name objects."""
+OBJECTS: Mapping[Kind, str] = {"recording": "graph", "failure": "graph", "drawing": "drawing"}
+"""The field of an entry that names the object behind it."""
 FOLDERS: Mapping[Kind, str] = {"recording": "rec", "failure": "fail", "drawing": "ren"}
 
 _README = "Written by torchrecorder. Safe to delete: what is needed is made again.\n"
@@ -64,6 +66,8 @@ class Store:
         self._is_hidden = not is_committed
         self.problem = ""
         """Why something could not be written; a build goes on without, and says so once."""
+        self._holders: dict[str, list[tuple[Kind, str]]] = {}
+        """Kind and key of the entries that say that an object lies behind them, as far as entries were read."""
 
     @cached_property
     def salt(self) -> str:
@@ -76,9 +80,21 @@ class Store:
         return salt
 
     def entry(self, kind: Kind, key: str) -> Entry | None:
-        return self.entry_in(self.entry_file(kind, key))
+        """The last entry of the key."""
+        for file in self.entry_files(kind, key):
+            if (entry := self.entry_in(file)) is not None:
+                self.note(kind, key, file, entry)
+                return entry
+        return None
 
-    def entry_in(self, file: str) -> Entry | None:
+    def note(self, kind: Kind, key: str, file: str, entry: Entry) -> None:
+        """Note which object lies behind an entry that was read, so that `object` finds it."""
+        holders = self._holders.setdefault(str(entry.get(OBJECTS[kind])), [])
+        if (kind, key) not in holders and not file.endswith(_OLD):
+            holders.append((kind, key))
+
+    @staticmethod
+    def entry_in(file: str) -> Entry | None:
         return entry_of(_read(file))
 
     def entry_file(self, kind: Kind, key: str) -> str:
@@ -87,29 +103,40 @@ class Store:
     def entry_files(self, kind: Kind, key: str) -> list[str]:
         """Where entries of the key may lie, the last one first."""
         file = self.entry_file(kind, key)
-        has_others = kind == "recording" and not self.is_shared  # git and a team's cache have others of their own
-        older = [f"{file.removesuffix('.json')}-{number}.json" for number in range(2, VARIANTS + 1)]
-        return [file, *(older if has_others else [])]
+        return [file, *self._variants(kind, file), f"{file}{_OLD}"]
 
-    def put_entry(self, kind: Kind, key: str, entry: Entry) -> None:
-        """Put an entry before those that were there."""
-        text, files = entry_text(entry), self.entry_files(kind, key)
-        if len(files) > 1 and _read(files[0]) not in (None, text):
-            for file, older in zip(files[-2::-1], files[:0:-1], strict=True):
+    def _variants(self, kind: Kind, file: str) -> list[str]:
+        has_some = kind == "recording" and not self.is_shared  # git and a team's cache have others of their own
+        return [f"{file}-{number}" for number in range(2, VARIANTS + 1)] if has_some else []
+
+    def put_entry(self, kind: Kind, key: str, entry: Entry, data: bytes = b"") -> None:
+        """Put an entry before those that were there, with the object that it names."""
+        file, text = self.entry_file(kind, key), entry_text(entry) + data
+        if (variants := self._variants(kind, file)) and _read(file) not in (None, text):
+            places = [file, *variants]
+            for younger, older in zip(places[-2::-1], places[:0:-1], strict=True):
                 with contextlib.suppress(OSError):  # there is none yet, or another build was faster
-                    os.replace(file, older)
-        self._write(Path(files[0]), text)
+                    os.replace(younger, older)
+        self._write(Path(file), text)
+        self.note(kind, key, file, entry)
 
     def object(self, digest: str) -> bytes | None:
-        file = self.object_file(digest)
-        return None if file is None else object_of(_read(file), digest)
+        for holder in self._holders.get(digest, ()):
+            for file in self.entry_files(*holder):
+                if (data := object_of(divided(_read(file) or b"")[1], digest)) is not None:
+                    return data
+        name = object_name(digest)
+        return None if name is None else object_of(_read(f"{self._place}/{name}"), digest)
 
     def object_file(self, digest: str) -> str | None:
         """Where the object of that hash lies, if there is one; None for what is not a hash."""
+        if holders := self._holders.get(digest):
+            return self.entry_file(*holders[0])
         name = object_name(digest)
         return None if name is None else f"{self._place}/{name}"
 
     def put_object(self, data: bytes) -> str:
+        """Put an object that many entries may share."""
         digest = hashlib.sha256(data).hexdigest()
         if self.object(digest) is None:
             self._write(self.folder / "obj" / digest[:2] / digest, data)
@@ -160,17 +187,17 @@ class Store:
 
 
 def entry_name(kind: Kind, key: str) -> str:
-    return f"{FOLDERS[kind]}/{key[:2]}/{key}.json"
+    return f"{FOLDERS[kind]}/{key[:2]}/{key}"
 
 
 def objects_of(kind: Kind, entry: Entry) -> list[str]:
     """The hashes of the objects that an entry leads to.
 
     Raises:
-        KeyError: It lacks a field that names one.
+        KeyError: It lacks the field that names the one behind it.
     """
-    digests = [str(entry[name]) for name in POINTERS[kind]]
-    return [digest for digest in digests if digest] if kind == "failure" else digests  # it may have no Graph
+    digests = [str(entry[OBJECTS[kind]]), str(entry.get("modules", ""))]
+    return [digest for digest in digests if digest]  # a failure may have no Graph
 
 
 def entry_text(entry: Entry) -> bytes:
@@ -189,15 +216,22 @@ def _checked(text: bytes, form: bytes) -> bytes:
 
 def entry_of(data: bytes | None) -> Entry | None:
     """The entry that was written; None for anything else."""
-    found = _CHECK.match(data or b"")
-    if data is None or found is None or hashlib.sha256(data[found.end() :]).hexdigest().encode() != found[1]:
+    text, _ = divided(data or b"")
+    found = _CHECK.match(text)
+    if found is None or hashlib.sha256(text[found.end() :]).hexdigest().encode() != found[1]:
         return None
     try:
-        entry: dict[str, Any] = json.loads(data)  # it begins with a brace
+        entry: dict[str, Any] = json.loads(text)  # it begins with a brace
     except (ValueError, RecursionError):
         return None
     del entry["check"]
     return entry
+
+
+def divided(data: bytes) -> tuple[bytes, bytes]:
+    """The text of the entry of a file, and the object behind it."""
+    text, end, rest = data.partition(_END)
+    return text + end, rest
 
 
 def object_name(digest: str) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchrecorder.cache.store import FOLDERS, Kind, Store, entry_of, objects_of
+from torchrecorder.cache.store import FOLDERS, Kind, Store, divided, entry_of, objects_of
 
 _YOUNG_S = 3600.0
 """What was written within the hour may be part of a build that is still running."""
@@ -43,8 +44,9 @@ class _Sweeper:
         for file in self._files(FOLDERS[kind]):
             try:
                 is_old = self._days is not None and self._age_s(file) > self._days * 86400
-                entry = entry_of(file.read_bytes()) or {}
-                wanted = objects_of(kind, entry)
+                data = file.read_bytes()
+                behind = hashlib.sha256(divided(data)[1]).hexdigest()
+                wanted = [digest for digest in objects_of(kind, entry_of(data) or {}) if digest != behind]
                 is_good = not is_old and all(map(self._store.object, wanted))
             except (OSError, KeyError):
                 wanted, is_good = [], False

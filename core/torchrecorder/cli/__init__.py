@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 
 from torchrecorder import __version__
-from torchrecorder.cli import doctor, draw, gc, projects, stamp
-from torchrecorder.cli.shared import FAILED, USAGE
+from torchrecorder.cli import diff, doctor, draw, gc, projects, stamp
+from torchrecorder.cli.shared import FAILED, USAGE, print_json
 from torchrecorder.errors import OptionError, TorchRecorderError
 
 
@@ -18,9 +19,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="torchrecorder", description="Architecture diagrams of PyTorch models.")
     parser.add_argument("--version", action="version", version=f"torchrecorder {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add in (draw.add_to, projects.add_update, projects.add_check, gc.add_to, stamp.add_to, doctor.add_to):
+    for add in (
+        draw.add_to,
+        diff.add_to,
+        projects.add_update,
+        projects.add_check,
+        gc.add_to,
+        stamp.add_to,
+        doctor.add_to,
+    ):
         add(commands)
-    arguments, unknown = parser.parse_known_args(argv)
+    arguments, unknown = parser.parse_known_args([*draw.with_yes(sys.argv[1:] if argv is None else argv)])
     execute: Callable[[argparse.Namespace], int] = arguments.execute  # `--run` is an option of `draw`
     try:
         problems = [*_unknown_words(unknown, commands.choices[arguments.command]), *arguments.check(arguments)]
@@ -28,8 +37,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise OptionError(tuple(problems))
         return execute(arguments)
     except TorchRecorderError as error:
+        if getattr(arguments, "json", False):
+            print_json({"error": str(error)})
         print(f"torchrecorder: error: {error}", file=sys.stderr)
         return USAGE if isinstance(error, ValueError) else FAILED
+    except BrokenPipeError:  # what reads our output has seen enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except KeyboardInterrupt:
         print("torchrecorder: interrupted", file=sys.stderr)
         return 130

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NamedTuple
 
 from torchrecorder import __version__
-from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting
+from torchrecorder.cli.shared import FAILED, Commands, add_command, add_json, add_setting, print_json
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineNotFound
 from torchrecorder.installation import legacy_install
@@ -36,18 +37,26 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("docs", nargs="?", metavar="DOCS", help="folder of conf.py or mkdocs.yml, or such a file")
     add_setting(parser, "python", "PYTHON")
     parser.add_argument("--cache", default="", metavar="FOLDER", help="the cache (default: .torchrecorder)")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     settings = Settings.for_project(Path.cwd(), cache=arguments.cache, python=arguments.python)
-    status = 0
-    for is_good, text in _findings(settings):
-        print(f"{'ok   ' if is_good else 'WRONG'} {text}")
-        status = status if is_good else FAILED
-    if arguments.docs is not None:
-        for folder in watched(collect(Path(arguments.docs))):
-            print(f"--watch {shlex.quote(os.path.relpath(folder))}")
-    return status
+    findings: list[_Finding] = []
+    for finding in _findings(settings):
+        findings.append(finding)
+        if not arguments.json:
+            print(f"{'ok   ' if finding.is_good else 'WRONG'} {finding.text}")
+    found = [] if arguments.docs is None else watched(collect(Path(arguments.docs)))
+    folders = [os.path.relpath(folder) for folder in found]
+    is_good = all(finding.is_good for finding in findings)
+    if arguments.json:
+        rows = [{"about": it.about, "ok": it.is_good, "text": it.text} for it in findings]
+        print_json({"ok": is_good, "findings": rows, "watch": folders})
+    else:
+        for folder in folders:
+            print(f"--watch {shlex.quote(folder)}")
+    return 0 if is_good else FAILED
 
 
 def watched(collected: Collected) -> list[Path]:
@@ -65,28 +74,35 @@ def watched(collected: Collected) -> list[Path]:
     return sorted(found)
 
 
-def _findings(settings: Settings) -> Iterator[tuple[bool, str]]:
-    yield True, f"torchrecorder {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}"
+class _Finding(NamedTuple):
+    about: str
+    text: str
+    is_good: bool = True
+
+
+def _findings(settings: Settings) -> Iterator[_Finding]:
+    machine = f"Python {platform.python_version()}, {platform.platform(terse=True)}"
+    yield _Finding("torchrecorder", f"torchrecorder {__version__}, {machine}")
     for name in ("sphinx", "mkdocs"):
         with suppress(PackageNotFoundError):
-            yield True, f"{name} {version(name)}"
+            yield _Finding(name, f"{name} {version(name)}")
     if legacy := legacy_install():
-        yield False, legacy
+        yield _Finding("install", legacy, False)
     try:
-        yield True, f"layout engine: {find_engine('auto').identity}"
+        yield _Finding("engine", f"layout engine: {find_engine('auto').identity}")
     except EngineNotFound as error:
-        yield False, str(error)
+        yield _Finding("engine", str(error), False)
     with Worker.of(settings) as worker:
         answer = worker.record(RecordingRequest("torch.nn.Linear(3, 4)", "1,3"), timeout_s=60)
     if answer.error is not None:
-        yield False, f"worker: {answer.error}\n{answer.error.details()}".rstrip()
+        yield _Finding("worker", f"worker: {answer.error}\n{answer.error.details()}".rstrip(), False)
     else:
         assert answer.trace is not None
         torch = answer.trace.distributions["torch"]
-        yield True, f"worker: {settings.python or sys.executable} records, torch {torch}"
+        yield _Finding("worker", f"worker: {settings.python or sys.executable} records, torch {torch}")
     if settings.cache.is_dir():
         counts = {kind: sum(1 for _ in (settings.cache / kind).glob("*/*")) for kind in ("rec", "fail", "ren", "obj")}
         found = f"{counts['rec']} recordings, {counts['ren']} drawings, {counts['obj']} objects"
-        yield True, f"cache: {found}" + (f", {counts['fail']} failures" if counts["fail"] else "")
+        yield _Finding("cache", f"cache: {found}" + (f", {counts['fail']} failures" if counts["fail"] else ""))
     else:
-        yield True, f"cache: {settings.cache.name} does not exist yet"
+        yield _Finding("cache", f"cache: {settings.cache.name} does not exist yet")

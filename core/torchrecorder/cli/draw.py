@@ -1,61 +1,177 @@
-"""`torchrecorder draw`: one model into a file, through the same cache as the documentation tools."""
+"""`torchrecorder draw`: models into files, through the same cache as the documentation tools."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
-from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting, cache_remarks
-from torchrecorder.errors import OptionError
+from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting, cache_remarks, in_terminal
+from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.page import FILE_TYPES, FileType, Outcome, file_type, type_of
+from torchrecorder.page.printed import outcome_for_print, points, requests_for_print
 from torchrecorder.pipeline import Pipeline, Progress
-from torchrecorder.request import OPTIONS, DiagramRequest, Settings, one_depth, read_request
+from torchrecorder.request import (
+    OPTIONS,
+    DiagramRequest,
+    Option,
+    RecordingRequest,
+    Settings,
+    is_pattern,
+    one_depth,
+    read_request,
+)
+from torchrecorder.request.options import read_yes_no
+from torchrecorder.request.requests import TIMEOUT_S
 from torchrecorder.trace.allowed import EVERYTHING
+from torchrecorder.worker.client import Worker, worker_of_thread
 
-_PAGE_OPTIONS = [option.name for option in OPTIONS if option.stage == "figure"]
+_HEEDED = frozenset[str]().union(*(it.heeds for it in FILE_TYPES))
+_PAGE_OPTIONS = [option for option in OPTIONS if option.stage != "recording" and option.name not in _HEEDED]
+_NO_PAGE = "this command makes no page"
+_INSTEAD = {"diff": "here it is a command: torchrecorder diff OLD NEW"}
+_GROUPS = {
+    "recording": "how the model is recorded",
+    "drawing": "what is drawn, and how",
+    "figure": "what the picture is for",
+}
+_EXAMPLES = """\
+examples:
+  torchrecorder draw pkg.Net --shape 1,3,224,224 --depth 2 -o net.svg
+  torchrecorder draw 'pkg.Net(width=64)' --show flops            # the tree of modules, in the terminal
+  torchrecorder draw 'pkg.models.*' -o diagrams/ --format pdf
+"""
+_STDOUT = "-"
+_UNSAFE = re.compile(r"[^\w.=+-]+")
+"""What the name of a file in a folder does not take over from a target."""
 
 
 def add_to(commands: Commands) -> None:
     draw = add_command(
-        commands, "draw", run, help="draw one model", description="Draw one model into a file.", check=check
+        commands,
+        "draw",
+        run,
+        help="draw models",
+        description="Draw models into files, or print their trees of modules.",
+        epilog=_EXAMPLES,
+        usage="%(prog)s [options] TARGET [TARGET ...]",
+        check=check,
     )
-    draw.add_argument("target", metavar="TARGET", help="its dotted name: pkg.Net, pkg.mod:Net, 'pkg.Net(width=64)'")
     draw.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="FILE.svg, .pdf, .png, .txt, .json or .dot; without it the module tree is printed",
+        "targets",
+        nargs="+",
+        metavar="TARGET",
+        help="dotted name of a model: pkg.Net, pkg.mod:Net, 'pkg.Net(width=64)'; or of all that match: 'pkg.models.*'",
     )
-    draw.add_argument(
+    _add_file_arguments(draw.add_argument_group("what is written"))
+    for stage, title in _GROUPS.items():
+        _add_options(draw.add_argument_group(title), [it for it in OPTIONS if it.stage == stage])
+    where = draw.add_argument_group("where models come from and recordings are kept")
+    where.add_argument(
         "--path", action="append", default=[], metavar="FOLDER", help="import models from here; may be repeated"
     )
-    draw.add_argument(
-        "--cache", default="", metavar="FOLDER", help="where recordings are kept (default: .torchrecorder)"
+    where.add_argument("--cache", default="", metavar="FOLDER", help="keep recordings here (default: .torchrecorder)")
+    add_setting(where, "remote", "URL")
+    add_setting(where, "engine", "ENGINE")
+
+
+def _add_file_arguments(file: argparse._ArgumentGroup) -> None:
+    types = ", ".join(f".{it.name} ({it.help.replace('`', '')})" for it in FILE_TYPES)
+    file.add_argument(
+        "-o",
+        "--output",
+        default=_STDOUT,
+        metavar="FILE",
+        help=f"its ending says what is written: {types}; a folder, for several models; - for standard output (default)",
     )
-    add_setting(draw, "remote", "URL")
-    add_setting(draw, "engine", "ENGINE")
-    for option in OPTIONS:
-        if option.name in _PAGE_OPTIONS:  # known only so that `check` can say what they are
-            draw.add_argument(f"--{option.name}", nargs="?", const="", help=argparse.SUPPRESS)
+    names = ",".join(it.name for it in FILE_TYPES)
+    file.add_argument(
+        "--format",
+        metavar=f"{{{names}}}",
+        help="what is written where no ending says it (default: txt; in a folder svg)",
+    )
+
+
+def _add_options(group: argparse._ArgumentGroup, options: list[Option]) -> None:
+    for option in options:
+        if option in _PAGE_OPTIONS:  # known only so that `check` can say what they are
+            group.add_argument(f"--{option.name}", nargs="?", const="", help=argparse.SUPPRESS)
+            continue
+        text = in_terminal(option.help, option.default)
+        if option.read is read_yes_no:  # `--grey` alone means yes
+            group.add_argument(f"--{option.name}", nargs="?", const="", metavar=option.written(), help=text)
         else:
-            draw.add_argument(f"--{option.name}", metavar=option.name.upper(), help=option.help.replace("%", "%%"))
+            group.add_argument(f"--{option.name}", metavar=option.written(), help=text)
+
+
+def with_yes(words: Sequence[str]) -> Iterator[str]:
+    """What was typed, with `yes` for each flag that stands alone: `--grey pkg.Net` has a target, not a value."""
+    alone = {f"--{option.name}" for option in OPTIONS if option.read is read_yes_no}
+    for word, following in pairwise([*words, ""]):
+        try:
+            read_yes_no(following)
+        except ValueError:
+            yield f"{word}=yes" if word in alone else word
+        else:
+            yield word
 
 
 def check(arguments: argparse.Namespace) -> list[str]:
     problems = [
-        f"--{name} is an option of pages, in a directive or a fence; this command makes no page"
-        for name in _PAGE_OPTIONS
-        if getattr(arguments, name) is not None
+        f"--{option.name} is an option of pages, in a directive or a fence; {_INSTEAD.get(option.name, _NO_PAGE)}"
+        for option in _PAGE_OPTIONS
+        if getattr(arguments, option.name) is not None
     ]
+    problems += [f"--path {folder} is not a folder" for folder in arguments.path if not os.path.isdir(folder)]
+    requests: list[DiagramRequest] = []
+    for target in arguments.targets:
+        try:
+            requests.append(read_request("pkg.Net" if is_pattern(target) else target, _written(arguments)))
+        except OptionError as error:
+            problems += error.problems
     try:
-        request = _request(arguments)
+        wanted = _type(arguments)
     except OptionError as error:
-        return [*problems, *error.problems]
-    return [*problems, one_depth(request.depths)] if request.depths else problems
+        return [*dict.fromkeys(problems), *error.problems]
+    if arguments.width and not problems:
+        try:
+            points(requests[0].figure.width)
+        except OptionError as error:
+            problems += error.problems
+    problems += _without_effect(wanted, _written(arguments))
+    problems += [one_depth(it.depths) for it in requests[:1] if it.depths and not wanted.switches]
+    return [*dict.fromkeys(problems), *_unclear_places(arguments, wanted)]
+
+
+def _without_effect(wanted: FileType, written: Mapping[str, str]) -> Iterator[str]:
+    """What is said of options that change nothing in what is written."""
+    for option in OPTIONS:
+        if option.name not in written or option.stage == "recording" or option in _PAGE_OPTIONS:
+            continue
+        if option.name not in wanted.heeds:
+            where = ", ".join(it.name for it in FILE_TYPES if option.name in it.heeds)
+            yield f"--{option.name} changes nothing in {wanted.name}, only in {where}"
+        elif option.name in ("show", "hide"):
+            lost = [fact for fact in written[option.name].replace(",", " ").split() if fact not in wanted.facts]
+            if lost:
+                yield f"--{option.name} {','.join(lost)} changes nothing in {wanted.name}"
+
+
+def _unclear_places(arguments: argparse.Namespace, wanted: FileType) -> Iterator[str]:
+    """What is wrong with where it is to be written."""
+    output, several = arguments.output, len(arguments.targets) > 1 or is_pattern(arguments.targets[0])
+    if several and not _is_folder(output) and (output != _STDOUT or wanted.name != "txt"):
+        yield f"-o {output} is one file for several models; write a folder, as in -o diagrams/"
+    ending = Path(output).suffix[1:].lower()
+    if arguments.format and ending != wanted.name and any(ending == it.name for it in FILE_TYPES):
+        yield f"the ending of {output} says {ending}, and --format says {wanted.name}; leave out one of them"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    request = _request(arguments)
     settings = Settings.for_project(
         Path.cwd(),
         cache=arguments.cache,
@@ -64,30 +180,106 @@ def run(arguments: argparse.Namespace) -> int:
         remote=arguments.remote,
         allow=[EVERYTHING],  # who types a target here can type any command
     )
-    pipeline = Pipeline(settings, retries=True)
-    outcome = pipeline.run([request], _show_progress)[request].loaded()
+    open_worker = worker_of_thread(settings)
+    pipeline = Pipeline(settings, open_worker, retries=True)
+    with open_worker(settings.path) as worker:
+        targets = dict.fromkeys(name for target in arguments.targets for name in _names(target, worker))
+    if not targets:
+        raise OptionError(
+            ("none of the models that match can be drawn; name one with its arguments: pkg.Net(width=64)",)
+        )
+    requests = [read_request(target, _written(arguments)) for target in targets]
+    candidates = {request: requests_for_print(request) for request in requests}
+    found = pipeline.run([one for ones in candidates.values() for one in ones], _show_progress)
+    outcomes = [outcome_for_print(request, [found[one] for one in ones]) for request, ones in candidates.items()]
+    wanted = _type(arguments)
     for remark in cache_remarks(pipeline):
         print(f"torchrecorder: {remark}", file=sys.stderr)
+    are_written = [
+        _put(drawn, wanted, arguments.output, number, len(outcomes)) for number, drawn in enumerate(outcomes)
+    ]
+    return 0 if all(are_written) else FAILED
+
+
+def _put(outcome: Outcome, wanted: FileType, output: str, number: int, count: int) -> bool:
+    """Write what came of one model, of so many; whether nothing went wrong."""
+    name = f"{outcome.request.recording.target}: " if count > 1 else ""
+    _say(outcome, name)
+    if outcome.diagram is None:
+        return False
+    try:
+        written = wanted.write(outcome.diagram)
+    except TorchRecorderError as error:  # no font for its signs, say: the other models are written
+        print(f"torchrecorder: error: {name}{error}", file=sys.stderr)
+        return False
+    if output == _STDOUT:
+        sys.stdout.buffer.write(b"\n" * (number > 0) + written)
+        sys.stdout.buffer.flush()
+    else:
+        _write(output, outcome.request, wanted, written)
+    return outcome.error is None
+
+
+def _names(target: str, worker: Worker) -> Iterator[str]:
+    """A target, or those that match it."""
+    if not is_pattern(target):
+        yield target
+        return
+    answer = worker.record(RecordingRequest(target), timeout_s=TIMEOUT_S)
+    if answer.error is not None:
+        raise answer.error
+    for name, obstacle in (answer.names or {}).items():
+        if obstacle:
+            print(f"torchrecorder: note: {name} is left out: {obstacle}", file=sys.stderr)
+        else:
+            yield name
+
+
+def _say(outcome: Outcome, name: str) -> None:
+    """What went wrong, and what a reader should know."""
     if outcome.error is not None:
-        print(f"torchrecorder: error: {outcome.error}", file=sys.stderr)
+        print(f"torchrecorder: error: {name}{outcome.error}", file=sys.stderr)
         if details := outcome.error.details():
             print(details, file=sys.stderr)
-    if outcome.diagram is not None:
-        for note in outcome.diagram.notes:
-            print(f"torchrecorder: note: {note}", file=sys.stderr)
-        if arguments.output is None:
-            print(outcome.diagram.text)
-        else:
-            try:
-                outcome.diagram.save(arguments.output)
-            except OSError as error:
-                raise OptionError((f"cannot write {arguments.output}: {error.strerror or error}",)) from error
-    return FAILED if outcome.error is not None else 0
+    for note in outcome.diagram.notes if outcome.diagram is not None else ():
+        print(f"torchrecorder: note: {name}{note}", file=sys.stderr)
 
 
-def _request(arguments: argparse.Namespace) -> DiagramRequest:
-    written = {option.name: getattr(arguments, option.name) for option in OPTIONS if option.name not in _PAGE_OPTIONS}
-    return read_request(arguments.target, {name: text for name, text in written.items() if text is not None})
+def _type(arguments: argparse.Namespace) -> FileType:
+    if arguments.format:
+        try:
+            return file_type(arguments.format)
+        except OptionError as error:
+            raise OptionError(tuple(f"--format: {problem}" for problem in error.problems)) from None
+    output = arguments.output
+    if _is_folder(output):
+        return file_type("svg")
+    if output == _STDOUT:
+        return file_type("txt")
+    if not Path(output).suffix:
+        raise OptionError((f"-o {output} does not say what to write; write {output}.svg, or {output}/ for a folder",))
+    return type_of(Path(output))
+
+
+def _is_folder(output: str) -> bool:
+    return output.endswith(("/", os.sep)) or os.path.isdir(output)
+
+
+def _write(output: str, request: DiagramRequest, wanted: FileType, written: bytes) -> None:
+    name = _UNSAFE.sub("-", request.recording.target).strip("-")
+    file = Path(output, f"{name}.{wanted.name}") if _is_folder(output) else Path(output)
+    try:
+        if _is_folder(output):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(written)
+    except OSError as error:
+        raise OptionError((f"cannot write {file}: {error.strerror or error}",)) from error
+
+
+def _written(arguments: argparse.Namespace) -> dict[str, str]:
+    """The options that were given, as text by name."""
+    offered = ((option.name, getattr(arguments, option.name)) for option in OPTIONS if option not in _PAGE_OPTIONS)
+    return {name: text for name, text in offered if text is not None}
 
 
 def _show_progress(progress: Progress) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from torchrecorder.cache.store import FOLDERS
 from torchrecorder.cache.sweep import sweep
 from torchrecorder.cli.shared import Commands, add_command
 from torchrecorder.errors import OptionError
@@ -23,8 +24,8 @@ def add_to(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if not (arguments.cache / "obj").is_dir():
-        raise OptionError((f"{arguments.cache} is not a cache of torchrecorder: it has no folder `obj`",))
+    if not any((arguments.cache / folder).is_dir() for folder in FOLDERS.values()):
+        raise OptionError((f"{arguments.cache} is not a cache of torchrecorder: it has no folder `rec`",))
     swept = sweep(arguments.cache, days=arguments.days)
     young = f"; left {swept.young} that were written within the hour" if swept.young else ""
     print(f"removed {swept.files} files, {swept.bytes / 1e6:.1f} MB; kept {swept.kept}{young}")

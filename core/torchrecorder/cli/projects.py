@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from torchrecorder.cli.shared import FAILED, Commands, add_command, add_setting, cache_remarks
+from torchrecorder.cli.shared import FAILED, Commands, add_command, add_json, add_setting, cache_remarks, print_json
 from torchrecorder.errors import ClusterFailed, OptionError, shown_text
 from torchrecorder.page import is_skipped
 from torchrecorder.pipeline import Collected, Pipeline, collect, configuration_of
@@ -30,6 +30,16 @@ _PART = 8
 """The most recordings for one process that are handed out together, so that a bar can move and no last long part is
 waited for."""
 
+_UPDATES = """\
+examples:
+  torchrecorder update docs              # then commit the folder that the setting for the cache names
+  torchrecorder update docs --retry      # also what failed before
+"""
+_CHECKS = """\
+examples:
+  torchrecorder check docs               # needs no torch; for a hook, or before a release
+  torchrecorder check docs --json
+"""
 _WHERE = 'write torchrecorder_cache = "diagrams" in conf.py, or `cache: diagrams` under the plugin in mkdocs.yml'
 
 
@@ -40,11 +50,13 @@ def add_update(commands: Commands) -> None:
         run_update,
         help="record what is missing or out of date in a project",
         description="Record what is missing or out of date in a project, into its committed cache.",
+        epilog=_UPDATES,
         check=lambda it: ["--jobs: write 1 or more"] if it.jobs is not None and it.jobs < 1 else [],
     )
     _add_docs(parser)
     add_setting(parser, "remote", "URL")
     parser.add_argument("--retry", action="store_true", help="try again what failed, even if it has not changed")
+    add_json(parser)
     where = parser.add_mutually_exclusive_group()
     help_jobs = "how many processes record at once (default: as many as there are processors)"
     where.add_argument("--jobs", type=int, metavar="N", help=help_jobs)
@@ -58,9 +70,11 @@ def add_check(commands: Commands) -> None:
         run_check,
         help="list the diagrams of a project that are out of date",
         description="List the diagrams of a project that are out of date, and why. Exit status 1 if any is.",
+        epilog=_CHECKS,
     )
     _add_docs(parser)
     parser.add_argument("--verify", action="store_true", help="record all again and compare; needs torch")
+    add_json(parser)
 
 
 def run_update(arguments: argparse.Namespace) -> int:
@@ -73,11 +87,15 @@ def run_update(arguments: argparse.Namespace) -> int:
     project = replace(project, settings=replace(project.settings, jobs=at_once))
     with project.as_in_a_build():
         if arguments.dask:
-            with _cluster(arguments.dask) as (executor, threads):
+            with connected(arguments.dask) as (executor, threads):
                 done = update(project, executor, jobs=threads)
         else:
             with ThreadPoolExecutor(1) as executor:
                 done = update(project, executor, jobs=1)
+    done.remarks |= {project.remark} - {""}
+    if arguments.json:
+        print_json({**asdict(done), "remarks": sorted(done.remarks)})
+        return FAILED if done.errors else 0
     for remark in sorted(done.remarks):
         print(f"torchrecorder: {remark}", file=sys.stderr)
     for target, error in sorted(done.errors.items()):
@@ -90,33 +108,65 @@ def run_check(arguments: argparse.Namespace) -> int:
     # What others have recorded is not in the project yet.
     project = replace(project, settings=replace(project.settings, remote=""))
     with project.as_in_a_build():
-        return _check(project, verify=arguments.verify)
+        checked, remarks = _check(project, verify=arguments.verify)
+    remarks += [project.remark] if project.remark else []
+    wrong = sum(it.is_wrong for it in checked)
+    if arguments.json:
+        rows = [{**it.request.to_json(), "verdict": it.verdict, "reason": it.reason} for it in checked]
+        print_json({"recordings": rows, "to_be_recorded": wrong, "remarks": remarks})
+        return FAILED if wrong else 0
+    for remark in remarks:
+        print(f"torchrecorder: {remark}", file=sys.stderr)
+    for it in checked:
+        if it.reason:
+            verdict = it.verdict.upper() if it.is_wrong else "not provable"
+            print(f"{verdict:11} {it.request.target}: {it.reason}")
+    print(f"{_counted(len(checked))}, {f'{wrong} to be recorded' if wrong else 'all fresh'}")
+    return FAILED if wrong else 0
 
 
-def _check(project: Collected, *, verify: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What is known of one recording."""
+
+    request: RecordingRequest
+    verdict: str
+    """That of a `Verdict`, or `failed`, or `differs`."""
+    reason: str
+    """Why it is not fresh; of one that is, what cannot be proved of it, if anything."""
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.verdict != Verdict.FRESH.value
+
+
+def _check(project: Collected, *, verify: bool) -> tuple[list[_Checked], list[str]]:
     wanted = list(dict.fromkeys(request.recording for request in project.requests))
     pipeline = _pipeline(project)
     recordings = pipeline.recordings()
     # What was tried and is not there most likely cannot be recorded; only the machine that tried it knows.
     tried = _only_tried(project.requests)
     wanted = [request for request in wanted if request not in tried or recordings.look(request)[0] is not None]
-    wrong = 0
+    different = _different(project, wanted) if verify else {}
+    checked: list[_Checked] = []
     for request in wanted:
         manifest, finding = recordings.look(request)
-        if finding.verdict is not Verdict.FRESH:
-            wrong += 1
-            failed = recordings.failed(request)
-            verdict = "FAILED" if failed else finding.verdict.name.replace("_", "-")
-            print(f"{verdict:12}{request.target}: {failed.error.summary() if failed and failed.error else finding}")
-        elif manifest is not None and manifest.untracked:
-            print(f"{'not provable':12} {request.target}: its code {shown_text(', '.join(manifest.untracked))}")
+        verdict, reason = finding.verdict.value, str(finding)
+        if finding.verdict is Verdict.FRESH:
+            untracked = manifest.untracked if manifest is not None else ()
+            reason = f"its code {shown_text(', '.join(untracked))}" if untracked else ""
+            if request in different:
+                verdict, reason = "differs", different[request]
+        elif (failed := recordings.failed(request)) and failed.error:
+            verdict, reason = "failed", failed.error.summary()
+        checked.append(_Checked(request, verdict, reason))
     recordings.save_indexes()
     pipeline.cache.close()
-    for remark in cache_remarks(pipeline):
-        print(f"torchrecorder: {remark}", file=sys.stderr)
-    wrong += _verify(project, wanted) if verify else 0
-    print(f"{len(wanted)} recordings, {f'{wrong} to be recorded' if wrong else 'all fresh'}")
-    return FAILED if wrong else 0
+    return checked, cache_remarks(pipeline)
+
+
+def _counted(recordings: int) -> str:
+    return f"{recordings} recording{'' if recordings == 1 else 's'}"
 
 
 @dataclass(slots=True)
@@ -125,6 +175,9 @@ class Done:
     """What went wrong, by target."""
     remarks: set[str] = field(default_factory=set)
     """What users should know of the caches."""
+    recordings: int = 0
+    to_be_recorded: int = 0
+    """How many of them, before they were."""
 
 
 def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
@@ -135,12 +188,12 @@ def update(project: Collected, executor: Executor, *, jobs: int) -> Done:
     failed = len({one.recording for one, found in kept if found.error is not None})
     again = f", {failed} failed before and are as they were (--retry tries them again)" if failed else ""
     count, missing = (len({one.recording for one in requests}) for requests in (known, stale))
-    print(f"{count} recordings, {missing} to be recorded{again}", file=sys.stderr)
+    print(f"{_counted(count)}, {missing} to be recorded{again}", file=sys.stderr)
     # The fresh ones are looked at too, but do not count for the bar: they do not tell how long the others take.
     most = _PART * max(1, project.settings.jobs)
     parts = [part for part in (fresh, *_parts(stale, jobs, most)) if part]
     futures = {executor.submit(draw_part, replace(project, requests=tuple(part))): part for part in parts}
-    all_done, bar = Done(), _Bar(len(stale))
+    all_done, bar = Done(recordings=count, to_be_recorded=missing), _Bar(len(stale))
     for future in as_completed(futures):
         try:
             done = future.result()
@@ -210,14 +263,14 @@ def _known(project: Collected) -> dict[DiagramRequest, Recording | None]:
     """What is known of each request; None if it is to be recorded."""
     pipeline = _pipeline(project)
     recordings = pipeline.recordings()
-    known = {request: recordings.kept(request.recording) for request in project.requests}
+    known = {request: recordings.kept(request.recording, is_tried=request.is_tried) for request in project.requests}
     pipeline.cache.close()
     return known
 
 
-def _verify(project: Collected, wanted: Sequence[RecordingRequest]) -> int:
-    """How many recordings that are fresh by their manifests come out otherwise when made again."""
-    kept, wrong = _pipeline(project).recordings(), 0
+def _different(project: Collected, wanted: Sequence[RecordingRequest]) -> dict[RecordingRequest, str]:
+    """The recordings that are fresh by their manifests and come out otherwise when made again, each with what does."""
+    kept, different = _pipeline(project).recordings(), dict[RecordingRequest, str]()
     with tempfile.TemporaryDirectory(prefix="torchrecorder-") as scratch:
         settings = replace(
             project.settings, cache=Path(scratch), committed=None, remote="", project=project.settings.root
@@ -227,13 +280,12 @@ def _verify(project: Collected, wanted: Sequence[RecordingRequest]) -> int:
     for request in wanted:
         manifest, finding = kept.look(request)
         if manifest is not None and finding.verdict is Verdict.FRESH and again[request].digest != manifest.graph:
-            wrong += 1
-            print(f"{'DIFFERS':12}{request.target}: {again[request].error or 'recorded again, it gives another graph'}")
-    return wrong
+            different[request] = str(again[request].error or "recorded again, it gives another graph")
+    return different
 
 
 @contextmanager
-def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
+def connected(address: str) -> Iterator[tuple[Executor, int]]:
     try:
         from distributed import Client
     except ImportError as error:

@@ -22,8 +22,8 @@ from torchrecorder.view import Box, Node, View
 _MAX_PATH, _MAX_SETTINGS = 200, 160
 _MAX_SHAPES = 3
 _PACKAGES = ("site-packages", "dist-packages")
-_N_FACTS = 9
-"""Values of a row before its parts."""
+_N_FACTS, _PARAMS = 9, 3
+"""Values of a row before its parts, and which of them is the number of parameters."""
 _USUAL = re.compile(
     r", (?:bias=True|eps=1e-05|momentum=0\.1|affine=True|elementwise_affine=True|track_running_stats=True|dilation=1"
     r"|ceil_mode=False)(?=,|$)"
@@ -54,7 +54,6 @@ class _DetailsWriter:
 
     def node(self, node: Node) -> _Row:
         rows = [self.node(part) for part in node.parts]
-        parts = "\n".join(" ".join(filter(None, map(str, row[:3]))) for row in rows if row)
         row: _Row = []
         if node.kind == "call":
             row = self.call(node)
@@ -64,6 +63,7 @@ class _DetailsWriter:
             name = clean(node.name or node.kind, _MAX_PATH)
             is_data = node.kind in ("param", "buffer")
             row = [name if is_data else f"/{name}", "", "", "", "", _shapes(self.graph, node.values)]
+        parts = "\n".join(_part(one, is_told=one[:2] == row[:2]) for one in rows if one)
         return [*row, *([""] * (_N_FACTS - len(row))), parts] if parts else row
 
     def call(self, shown: Box | Node) -> _Row:
@@ -116,6 +116,12 @@ class _DetailsWriter:
         for op in self.graph.ops:
             found[op.id] = last[op.call, op.name] = last.get((op.call, op.name), 0) + 1
         return found
+
+
+def _part(row: _Row, *, is_told: bool) -> str:
+    """One of the parts in a line; of that which the row tells itself, its place among them."""
+    params = f"{row[_PARAMS]} params" if len(row) > _PARAMS and row[_PARAMS] else ""
+    return row[0] if is_told else " ".join(filter(None, (*map(str, row[:_PARAMS]), params)))
 
 
 def _class(module: Module) -> str:

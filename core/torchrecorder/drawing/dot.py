@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import zip_longest
 
 import graphviz
 
@@ -24,6 +25,7 @@ from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Edge, Node, View
 
 _FONT_SIZE, _SMALL_SIZE = 10.5, 9
+_EN_SPACE = "\N{EN SPACE}"
 _MANY = 300
 """Above this many nodes layout takes less care, and edges carry no text."""
 _VERY_MANY = 1000
@@ -63,15 +65,24 @@ def to_dot(
     name: str = "",
     direction: str = "TB",
     show: Collection[str] = USUAL,
-    styles: Styles | None = None,
+    styles: Sequence[Styles | None] = (),
 ) -> graphviz.Digraph:
-    """The picture of a View, without positions; its colours are only those of a user's styler."""
-    return _DotWriter(view, Labels(view, name=name, show=show), show, styles).digraph(direction)
+    """The picture of a View and its insets, without positions; its colours are only those of a user's styler."""
+    first, *others = styles or [None]
+    dot = _DotWriter(view, Labels(view, name=name, show=show), show, first).digraph(direction)
+    for inset, style in zip_longest(view.insets, others[: len(view.insets)]):
+        writer = _DotWriter(inset.view, Labels(inset.view, show=show), show, style, inset.letter)
+        dot.body.extend(writer.lines())
+    return dot
 
 
 class _DotWriter:
-    def __init__(self, view: View, labels: Labels, show: Collection[str], styles: Styles | None) -> None:
+    def __init__(
+        self, view: View, labels: Labels, show: Collection[str], styles: Styles | None, letter: str = ""
+    ) -> None:
         self.view, self.labels, self.styles = view, labels, styles
+        self.letter = letter
+        """Of an inset: what its names begin with."""
         is_large = len(view.nodes) > _MANY
         care = "2" if len(view.nodes) <= _VERY_MANY else "0.5"
         self.effort = {"nslimit": care, "mclimit": "0.3"} if is_large else {}
@@ -93,15 +104,23 @@ class _DotWriter:
         dot.attr("graph", rankdir=direction, **_GRAPH | self.effort)
         dot.attr("node", **_NODE)
         dot.attr("edge", arrowsize="0.6")
-        dot.body.extend(self._lines())
-        for nodes in self.groups:
-            dot.body.append("\t{rank=same; " + " -> ".join(f"n{node}" for node in nodes) + " [style=invis]}\n")
-        for position, edge in enumerate(self.view.edges):
-            style = self.styles.edges[position] if self.styles else EdgeStyle()
-            dot.body.append(f"\tn{edge.tail} -> n{edge.head} [{attributes(self.edge(edge, style))}]\n")
+        dot.body.extend(self.lines())
         return dot
 
-    def _lines(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """Nodes, boxes and edges."""
+        yield from self._figures()
+        for nodes in self.groups:
+            names = " -> ".join(map(self._name, nodes))
+            yield f"\t{{rank=same; {names} [style=invis]}}\n"
+        for position, edge in enumerate(self.view.edges):
+            style = self.styles.edges[position] if self.styles else EdgeStyle()
+            yield f"\t{self._name(edge.tail)} -> {self._name(edge.head)} [{attributes(self.edge(edge, style))}]\n"
+
+    def _name(self, node: int) -> str:
+        return f"n{self.letter}{node}"
+
+    def _figures(self) -> Iterator[str]:
         """The nodes and boxes, each box around its own; without recursion, because boxes may nest deeply."""
         indent = "\t"
         pending: list[Box | Node | None] = [*self._content(None)]
@@ -111,9 +130,9 @@ class _DotWriter:
                 indent = indent[:-1]
                 yield f"{indent}}}\n"
             elif isinstance(thing, Node):
-                yield f"{indent}n{thing.id} [{attributes(self.node(thing))}]\n"
+                yield f"{indent}{self._name(thing.id)} [{attributes(self.node(thing))}]\n"
             else:
-                yield f"{indent}subgraph cluster_{thing.id} {{\n"
+                yield f"{indent}subgraph cluster_{self.letter}{thing.id} {{\n"
                 indent += "\t"
                 yield from (f"{indent}{attributes({name: value})}\n" for name, value in self.box(thing).items())
                 pending.append(None)
@@ -124,7 +143,7 @@ class _DotWriter:
 
     def box(self, box: Box) -> dict[str, str | float]:
         style = self.styles.boxes[box.id] if self.styles else NodeStyle()
-        text = PARTS.join(filter(None, style.label)) if style.label else self.labels.box(box)
+        text = box_title(self.labels, box, style, self.letter)
         # layout measures a title in the regular face: spaces as wide as it grows when its name is bold
         grows = (BOLD - 1) * width(text.partition(PARTS)[0], _FONT_SIZE)
         found: dict[str, str | float] = {
@@ -164,11 +183,21 @@ class _DotWriter:
         found: dict[str, str | float] = {"weight": 1 if is_loose else 0 if edge.skip else 4}
         if shape := self.shapes.get((edge.tail, edge.head), ""):
             found["comment"] = shape
-        words = ["skip"] if edge.skip else []
+        words = [*(["skip"] if edge.skip else []), *([edge.mark] if edge.mark else [])]
         if any(style):
             words.append("styled")
             found |= {"style": style.stroke or "solid", **_paint(style)}
         return found | ({"class": " ".join(words)} if words else {})
+
+
+def box_title(labels: Labels, box: Box, style: NodeStyle, letter: str) -> str:
+    """The words of a box; that around an inset has its letter."""
+    text = PARTS.join(filter(None, style.label)) if style.label else labels.box(box)
+    if not letter or box.parent is not None:
+        return text
+    name, *rest = text.split(PARTS)
+    kind, *facts = rest or [name]  # not the path: it stands for others, too
+    return PARTS.join([f"{letter}{_EN_SPACE}{kind}", *facts])
 
 
 def flags(view: View, kind: str, thing: Box | Node, style: NodeStyle) -> list[str]:
@@ -178,7 +207,8 @@ def flags(view: View, kind: str, thing: Box | Node, style: NodeStyle) -> list[st
     found["error"] = failed and not all(calls[call].ok for call in thing.calls)
     found["styled"] = any(style[1:])  # it brings colours or lines of its own
     found["decides"] = isinstance(thing, Node) and thing.decides
-    return [kind, *(word for word, is_so in found.items() if is_so)]
+    marks = [thing.mark] if thing.mark else []
+    return [kind, *(word for word, is_so in found.items() if is_so), *marks]
 
 
 def _paint(style: NodeStyle | EdgeStyle) -> dict[str, str | float]:

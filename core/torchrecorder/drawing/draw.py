@@ -7,7 +7,7 @@ them all, so there are not many: the layers of the picture first, then those tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
@@ -29,8 +29,9 @@ from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions, Settings
-from torchrecorder.view import View, ViewOptions, Views
+from torchrecorder.view import Marks, View, ViewOptions, Views
 from torchrecorder.view.classic import autograd_graph
+from torchrecorder.view.marked import marked
 
 MAX_NESTED = 12
 _MAX_PATH = 200
@@ -46,6 +47,8 @@ class DrawJob:
     options: DrawingOptions
     styler: object = None
     """A styler of this process, in place of the one that the options name."""
+    marks: Marks | None = None
+    """Of a Graph that holds two models."""
 
 
 def draw(
@@ -111,13 +114,11 @@ class _JobView:
     job: DrawJob
     view: View
     nested: NestedView | None = None
-    flat: View | None = None
-    """What is drawn where insets cannot be, if the view has any."""
 
     @property
     def views(self) -> list[View]:
         """All that a styler is asked about."""
-        return [self.view, *(inset.view for inset in self.view.insets), *([self.flat] if self.flat else [])]
+        return [self.view, *(inset.view for inset in self.view.insets)]
 
     @property
     def options(self) -> DrawingOptions:
@@ -126,9 +127,15 @@ class _JobView:
     def asked(self, found: Sequence[Styles | TorchRecorderError | None]) -> _Asked:
         options, styles = self.options, [style for style in found if not isinstance(style, TorchRecorderError)]
         if _is_as_before(self.job) or not _is_paper(options):
-            return _Asked(self, styles[-1])
-        paper = PaperLayout(self.view, show=options.show, styles=styles, width=options.room * _POINT)
-        return _Asked(self, styles[-1], None if paper.reason else paper)
+            return _Asked(self, styles)
+        paper = PaperLayout(
+            self.view,
+            show=options.show,
+            styles=styles,
+            width=options.room * _POINT,
+            is_sideways=options.direction == "LR",
+        )
+        return _Asked(self, styles, None if paper.reason else paper)
 
 
 @dataclass(frozen=True)
@@ -136,8 +143,7 @@ class _Asked:
     """What the engine is asked for one picture: ranks of a paper layout, or the whole layout."""
 
     one: _JobView
-    style: Styles | None
-    """Of the layered picture."""
+    styles: Sequence[Styles | None]
     paper: PaperLayout | None = None
 
     @property
@@ -151,8 +157,7 @@ class _Asked:
         if _is_as_before(one.job):
             classic = to_classic_dot(one.view.graph, depth=one.view.depth, direction=options.direction)
             return str(classic.source)
-        view = one.flat or one.view
-        return str(to_dot(view, direction=options.direction, show=options.show, styles=self.style).source)
+        return str(to_dot(one.view, direction=options.direction, show=options.show, styles=self.styles).source)
 
 
 def _layouts(asked: Sequence[_Asked], engine: Engine) -> list[str | Layout | TorchRecorderError]:
@@ -171,8 +176,8 @@ def _layouts(asked: Sequence[_Asked], engine: Engine) -> list[str | Layout | Tor
     return [layered[i] if layout is None else layout for i, layout in enumerate(found)]
 
 
-def _views(job: DrawJob) -> list[_JobView]:
-    options = job.options
+def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> Views:
+    """What the options may show of the Graph."""
     wanted = ViewOptions(
         depth=options.depth,
         fold=options.fold,
@@ -180,17 +185,23 @@ def _views(job: DrawJob) -> list[_JobView]:
         expand=options.expand,
         collapse=options.collapse,
         weights="weights" in options.show,
+        marks=marks,
     )
-    is_classic = job.graph.info.recorder == "classic"
-    views = Views(autograd_graph(job.graph) if is_classic else job.graph, wanted)
-    view = views.view(beside=_is_paper(options))
-    flat = views.view(beside=False) if view.insets else None
+    return Views(autograd_graph(graph) if graph.info.recorder == "classic" else graph, wanted)
+
+
+def _views(job: DrawJob) -> list[_JobView]:
+    views = views_of(job.graph, job.options, job.marks)
+    view = views.view(beside=_is_paper(job.options))
     nested = [] if _is_as_before(job) else nested_views(views, view)
-    return [_JobView(job, view, flat=flat), *(_JobView(job, one.view, one) for one in nested)]
+    if (marks := job.marks) is not None:
+        view = marked(view, marks)
+        nested = [replace(one, view=marked(one.view, marks)) for one in nested]
+    return [_JobView(job, view), *(_JobView(job, one.view, one) for one in nested)]
 
 
 def _is_paper(options: DrawingOptions) -> bool:
-    return (options.layout, options.theme, options.direction) == ("paper", "modern", "TB")
+    return (options.layout, options.theme) == ("paper", "modern")
 
 
 def _is_as_before(job: DrawJob) -> bool:
@@ -264,19 +275,19 @@ def _drawing(
     if isinstance(layout, TorchRecorderError):
         return layout
     graph, options = job.graph, job.options
-    view = views[0].view if isinstance(layout, Layout) else views[0].flat or views[0].view
+    view = views[0].view
     title, description = describe(graph)
     facts = caption_facts(graph, options.show)
     memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
     try:
-        picture = finish(layout, uid=_uid(job), title=title, desc=description, theme=options.theme)
+        picture = finish(layout, uid=_uid(job), title=title, desc=description, theme=options.theme, grey=options.grey)
     except EngineError as error:  # output that is not Graphviz's concerns this picture only
         return error
     return Drawing(
         svg=picture.svg,
         width=picture.width,
         height=picture.height,
-        text=tree(view.graph, depth=view.depth, like=view if view.insets else None).rstrip("\n"),
+        text=tree(view.graph, like=view, fold=options.fold, show=options.show).rstrip("\n"),
         alt=". ".join(filter(None, (title, description, _beside(view)))),
         facts=facts,
         notes=(*graph.info.notes, *view.notes, *memory),
@@ -309,7 +320,7 @@ def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | TorchRecorde
         title = f"{path}, {clean(class_name(one.job.graph.modules[it.path]), _MAX_PATH)}"
         uid = f"{_uid(one.job)}-i{it.call}"
         try:
-            picture = finish(layout, uid=uid, title=title, desc="", theme=one.options.theme)
+            picture = finish(layout, uid=uid, title=title, desc="", theme=one.options.theme, grey=one.options.grey)
         except EngineError:
             continue
         room -= len(picture.svg)

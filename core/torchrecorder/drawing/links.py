@@ -108,7 +108,7 @@ def link(svg: str, urls: Mapping[str, str], expandable: Expandable = _NOTHING) -
 
     def with_plus(layer: re.Match[str]) -> str:
         right, top = float(layer["x"]) + float(layer["width"]), float(layer["y"])
-        cross = f"M{right - 8.5:.4g} {top + 5.5:.4g}h5m-2.5-2.5v5"
+        cross = f"M{right - 7.5:.4g} {top + 5:.4g}h4m-2-2v4"
         return f'{layer[0]}<path fill="none" stroke="currentColor" d="{cross}"/>'
 
     linked = _OPEN.sub(put if safe or expandable.paths else "", svg)

@@ -6,10 +6,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, run_name, shape, size, times
+from torchrecorder.drawing.names import (
+    class_name,
+    clean,
+    count,
+    flops,
+    flops_by_call,
+    run_name,
+    shape,
+    size,
+    tensor,
+    times,
+)
 from torchrecorder.drawing.summaries import summary
 from torchrecorder.graph import Graph, Module, batch_size, symbolic
 from torchrecorder.graph.memory import activation_memory
+from torchrecorder.request.requests import USUAL
 from torchrecorder.view import View
 from torchrecorder.view.node_kinds import torch_kind
 from torchrecorder.view.plan.repeats import CallRun, call_runs
@@ -89,28 +101,44 @@ def _fact(graph: Graph, value: int) -> str:
     return f"{name} {shape(meta.shape)}" if name else shape(meta.shape)
 
 
-def tree(graph: Graph, *, depth: int | Literal["all"] = "all", like: View | None = None) -> str:
-    """The calls of the model, one a line, with the shape each gives and its parameters.
-
-    Equal neighbours are one line with `×N`.
+def tree(
+    graph: Graph,
+    *,
+    depth: int | Literal["all"] = "all",
+    like: View | None = None,
+    fold: bool = True,
+    show: Collection[str] = USUAL,
+) -> str:
+    """The calls of the model, one a line, with what is to be said of each: the shape it gives, its parameters.
 
     Args:
         graph: The Graph.
         depth: How many levels of calls have lines.
         like: A picture in place of a depth: what is open in it has lines, and lines have its letters.
+        fold: Whether equal neighbours are one line with `×N`.
+        show: What to say of each call.
     """
     letters = {call: inset.letter for inset in like.insets for call in inset.calls} if like is not None else {}
-    runs = call_runs(graph, depth, None if like is None else _opened(like))
-    cells = [_cells(graph, run, branches, letters) for run, branches in _branched(runs)]
+    opened, root = (None, 0) if like is None else (_opened(like), _outermost(like))
+    runs = call_runs(graph, depth, opened, root=root, fold=fold)
+    work = flops_by_call(graph) if "flops" in show else {}
+    cells = [_cells(graph, run, branches, letters, show, work) for run, branches in _branched(runs)]
     shown = cells[:MAX_LINES]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = []
-    for name, line, out, params in shown:  # in columns as wide as what is in them
-        text = f"{name:<{widths[0]}}  {line:<{widths[1]}}  {out:<{widths[2]}}  {params:>{widths[3]}}"
-        lines.append(text.rstrip())
+    for left, *numbers in (((name, line, out), *more) for name, line, out, *more in shown):
+        columns = [*(f"{text:<{width}}" for text, width in zip(left, widths, strict=False))]
+        columns += [f"{text:>{width}}" for text, width in zip(numbers, widths[3:], strict=True)]
+        lines.append("  ".join(column for column in columns if column).rstrip())
     if (more := len(cells) - MAX_LINES) > 0:
         lines.append(f"… {more} more")
     return "\n".join(lines) + "\n"
+
+
+def _outermost(view: View) -> int:
+    """The call of the module that a picture shows; it is a node if it is closed."""
+    boxes = (box.calls[0] for box in view.boxes if box.parent is None)
+    return next(boxes, next((node.calls[0] for node in view.nodes if node.kind == "call"), 0))
 
 
 def _opened(view: View) -> set[int]:
@@ -141,19 +169,29 @@ def _branched(runs: Sequence[CallRun]) -> Iterator[tuple[CallRun, str]]:
             open_levels.append(not last)
 
 
-def _cells(graph: Graph, run: CallRun, branches: str, letters: Mapping[int, str]) -> tuple[str, str, str, str]:
+def _cells(
+    graph: Graph,
+    run: CallRun,
+    branches: str,
+    letters: Mapping[int, str],
+    show: Collection[str],
+    work: Mapping[int, int],
+) -> tuple[str, str, str, str, str]:
+    """The columns of one line: name, layer, output, parameters, operations; empty where nothing is to be said."""
     name, module = _name_and_module(graph, run, _NAME_WIDTH)
     repeated = times(len(run.calls), run.repetition)
     again = "".join(f" {word}" if word.startswith("×") else f" · {word}" for word in (repeated, *run.differs) if word)
     metas = [symbolic(graph, value) for value in graph.calls[run.calls[-1]].outputs.values()]
-    out = ", ".join(shape(meta.shape) for meta in metas[:3] if meta is not None) + (", …" if len(metas) > 3 else "")
+    out = ", ".join(tensor(meta, show) for meta in metas[:3] if meta is not None) + (", …" if len(metas) > 3 else "")
+    out = out if "shapes" in show else ""
+    done = flops(work[run.calls[0]]) if work.get(run.calls[0]) else ""
     if module is None:
-        return branches + name, "function" + again, out, ""
+        return branches + name, "function" + again, out, "", done
     layer = summary(class_name(module), module.extra_repr) if module.native else class_name(module)
     layer = f"{letters[run.calls[0]]}, {layer}" if run.calls[0] in letters else layer
-    line, total = clean(layer + again, _NAME_WIDTH), module.params.total
+    line, total = clean(layer + again, _NAME_WIDTH), module.params.total if "params" in show else 0
     params = "" if not total else f"{total:,}" if total < 100_000 else count(total)
-    return (branches + name, line, out, params) if run.level else (line, "", out, params)
+    return (branches + name, line, out, params, done) if run.level else (line, "", out, params, done)
 
 
 def _name_and_module(graph: Graph, run: CallRun, limit: int) -> tuple[str, Module | None]:
@@ -186,7 +224,7 @@ class LayerRow:
 
 def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[LayerRow, ...]:
     """The rows of the model, a layer before those in it, up to `MAX_ROWS`."""
-    flops, found = flops_by_call(graph), []
+    work, found = flops_by_call(graph), []
     numbers: dict[int, int] = {}
     for run in call_runs(graph, depth)[:MAX_ROWS]:
         number = numbers[run.level] = numbers.get(run.level, 0) + 1
@@ -201,7 +239,7 @@ def layer_table(graph: Graph, *, depth: int | Literal["all"] = "all") -> tuple[L
             repeat=len(run.calls),
             output=", ".join(shape(meta.shape) for meta in outputs if meta),
             params=module.params.total if module else 0,
-            flops=flops.get(call.id, 0),
+            flops=work.get(call.id, 0),
         )
         found.append(row)
     return tuple(found)

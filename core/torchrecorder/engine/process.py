@@ -16,11 +16,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from torchrecorder.errors import EngineError
+from torchrecorder.errors import EngineError, EngineNotFound
 
 MEMORY_BYTES = 2 << 30
 OUTPUT_BYTES = 256 << 20
@@ -41,6 +41,14 @@ class Engine:
     path: Path
     identity: str
     """Its name and version, `graphviz-pure 0.2.2`: a part of the key of a stored picture."""
+    arguments: tuple[str, ...] = ()
+    """What comes before those that `dot` takes."""
+    start_s: float = 0.0
+    """How long it may take to start, besides the time-out."""
+    reserved_bytes: int = 0
+    """Address space that it takes without using it."""
+    others: tuple[Callable[[], Engine], ...] = field(default=(), compare=False)
+    """Give what is tried, in this order, for a picture that it cannot lay out within its limits."""
 
     def layout(self, sources: Sequence[str], timeout_s: float = 10) -> list[str | EngineError]:
         """Where everything lies in each picture, as Graphviz's JSON, or why that is not known.
@@ -49,12 +57,22 @@ class Engine:
             sources: The texts.
             timeout_s: Seconds that a process may take; only a picture that is alone in it can fail by that.
         """
+        results = self._layouts(sources, timeout_s)
+        for other in self.others:
+            failed = [i for i, layout in enumerate(results) if isinstance(layout, EngineError) and not layout.at_limit]
+            with contextlib.suppress(EngineNotFound):
+                again = other()._layouts([sources[i] for i in failed], timeout_s) if failed else []
+                for i, layout in zip(failed, again, strict=True):
+                    results[i] = layout if isinstance(layout, str) else results[i]
+        return results
+
+    def _layouts(self, sources: Sequence[str], timeout_s: float) -> list[str | EngineError]:
         results: dict[int, str | EngineError] = {}
         pending = list(range(len(sources)))
         alone = False
         while pending:
             batch = pending[:1] if alone else pending
-            run = _run(self.path, [sources[i] for i in batch], timeout_s)
+            run = self._run([sources[i] for i in batch], timeout_s)
             settled = self._settle(batch, run, timeout_s)
             results |= settled
             suspect = None if settled or isinstance(run, OSError) else batch[run.reached()]
@@ -74,14 +92,43 @@ class Engine:
         if run.was_stopped and finished:
             return finished
         if len(batch) == 1:
-            return {batch[0]: self._error(run.reason(timeout_s))}
+            return {batch[0]: self._error(run.reason(timeout_s), at_limit=run.hit_limit())}
         if run.was_stopped:
             return {}
         failed = [position for position, i in enumerate(batch) if i not in finished]
         return {batch[position]: self._error(run.reason(timeout_s, position)) for position in failed}
 
-    def _error(self, reason: str) -> EngineError:
-        return EngineError(engine=self.identity, reason=reason)
+    def _error(self, reason: str, *, at_limit: bool = False) -> EngineError:
+        return EngineError(engine=self.identity, reason=reason, at_limit=at_limit)
+
+    def _run(self, sources: list[str], timeout_s: float) -> _Run | OSError:
+        try:
+            with tempfile.TemporaryDirectory(prefix="torchrecorder-") as name:
+                return self._run_in(Path(name), sources, timeout_s)
+        except OSError as error:  # the program is gone, or a disk is full
+            return error
+
+    def _run_in(self, folder: Path, sources: list[str], timeout_s: float) -> _Run:
+        files = [f"p{i}.dot" for i in range(len(sources))]
+        for file, source in zip(files, sources, strict=True):
+            (folder / file).write_text(source, encoding="utf-8", errors="replace")
+        process = self._start(folder, files)
+        status, killed = _wait(process, timeout_s + self.start_s, MEMORY_BYTES + self.reserved_bytes)
+        stderr = (folder / "stderr").read_bytes()[: 8 * MAX_STDERR].decode("utf-8", "replace")
+        pictures = [folder / f"{file}.json0" for file in files]
+        return _Run(status, killed, [*map(_finished, pictures)], [path.exists() for path in pictures], stderr)
+
+    def _start(self, folder: Path, files: list[str]) -> subprocess.Popen[bytes]:
+        with (folder / "stderr").open("wb") as stderr:
+            return subprocess.Popen(
+                [self.path, *self.arguments, "-Tjson0", "-O", *files],
+                cwd=folder,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+            )
 
 
 @dataclass(frozen=True)
@@ -108,6 +155,11 @@ class _Run:
         last = max((position for position, begun in enumerate(self.begun) if begun), default=-1)
         return min(last + 1, len(self.begun) - 1) if self.was_stopped else 0
 
+    def hit_limit(self) -> bool:
+        """Whether it was ended because it took too much, as another engine would, too."""
+        is_signal = self.status < 0 and signal.Signals(-self.status).name in _LIMITS
+        return self.killed or is_signal or bool(self.status and _NO_MEMORY.search(self.stderr))
+
     def reason(self, timeout_s: float, position: int = 0) -> str:
         """Why a picture failed, as far as the engine tells."""
         if self.killed:
@@ -123,37 +175,6 @@ class _Run:
         return f"{how}: {said[:MAX_STDERR]}" if said else how
 
 
-def _run(program: Path, sources: list[str], timeout_s: float) -> _Run | OSError:
-    try:
-        with tempfile.TemporaryDirectory(prefix="torchrecorder-") as name:
-            return _run_in(Path(name), program, sources, timeout_s)
-    except OSError as error:  # the program is gone, or a disk is full
-        return error
-
-
-def _run_in(folder: Path, program: Path, sources: list[str], timeout_s: float) -> _Run:
-    files = [f"p{i}.dot" for i in range(len(sources))]
-    for file, source in zip(files, sources, strict=True):
-        (folder / file).write_text(source, encoding="utf-8", errors="replace")
-    status, killed = _wait(_start(program, folder, files), timeout_s)
-    stderr = (folder / "stderr").read_bytes()[: 8 * MAX_STDERR].decode("utf-8", "replace")
-    pictures = [folder / f"{file}.json0" for file in files]
-    return _Run(status, killed, [*map(_finished, pictures)], [path.exists() for path in pictures], stderr)
-
-
-def _start(program: Path, folder: Path, files: list[str]) -> subprocess.Popen[bytes]:
-    with (folder / "stderr").open("wb") as stderr:
-        return subprocess.Popen(
-            [program, "-Tjson0", "-O", *files],
-            cwd=folder,
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            start_new_session=True,
-        )
-
-
 def _environment() -> dict[str, str]:
     """What the engine gets: enough to start, and the setting that keeps it from reading images.
 
@@ -163,9 +184,9 @@ def _environment() -> dict[str, str]:
     return {**kept, "SERVER_NAME": "torchrecorder", "LC_ALL": "C"}
 
 
-def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[int, bool]:
+def _wait(process: subprocess.Popen[bytes], timeout_s: float, memory_bytes: int) -> tuple[int, bool]:
     """The exit status, and whether the time was over."""
-    _limit(process.pid, timeout_s)
+    _limit(process.pid, timeout_s, memory_bytes)
     killed = False
     try:
         process.communicate(timeout=timeout_s)  # returns at once when the process ends; wait() would poll
@@ -176,7 +197,7 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> tuple[int, bool
     return process.returncode, killed
 
 
-def _limit(pid: int, timeout_s: float) -> None:
+def _limit(pid: int, timeout_s: float, memory_bytes: int) -> None:
     """Limits memory, processor time and size of files of a running process.
 
     Set from outside, because code between fork and exec is unsafe in a parent with threads, and documentation is built
@@ -188,7 +209,7 @@ def _limit(pid: int, timeout_s: float) -> None:
 
     seconds = math.ceil(timeout_s) + 1
     limits = (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_FSIZE, OUTPUT_BYTES),
         (resource.RLIMIT_CORE, 0),

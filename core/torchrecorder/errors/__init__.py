@@ -23,6 +23,7 @@
     ├── OutOfDate(RuntimeError)          the model changed, and it cannot be recorded here
     ├── CollectFailed(RuntimeError)      the diagrams of a documentation project cannot be listed
     ├── ClusterFailed(RuntimeError)      a cluster that was to record cannot be used
+    ├── CannotCompare(RuntimeError)      two models have nothing in common, or one is not there
     ├── NotDrawn                         requests are only collected, so nothing is drawn
     ├── StylerError(RuntimeError)        a user's styler cannot be used
     ├── FormatError(ValueError)          a stored Graph cannot be read
@@ -39,19 +40,24 @@ How an error is made of its facts is in `torchrecorder.errors.base`.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import importlib.metadata
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from torchrecorder.errors.base import LOG_LIMIT as LOG_LIMIT
 from torchrecorder.errors.base import FormatError as FormatError
 from torchrecorder.errors.base import TorchRecorderError as TorchRecorderError
 from torchrecorder.errors.base import shown_text as shown_text
+from torchrecorder.errors.worker import FailedInside as FailedInside
+from torchrecorder.errors.worker import TorchBroken as TorchBroken
+from torchrecorder.errors.worker import TorchMissing as TorchMissing
+from torchrecorder.errors.worker import TorchTooOld as TorchTooOld
+from torchrecorder.errors.worker import WorkerCrashed as WorkerCrashed
+from torchrecorder.errors.worker import WorkerError as WorkerError
+from torchrecorder.errors.worker import WorkerNotStarted as WorkerNotStarted
+from torchrecorder.errors.worker import WorkerTimeout as WorkerTimeout
 
 
-@dataclass(eq=False)
 class OptionError(TorchRecorderError, ValueError):
     """Options that are unknown or have a bad value, all of them together."""
 
@@ -64,7 +70,6 @@ class OptionError(TorchRecorderError, ValueError):
         return ""
 
 
-@dataclass(eq=False)
 class TargetError(TorchRecorderError, ImportError):
     """The model that a target names cannot be found, imported or built."""
 
@@ -72,7 +77,6 @@ class TargetError(TorchRecorderError, ImportError):
     target: str
 
 
-@dataclass(eq=False)
 class TargetNotFound(TargetError):
     """A part of the dotted name does not exist."""
 
@@ -80,6 +84,8 @@ class TargetNotFound(TargetError):
     """The longest part of the name that does exist; empty if not even the first part does."""
     missing: str
     near: tuple[str, ...] = ()
+    layer: str = ""
+    """The rest of the name, if what was found is a class of modules: most likely a layer of it."""
 
     def summary(self) -> str:
         """Which part of which name is missing."""
@@ -90,14 +96,15 @@ class TargetNotFound(TargetError):
         """The near misses, or where names are looked for."""
         if self.near:
             return "did you mean " + " or ".join(self.near) + "?"
-        return "" if self.parent else "is its folder on the Python path of the build?"
+        if self.layer:
+            return f"if it is a layer, write {self.parent} with the option `focus`: {self.layer}"
+        return "" if self.parent else "is it installed where models are recorded, or its folder on the Python path?"
 
     def shared(self) -> str:
         """The package, if it is not found: whatever of it is asked for, one path is wrong."""
         return "" if self.parent else self.missing
 
 
-@dataclass(eq=False)
 class TargetImportFailed(TargetError):
     """Importing the module of the target raised an exception."""
 
@@ -118,7 +125,6 @@ class TargetImportFailed(TargetError):
         return f"{self.cause} {self.origin}"
 
 
-@dataclass(eq=False)
 class TargetBuildFailed(TargetError):
     """The target exists but gives no module."""
 
@@ -132,14 +138,12 @@ class TargetBuildFailed(TargetError):
     traceback: str = ""
 
 
-@dataclass(eq=False)
 class NotAModule(TargetBuildFailed):
     """The target is a class of something else, so it is not built at all."""
 
     cause: str = "it is a class, but not a subclass of torch.nn.Module"
 
 
-@dataclass(eq=False)
 class TargetRefused(TargetError):
     """The target names what text in a page may not call."""
 
@@ -159,7 +163,6 @@ class TargetRefused(TargetError):
         return ""
 
 
-@dataclass(eq=False)
 class InputError(TorchRecorderError, ValueError):
     """The forward's inputs cannot be made from what was given."""
 
@@ -177,7 +180,6 @@ class InputError(TorchRecorderError, ValueError):
         return "\n".join((*((self.advice,) if self.advice else ()), *(f"tried {guess}" for guess in self.tried)))
 
 
-@dataclass(eq=False)
 class ForwardError(TorchRecorderError, RuntimeError):
     """The model's forward raised an exception."""
 
@@ -203,11 +205,13 @@ class ForwardError(TorchRecorderError, RuntimeError):
     """The `torchrecorder.recording.blame.Blame` for it, or None; no part of the JSON."""
     diagram: Any = field(default=None, init=False, repr=False)
     """The `torchrecorder.Diagram` of that, where `torchrecorder.draw` could draw it; no part of the JSON either."""
+    _is_shown: bool = field(default=False, init=False, repr=False)
 
     def _render_traceback_(self) -> list[str]:
         """What IPython prints for it; above that a notebook shows what ran."""
         ipython: Any = importlib.import_module("IPython")
-        if self.diagram is not None:
+        if self.diagram is not None and not self._is_shown:  # IPython asks again for what it stores of the cell
+            self._is_shown = True
             ipython.display.display(self.diagram)
         lines: list[str] = ipython.get_ipython().InteractiveTB.structured_traceback(
             type(self), self, self.__traceback__
@@ -215,106 +219,6 @@ class ForwardError(TorchRecorderError, RuntimeError):
         return lines
 
 
-@dataclass(eq=False)
-class WorkerError(TorchRecorderError, RuntimeError):
-    """The process that records could not do its job."""
-
-    kind = "worker"
-    target: str
-
-
-@dataclass(eq=False)
-class TorchMissing(WorkerError):
-    """The Python that records has no torch."""
-
-    _summary = "cannot record {target}: {python} cannot import torch[ ({cause})]"
-    _hint = (
-        "install torch there, {python} -m pip install torch (a CPU build is enough), name another Python with"
-        " the setting `python`, or build with a cache made on a machine that has it"
-    )
-    python: str
-    cause: str = ""
-
-
-@dataclass(eq=False)
-class TorchBroken(TorchMissing):
-    """The Python that records has a torch whose import raises."""
-
-    _hint = "{python} -m pip install --force-reinstall torch repairs it"
-
-
-@dataclass(eq=False)
-class TorchTooOld(TorchMissing):
-    """The Python that records has a torch that is older than the oldest that is supported."""
-
-    _summary = "cannot record {target}: {python} has torch {version}, older than {oldest}"
-    _hint = "{python} -m pip install 'torch>={oldest}' installs one that is supported"
-    version: str = ""
-    oldest: str = ""
-
-
-@dataclass(eq=False)
-class WorkerNotStarted(WorkerError):
-    """The process that records ended before it could say which torch it has."""
-
-    _summary = "cannot record {target}: {python} ended before it could record: {how}"
-    _details = "{log}"
-    python: str
-    how: str
-    log: str = ""
-
-
-@dataclass(eq=False)
-class FailedInside(WorkerError):
-    """torchrecorder's own code raised an exception, not the user's."""
-
-    _summary = "cannot {doing} {target}: torchrecorder failed inside[, with torch {torch}]: {cause}[ ({origin})]"
-    _details = "{traceback}"
-    cause: str
-    """The exception as `Type: message`."""
-    origin: str = ""
-    """`file:line` of the innermost frame of torchrecorder."""
-    torch: str = ""
-    """The version of torch; empty before it is imported."""
-    traceback: str = ""
-    at_start: bool = False
-    """Whether nothing at all can be recorded, and not only this target."""
-    doing: str = "record"
-    """Or `draw`."""
-
-    def hint(self) -> str:
-        """Where to report it: the issue tracker that the distribution's metadata names, if it names one."""
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            for link in importlib.metadata.metadata("torchrecorder-docs").get_all("Project-URL") or []:
-                label, _, address = link.partition(", ")
-                if label.lower() in ("issues", "issue tracker", "bug tracker"):
-                    return f"please report it: {address}"
-        return "please report it"
-
-
-@dataclass(eq=False)
-class WorkerTimeout(WorkerError):
-    """The recording took longer than its time-out."""
-
-    _summary = "recording {target} took longer than {timeout_s:g} s and was stopped"
-    _hint = "a larger `timeout` gives it more time, unless a loop in it never ends"
-    _details = "{log}"
-    timeout_s: float
-    log: str = ""
-
-
-@dataclass(eq=False)
-class WorkerCrashed(WorkerError):
-    """The recording process died without an answer."""
-
-    _summary = "recording {target} ended its process: {how}"
-    _details = "{log}"
-    how: str
-    """`exit status 3`, `signal SIGSEGV`, …."""
-    log: str = ""
-
-
-@dataclass(eq=False)
 class EngineError(TorchRecorderError, RuntimeError):
     """The layout engine failed on a picture."""
 
@@ -322,17 +226,20 @@ class EngineError(TorchRecorderError, RuntimeError):
     _summary = "layout engine {engine} failed: {reason}"
     engine: str
     reason: str
+    at_limit: bool = False
+    """Whether it took more time, memory or output than it may."""
 
 
-@dataclass(eq=False)
 class EngineNotFound(EngineError):
     """No layout engine is installed where one was looked for."""
 
     _summary = "no layout engine: {reason}"
-    _hint = "python -m pip install graphviz-pure installs one that needs nothing else"
+    _hint = (
+        "python -m pip install graphviz-pure installs one that needs nothing else; where that has none for the machine,"
+        " the extra `wasm` of torchrecorder-docs does"
+    )
 
 
-@dataclass(eq=False)
 class OutOfDate(TorchRecorderError, RuntimeError):
     """What a cached diagram depended on has changed, and torch is missing to record it again."""
 
@@ -352,7 +259,6 @@ class OutOfDate(TorchRecorderError, RuntimeError):
         return f"the diagram of {self.target} is out of date: {'; '.join(self.reasons[:3])}{more}"
 
 
-@dataclass(eq=False)
 class CollectFailed(TorchRecorderError, RuntimeError):
     """The diagrams that a documentation project asks for cannot be listed."""
 
@@ -362,7 +268,6 @@ class CollectFailed(TorchRecorderError, RuntimeError):
     reason: str
 
 
-@dataclass(eq=False)
 class ClusterFailed(TorchRecorderError, RuntimeError):
     """A cluster that was to record cannot be used."""
 
@@ -374,14 +279,22 @@ class ClusterFailed(TorchRecorderError, RuntimeError):
     advice: str
 
 
-@dataclass(eq=False)
+class CannotCompare(TorchRecorderError, RuntimeError):
+    """Two models cannot be compared, or one of them is not where it is looked for."""
+
+    kind = "diff"
+    _summary = "{reason}"
+    _hint = "{advice}"
+    reason: str
+    advice: str = ""
+
+
 class NotDrawn(TorchRecorderError):
     """Requests are only collected."""
 
     _summary = "nothing is drawn while requests are collected"
 
 
-@dataclass(eq=False)
 class StylerError(TorchRecorderError, RuntimeError):
     """A user's styler does not exist, raised, took too long, or gave what cannot be drawn."""
 
@@ -395,14 +308,12 @@ class StylerError(TorchRecorderError, RuntimeError):
     """The traceback of the user's code, if it raised."""
 
 
-@dataclass(eq=False)
 class RecorderError(TorchRecorderError):
     """A classic `Recorder` was given what it cannot keep."""
 
     kind = "recorder"
 
 
-@dataclass(eq=False)
 class NotRecordable(RecorderError, RuntimeError):
     """Neither a module nor a tensor nor an operation; in the words of torchrecorder 1.0.3."""
 
@@ -411,7 +322,6 @@ class NotRecordable(RecorderError, RuntimeError):
     what: str
 
 
-@dataclass(eq=False)
 class NotRecorded(RecorderError, KeyError):
     """Something is referred to that was not recorded before."""
 
@@ -420,7 +330,6 @@ class NotRecorded(RecorderError, KeyError):
     """Its type."""
 
 
-@dataclass(eq=False)
 class NothingToConnect(RecorderError, AssertionError):
     """An edge has no end; in the words of torchrecorder 1.0.3."""
 
@@ -429,6 +338,5 @@ class NothingToConnect(RecorderError, AssertionError):
     head: str
 
 
-@dataclass(eq=False)
 class BadInputs(InputError, RecorderError, TypeError):
     """The inputs of a classic recording cannot be made; a TypeError too, because 1.0.3 raised one."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, dataclass_transform
 
 _OPTIONAL_PART = re.compile(r"\[([^][]*)\]")
 _FACT = re.compile(r"\{(\w+)")
@@ -22,7 +22,8 @@ LOG_LIMIT = 50_000
 """The same for details, which go into the log."""
 
 
-@dataclass(eq=False)
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+@dataclass(eq=False, repr=False)
 class TorchRecorderError(Exception):
     """Base class; `kind` is the last part of the warning's name, `torchrecorder.<kind>`."""
 
@@ -30,6 +31,10 @@ class TorchRecorderError(Exception):
     _summary: ClassVar[str] = ""
     _hint: ClassVar[str] = ""
     _details: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(eq=False, repr=False)(cls)
 
     def __str__(self) -> str:
         hint = self.hint()
@@ -102,7 +107,6 @@ def _classes(base: type[TorchRecorderError] = TorchRecorderError) -> dict[str, t
     return found
 
 
-@dataclass(eq=False)
 class FormatError(TorchRecorderError, ValueError):
     """Stored data cannot be read."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from torchrecorder.errors import (
     FailedInside,
@@ -18,7 +18,7 @@ from torchrecorder.errors import (
     WorkerTimeout,
 )
 from torchrecorder.page.diagram import Outcome
-from torchrecorder.request import parse_target
+from torchrecorder.request import DiagramRequest, parse_target
 
 OPEN_HEIGHT = 600
 """The height in CSS pixels up to which a picture stands open in its page."""
@@ -35,6 +35,24 @@ _WORDS: tuple[tuple[type[TorchRecorderError], str], ...] = (
     (TorchMissing, "not recorded before, and no torch is here for"),
     (TorchRecorderError, "the recording process fails for"),
 )
+
+
+def asked_for(request: DiagramRequest, obstacle: str) -> DiagramRequest | Outcome:
+    """What is to be recorded of a documented class, or what became of it, if no recording is needed to know that.
+
+    Args:
+        request: What its rule asks for.
+        obstacle: Why it cannot be built without arguments; empty if nothing is known.
+    """
+    target = request.recording.target
+    if not request.is_tried or not obstacle or "(" in target:
+        return request
+    return Outcome(request, None, TargetBuildFailed(target, obstacle))
+
+
+def needs(parameters: Sequence[str]) -> str:
+    """The obstacle that a constructor has parameters without defaults; empty if it has none."""
+    return f"its constructor needs {', '.join(parameters)}" if parameters else ""
 
 
 def is_skipped(result: Outcome | OptionError) -> bool:
@@ -69,6 +87,8 @@ def said_of_tried(outcomes: Iterable[Outcome]) -> tuple[str, str]:
         if (error := outcome.error) is not None and is_skipped(outcome):
             name = parse_target(outcome.request.recording.target).dotted
             words = next(words for kind, words in _WORDS if isinstance(error, kind))
+            if "(" in outcome.request.recording.target:
+                words = words.replace("without arguments", "with these arguments")
             by_words.setdefault(words, []).append(name)
             reasons.append(f"{name}: {error.summary()}")
     text = f"automatic diagrams: {len(tried) - len(reasons)} drawn"

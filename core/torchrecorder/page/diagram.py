@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -12,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import CachedDrawing, Drawing
 from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.page.files import type_of
 from torchrecorder.page.picture import fitted, join_depths
-from torchrecorder.request.requests import DiagramRequest
+from torchrecorder.request.requests import DiagramRequest, DrawingOptions
 
 if TYPE_CHECKING:
     from torchrecorder.drawing.text import LayerRow
@@ -29,6 +32,12 @@ class Diagram:
     """Files of the model's code; when one changes, the diagram may."""
     load_graph: Callable[[], Graph] = field(kw_only=True, repr=False)
     """Gives the Graph, which is read from the cache only when it is needed."""
+    options: DrawingOptions = field(default_factory=DrawingOptions)
+    """What its drawing was made with."""
+    scale: float = 1.0
+    """How much larger than laid out it is in files."""
+    print_notes: tuple[str, ...] = ()
+    """What is to be said of its size in print."""
     steps: tuple[tuple[str, Drawing | CachedDrawing], ...] = ()
     """The drawings to switch between, each with its depth, if there are several; the first is `origin`."""
 
@@ -97,7 +106,7 @@ class Diagram:
     @property
     def size(self) -> tuple[float, float]:
         """Width and height in CSS pixels."""
-        return self.drawing.width, self.drawing.height
+        return self.drawing.width * self.scale, self.drawing.height * self.scale
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -107,7 +116,8 @@ class Diagram:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know besides."""
-        return tuple(dict.fromkeys(note for drawing in self.drawings for note in drawing.notes))
+        of_drawings = (note for drawing in self.drawings for note in drawing.notes)
+        return tuple(dict.fromkeys((*of_drawings, *self.print_notes)))
 
     @property
     def table(self) -> tuple[LayerRow, ...]:
@@ -139,13 +149,34 @@ class Diagram:
         """The picture with colours of its own, for files and `<img>`."""
         from torchrecorder.drawing.svg import fixed
 
-        return fixed(self.drawing.svg)
+        return fixed(self.drawing.svg, scale=self.scale)
+
+    def to_html(self) -> str:
+        """A page with the figure, in which readers can do all that they can in a documentation; it loads nothing."""
+        from torchrecorder.page.notebook import document
+
+        return document(self)
+
+    def to_mermaid(self) -> str:
+        """The picture for Mermaid, which draws it where Markdown is read; of at most 60 nodes."""
+        from torchrecorder.drawing.formats.mermaid import to_mermaid
+
+        return to_mermaid(self.graph, self.options)
 
     def to_pdf(self) -> bytes:
         """The picture as a PDF of one page, in vectors."""
-        from torchrecorder.drawing.svg.pdf import to_pdf
+        from torchrecorder.drawing.formats.pdf import to_pdf
 
-        return to_pdf(self.standalone_svg())
+        return to_pdf(self.standalone_svg(), self.alt, self.scale)
+
+    def to_tikz(self) -> str:
+        """The picture as LaTeX with TikZ, which compiles alone and where a paper inputs it.
+
+        Each layer is one line with its name, such as `layer1-0-conv1`; colours and lines are styles by kind.
+        """
+        from torchrecorder.drawing.formats.tikz import to_tikz
+
+        return to_tikz(self.svg, self.drawing.details, self.alt, self.scale)
 
     def to_png(self) -> bytes:
         """The picture as a PNG of 192 dots per inch.
@@ -153,44 +184,27 @@ class Diagram:
         Raises:
             OptionError: pypdfium2, the extra `png`, is not installed.
         """
-        from torchrecorder.drawing.svg.pdf import to_png
+        from torchrecorder.drawing.formats.png import to_png
 
-        return to_png(self.standalone_svg())
+        return to_png(self.standalone_svg(), self.scale)
 
     def save(self, path: str | Path) -> None:
-        """Write the diagram to a file; its ending says how.
-
-        `.svg`, `.pdf` and `.png` are pictures with colours of their own, `.txt` is the tree of modules, `.json` the
-        Graph, `.dot` what the layout engine got.
+        """Write the diagram to a file; its ending says how, as `FILE_TYPES` lists them.
 
         Raises:
             OptionError: The ending is another, or `.png` is not installed.
         """
         path = Path(path)
-        if (write := _WRITERS.get(path.suffix.lower())) is None:
-            raise OptionError((f"cannot write {path.name!r}: its name must end with {', '.join(_WRITERS)}",))
-        written = write(self)
-        path.write_bytes(written if isinstance(written, bytes) else written.encode())
+        path.write_bytes(type_of(path).write(self))
 
-    def _repr_svg_(self) -> str:
-        """The picture for a notebook, which shows it apart from the page's own colours."""
-        return self.standalone_svg()
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        """What a cell of a notebook keeps: a figure that readers can open and zoom, and a PDF for LaTeX."""
+        from torchrecorder.page.notebook import cell
 
-
-def _json(diagram: Diagram) -> str:
-    from torchrecorder.graph import to_json  # loads all that knows of Graphs
-
-    return to_json(diagram.graph) + "\n"
-
-
-_WRITERS: dict[str, Callable[[Diagram], str | bytes]] = {
-    ".svg": lambda diagram: diagram.standalone_svg() + "\n",
-    ".pdf": Diagram.to_pdf,
-    ".png": Diagram.to_png,
-    ".txt": lambda diagram: diagram.text + "\n",
-    ".json": _json,
-    ".dot": lambda diagram: diagram.drawing.dot,
-}
+        shown = {"text/html": cell(self)}
+        with suppress(OptionError):  # no font has the signs of a name
+            shown["application/pdf"] = b64encode(self.to_pdf()).decode()
+        return shown, {kind: {"alt": self.alt} for kind in shown}
 
 
 _figure_text = lru_cache(maxsize=256)(repr)  # the diagrams of a site mostly share their options
@@ -226,11 +240,16 @@ class Outcome:
         return hashlib.sha256(shown.encode()).hexdigest()
 
     def loaded(self) -> Outcome:
-        """Itself with its pictures read; with an error, if they have left the cache and cannot be made again."""
-        try:
-            if self.diagram is not None:
-                _ = self.diagram.drawings
+        """A copy with its pictures read; with an error, if they have left the cache and cannot be made again.
+
+        The pictures go with the copy, so that a site need not hold those of all its pages at once.
+        """
+        if self.diagram is None:
             return self
+        try:
+            diagram = replace(self.diagram)
+            _ = diagram.drawings
+            return replace(self, diagram=diagram)
         except TorchRecorderError as error:
             return replace(self, diagram=None, error=error)
 

@@ -1,6 +1,6 @@
 """What stands in a figure of an HTML page: the picture, the switch between depths, insides of layers, the table.
 
-The same for every tool that writes HTML; tools add the figure around it, its caption, and the two files in `ASSETS`.
+The same for every tool that writes HTML; tools add the figure around it, its caption, and two files.
 Nothing here needs the script, and no element runs code of its own, so pages may forbid that.
 """
 
@@ -12,22 +12,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import MAX_NESTED_BYTES, Drawing, NestedDrawing
-from torchrecorder.page.diagram import Diagram
 from torchrecorder.page.picture import fitted
 from torchrecorder.page.words import SCRIPT_WORDS, TABLE_HEAD, Translate, in_english
 from torchrecorder.request import FigureOptions
 
 if TYPE_CHECKING:
     from torchrecorder.drawing.text import LayerRow
-
-ASSETS = Path(__file__).with_name("assets")
-"""The folder with nothing but the style sheet and the script."""
-STYLE, SCRIPT = "torchrecorder.css", "torchrecorder.js"
+    from torchrecorder.page.diagram import Diagram
 
 _NUMBER_COLUMNS = (4, 5)
 _UIDS = re.compile(r"\btr-[0-9a-f]{12}(-\d+)?\b")

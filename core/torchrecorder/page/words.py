@@ -5,12 +5,19 @@ In a text that has facts in it, `{}` stands for each.
 
 from __future__ import annotations
 
+import gettext
 import re
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import TypeAlias
 
 Translate: TypeAlias = Callable[[str], str]
+
+CATALOG, LOCALE = "torchrecorder", Path(__file__).with_name("locale")
+"""The texts in other languages, for gettext."""
+_SIMPLIFIED = ("zh", "zh_Hans")
+"""What tools call the Chinese that gettext knows as `zh_CN`."""
 
 TABLE_HEAD = ("Layer", "Name", "Class", "Output", "Parameters", "FLOPs")
 FIGURE = ("Architecture of {}", "Layers as a table", "Layers", "Depth", "Depth {}", "{} each", *TABLE_HEAD)
@@ -58,6 +65,14 @@ NOTES = (
 def in_english(text: str) -> str:
     """No translation."""
     return text
+
+
+@cache
+def translation(language: str) -> Translate:
+    """What gives the texts in a language, `de`, `pt-BR` or `zh_CN`; in English if there is no translation."""
+    name = language.replace("-", "_")
+    found = gettext.translation(CATALOG, LOCALE, ["zh_CN" if name in _SIMPLIFIED else name], fallback=True)
+    return found.gettext if isinstance(found, gettext.GNUTranslations) else in_english
 
 
 def translated(note: str, translate: Translate) -> str:

@@ -12,20 +12,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing.model import CachedDrawing, Drawing
-from torchrecorder.errors import FormatError, NotDrawn, TorchRecorderError
+from torchrecorder.errors import FormatError, NotDrawn
 from torchrecorder.installation import legacy_install
 from torchrecorder.page.diagram import Diagram, Outcome
 from torchrecorder.pipeline import collecting
-from torchrecorder.pipeline.drawings import Drawings, RenderKey
+from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey
 from torchrecorder.pipeline.recordings import Recording, Recordings
-from torchrecorder.request import DiagramRequest, RecordingRequest
+from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.finder import ModuleFinder
 
@@ -92,7 +92,7 @@ class Pipeline:
         if self._worker is not None or collecting.VARIABLE in os.environ:
             return
         self._looked = self._looked or self.recordings()
-        if self._looked.kept(request.recording) is None:
+        if self._looked.kept(request.recording, is_tried=request.is_tried) is None:
             self._worker = self._early.enter_context(self._opened(self.settings.path))
             with suppress(OSError):  # the run meets it again, and says so
                 self._worker.start()
@@ -119,7 +119,8 @@ class Pipeline:
         switches = any(request.depths for request in singles)
         each = list(dict.fromkeys(one for ones in singles.values() for one in ones)) if switches else [*singles]
         if file := os.environ.get(collecting.VARIABLE):
-            collecting.write_requests(file, self.settings, each)
+            olds = (replace(it, recording=it.old, drawing=DrawingOptions()) for it in each if it.old is not None)
+            collecting.write_requests(file, self.settings, [*dict.fromkeys((*each, *olds))])
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
         batch = _Batch(self, self._looked or self.recordings(), each, on_progress)
         self._looked = None
@@ -135,6 +136,30 @@ class Pipeline:
         return {
             request: Outcome.of_depths(request, [outcomes[one] for one in ones]) for request, ones in singles.items()
         }
+
+    def graphs(self, requests: Sequence[DiagramRequest]) -> list[Graph]:
+        """The Graphs of some requests, recorded where nothing true is kept.
+
+        Raises:
+            TorchRecorderError: One of them cannot be recorded.
+        """
+        recordings = self.recordings()
+        found = {request.recording: recordings.kept(request.recording) for request in requests}
+        missing = {it.recording: it.timeout_s for it in requests if not (kept := found[it.recording]) or kept.error}
+        try:
+            recorded = {**found, **recordings.make(missing, lambda *_: None)}
+            graphs = []
+            for request in requests:
+                recording = recorded[request.recording]
+                assert recording is not None
+                if recording.error is not None:
+                    raise recording.error
+                recordings.load(recording)
+                graphs.append(recording.graph())
+            return graphs
+        finally:
+            recordings.save_indexes()
+            self.cache.close()
 
     def _layered(self) -> LayeredCache:
         settings = self.settings
@@ -156,15 +181,26 @@ def _source_of(styler: str, finder: ModuleFinder) -> str:
     return source_of(styler, finder)
 
 
+def _timeouts(requests: Iterable[DiagramRequest]) -> dict[RecordingRequest, float]:
+    """The seconds that each recording of some diagrams may take."""
+    found: dict[RecordingRequest, float] = {}
+    for request in requests:
+        for recording in filter(None, (request.recording, request.old)):
+            found[recording] = max(request.timeout_s, found.get(recording, 0.0))
+    return found
+
+
 @dataclass(slots=True, eq=False)
 class _Item:
     """What is known so far of one request."""
 
     request: DiagramRequest
     recording: Recording
+    old: Recording | None = None
+    """What it is compared with, if it is."""
     key: RenderKey | None = None
     """None without a Graph."""
-    drawing: Drawing | CachedDrawing | TorchRecorderError | None = None
+    drawing: Made | None = None
 
 
 class _Batch:
@@ -186,17 +222,22 @@ class _Batch:
         self.drawings = Drawings(pipeline.cache, pipeline.store, pipeline.settings, finder)
         self.styler_source = cache(partial(_source_of, finder=finder))
         self.recorded: dict[RecordingRequest, Recording] = {}
+        self.tried = {it.recording for it in wanted} - {it.recording for it in wanted if not it.is_tried}
 
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
-        kept = {request: self.recordings.kept(request) for request in dict.fromkeys(it.recording for it in self.wanted)}
+        needed = _timeouts(self.wanted)
+        kept = {it: self.recordings.kept(it, is_tried=it in self.tried) for it in needed}
         self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
         if len(self.recorded) < len(kept):
-            self._record([request for request in self.wanted if kept[request.recording] is None])
-        items = [_Item(request, self.recorded[request.recording]) for request in self.wanted]
+            self._record({request: seconds for request, seconds in needed.items() if kept[request] is None})
+        items = [self._item(request) for request in self.wanted]
         self._find_drawings(items)
         self.recordings.save_indexes()
         self.drawings.index.save()
         return {item.request: self._outcome(item) for item in items}
+
+    def _item(self, request: DiagramRequest) -> _Item:
+        return _Item(request, self.recorded[request.recording], self.recorded[request.old] if request.old else None)
 
     def _find_drawings(self, items: Sequence[_Item]) -> None:
         missing: list[_Item] = []
@@ -209,38 +250,46 @@ class _Batch:
             self._draw(missing)
 
     def _draw(self, items: Sequence[_Item]) -> None:
-        lost = [item for item in items if item.key and not self.recordings.load(item.recording)]
-        self._record([item.request for item in lost])
+        lost = [item for item in items if item.key and not self._load_graphs(item)]
+        self._record(_timeouts([item.request for item in lost]))
         for item in lost:
-            item.recording = self.recorded[item.request.recording]
+            again = self._item(item.request)
+            item.recording, item.old = again.recording, again.old
             item.key = self._key(item)
         if not (missing := {item.key: item.recording for item in items if item.key}):
             return
+        olds = {item.key: item.old for item in items if item.key and item.old is not None}
         self.has_worked = True
         self.on_progress(Progress("drawing", "", 0, len(missing)))
-        made = self.drawings.make(missing)
+        made = self.drawings.make(missing, olds)
         for item in items:
             item.drawing = made[item.key] if item.key else None
 
-    def _record(self, requests: Sequence[DiagramRequest]) -> None:
-        self.has_worked = self.has_worked or bool(requests)
-        timeouts: dict[RecordingRequest, float] = {}
-        for request in requests:
-            timeouts[request.recording] = max(request.timeout_s, timeouts.get(request.recording, 0.0))
+    def _load_graphs(self, item: _Item) -> bool:
+        return all(self.recordings.load(it) for it in (item.recording, item.old) if it is not None)
+
+    def _record(self, timeouts: Mapping[RecordingRequest, float]) -> None:
+        self.has_worked = self.has_worked or bool(timeouts)
         self.recorded |= self.recordings.make(
-            timeouts, lambda target, done, total: self.on_progress(Progress("recording", target, done, total))
+            timeouts,
+            lambda target, done, total: self.on_progress(Progress("recording", target, done, total)),
+            self.tried,
         )
 
     def _key(self, item: _Item) -> RenderKey | None:
-        if not item.recording.digest:
+        old = item.old
+        if not item.recording.digest or (old is not None and (old.error is not None or not old.digest)):
             return None
-        styler = item.request.drawing.styler
-        return RenderKey(item.recording.digest, item.request.drawing, self.styler_source(styler) if styler else "")
+        styler, options = item.request.drawing.styler, item.request.drawing
+        source = self.styler_source(styler) if styler else ""
+        return RenderKey(item.recording.digest, options, source, "" if old is None else old.digest)
 
     def _outcome(self, item: _Item) -> Outcome:
         request, recording, drawing = item.request, item.recording, item.drawing
+        sources = recording.sources if item.old is None else (*recording.sources, *item.old.sources)
         if not isinstance(drawing, Drawing | CachedDrawing):
-            return Outcome(request, None, recording.error or drawing, recording.sources)
+            error = recording.error or (item.old.error if item.old is not None else None) or drawing
+            return Outcome(request, None, error, sources)
         if isinstance(drawing, CachedDrawing):
             drawing = CachedDrawing(drawing.digest, drawing.classes, partial(self._load, item, drawing))
 
@@ -248,8 +297,8 @@ class _Batch:
             self.recordings.load(recording)
             return recording.graph()
 
-        diagram = Diagram(drawing, recording.sources, load_graph=load_graph)
-        return Outcome(request, diagram, recording.error, recording.sources, recording.info)
+        diagram = Diagram(drawing, sources, load_graph=load_graph, options=request.drawing)
+        return Outcome(request, diagram, recording.error, sources, recording.info)
 
     def _load(self, item: _Item, kept: CachedDrawing) -> Drawing:
         """The drawing; a new one, if it has left the cache or is damaged since it was found."""

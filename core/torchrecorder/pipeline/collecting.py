@@ -25,6 +25,7 @@ from torchrecorder.request.settings import CACHE_FOLDER, Settings
 VARIABLE = "TORCHRECORDER_COLLECT"
 _CONFIGURATIONS = ("conf.py", "mkdocs.yml", "mkdocs.yaml")
 _ERROR = re.compile(r"ERROR\b|[\w.]*(Error|Exception)\b")
+_NOT_IMPORTED = re.compile(r"autodoc: failed to import ([^;\n\[]+)")
 _PATHS = ("cache", "committed", "project")
 
 
@@ -38,6 +39,8 @@ class Collected:
     """Whether what failed before is tried again, though nothing that it read has changed."""
     environment: Mapping[str, str | None] = field(default_factory=dict)
     """The variables that its configuration sets, as `conf.py` may; None for one that it removes."""
+    remark: str = ""
+    """What users should know of how the requests were found."""
 
     @contextmanager
     def as_in_a_build(self) -> Iterator[None]:
@@ -86,7 +89,7 @@ def collect(docs: Path) -> Collected:
     ours = {VARIABLE, "NO_MKDOCS_2_WARNING"}
     now: dict[str, str] = rows[0]["environment"]
     changed = {name: now.get(name) for name in {*now, *environment} - ours if now.get(name) != environment.get(name)}
-    return Collected(settings, tuple(dict.fromkeys(requests)), environment=changed)
+    return Collected(settings, tuple(dict.fromkeys(requests)), environment=changed, remark=_unseen(done.stderr))
 
 
 def configuration_of(docs: Path) -> Path | None:
@@ -128,6 +131,15 @@ def _errors_in(log: str) -> str:
     """The lines of a tool's log that name an error; else the last ones."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     return "\n".join([line for line in lines if _ERROR.match(line)][-3:] or lines[-5:])
+
+
+def _unseen(log: str) -> str:
+    """What is said of pages whose diagrams are not known, because their tool goes on without what it cannot import."""
+    names = ", ".join(dict.fromkeys(name.strip() for name in _NOT_IMPORTED.findall(log)))
+    advice = 'where torch is not installed, write autodoc_mock_imports = ["torch"] in conf.py'
+    return (
+        f"autodoc could not import {names}, so diagrams of what is in them are not counted; {advice}" if names else ""
+    )
 
 
 def _request_from_json(data: Mapping[str, Any]) -> DiagramRequest:

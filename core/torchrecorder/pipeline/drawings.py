@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 from torchrecorder.cache.index import StampedIndex
 from torchrecorder.cache.layered import LayeredCache
@@ -21,6 +22,16 @@ from torchrecorder.request import DrawingOptions
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.finder import ModuleFinder
 
+if TYPE_CHECKING:
+    from torchrecorder.comparison import Diff
+    from torchrecorder.graph import Graph
+
+_AT_ONCE = 100
+"""Pictures that are drawn together: a large site would fill the memory with its Graphs."""
+
+Made = Drawing | CachedDrawing | TorchRecorderError
+"""A drawing, as it is or in the cache, or why there is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class RenderKey:
@@ -31,16 +42,24 @@ class RenderKey:
     options: DrawingOptions
     styler: str = ""
     """Digest of the file that the styler is written in, if the options name one."""
+    old: str = ""
+    """Hash of the other Graph's JSON, of a diff."""
 
     def digest(self) -> str:
         """Names the picture in the cache: SHA-256 in hexadecimal digits."""
-        return hashlib.sha256(f"{self.graph}\n{self.styler}\n{_options_text(self.options)}".encode()).hexdigest()
+        old = f"{self.old}\n" if self.old else ""
+        return hashlib.sha256(f"{self.graph}\n{old}{self.styler}\n{_options_text(self.options)}".encode()).hexdigest()
 
 
 @lru_cache(maxsize=256)  # the diagrams of a site mostly share them
 def _options_text(options: DrawingOptions) -> str:
-    """What decides a picture besides its Graph, and how it is kept."""
-    return json.dumps({"drawing": asdict(options), "renderer": REVISION, "kept": VERSION}, sort_keys=True)
+    """What decides a picture besides its Graph, and how it is kept.
+
+    Options with their usual values are left out, so that caches still serve when an option is added.
+    """
+    usual = asdict(DrawingOptions())
+    chosen = {name: value for name, value in asdict(options).items() if value != usual[name]}
+    return json.dumps({"drawing": chosen, "renderer": REVISION, "kept": VERSION}, sort_keys=True)
 
 
 class DrawingIndex:
@@ -54,39 +73,35 @@ class DrawingIndex:
     def __init__(self, cache: LayeredCache, machine: Store) -> None:
         self._cache = cache
         self._index = StampedIndex(machine, "drawings.json")
-        self._read: dict[str, Drawing] = {}
 
     def find(self, digest: str, *, is_trusted: bool) -> CachedDrawing | None:
         """The drawing of a hash; None if there is none, it is damaged, or not trusted and refused by the whitelist."""
-        stamp = self._cache.stamp(digest)
-        if stamp is None and self._cache.object(digest) is not None:  # from far away; now there may be a copy
-            stamp = self._cache.stamp(digest)
-        if stamp is None:
-            return None
-        is_safe, classes = self._index.get(digest, stamp) or (None, None)
-        if classes is None or (is_safe is None and not is_trusted):
+        file, stamp = self._cache.place(digest) or ("", [])
+        known: tuple[str, bool | None, list[str]] = self._index.get(file, stamp) or ("", None, [])
+        found, is_safe, classes = known
+        if found != digest or (is_safe is None and not is_trusted):
             drawing = self._read_object(digest)
             if drawing is None:
                 return None
-            self._read[digest] = drawing
             from torchrecorder.drawing.svg import is_safe as is_svg_safe  # not needed where all drawings are known
 
             is_safe = None if is_trusted else all(map(is_svg_safe, drawing.svgs))  # None while it is not needed
             classes = list(drawing.classes)
-            self._index.put(digest, stamp, [is_safe, classes])
+            if file:  # it is not far away
+                self._index.put(file, stamp, [digest, is_safe, classes])
         return CachedDrawing(digest, tuple(classes), partial(self._load, digest)) if is_trusted or is_safe else None
 
     def forget(self, digest: str) -> None:
         """Examine a drawing again before it is given away once more."""
-        self._index.forget(digest)
-        self._read.pop(digest, None)
+        if (place := self._cache.place(digest)) is not None:
+            self._index.forget(place[0])
 
     def save(self) -> None:
         """Leave to the next build what was examined."""
-        self._index.save(self._cache.stamp)
+        self._index.save()
 
     def _load(self, digest: str) -> Drawing:
-        drawing = self._read.get(digest) or self._read_object(digest)
+        drawing = self._read_object(digest)
         if drawing is None:
             raise FormatError("a drawing of the cache", f"the object {digest} went or changed during the build")
         return drawing
@@ -142,40 +157,63 @@ class Drawings:
 
         return modules_changed(modules, self._finder)
 
-    def make(self, missing: Mapping[RenderKey, Recording]) -> dict[RenderKey, Drawing | TorchRecorderError]:
-        """New drawings, or what prevented them."""
+    def make(
+        self, missing: Mapping[RenderKey, Recording], olds: Mapping[RenderKey, Recording]
+    ) -> dict[RenderKey, Made]:
+        """New drawings, or what prevented them; `olds` are the other models of diffs."""
         engine = self._engine
         if isinstance(engine, EngineNotFound):
             return dict.fromkeys(missing, engine)
-        if not missing:
-            return {}
+        done: dict[RenderKey, Made] = {}
+        keys = list(missing)
+        for first in range(0, len(keys), _AT_ONCE):
+            done |= self._made({key: missing[key] for key in keys[first : first + _AT_ONCE]}, olds, engine)
+        return done
+
+    def _made(
+        self, missing: Mapping[RenderKey, Recording], olds: Mapping[RenderKey, Recording], engine: Engine
+    ) -> dict[RenderKey, Made]:
         from torchrecorder.drawing.draw import (  # loads Graphviz, which a build without a miss does not need
             DrawJob,
             draw,
         )
 
         orders: dict[RenderKey, DrawJob] = {}
-        done: dict[RenderKey, Drawing | TorchRecorderError] = {}
+        done: dict[RenderKey, Made] = {}
+        diffs: dict[RenderKey, Diff] = {}
         for key, recording in missing.items():
             try:
-                orders[key] = DrawJob(recording.graph(), key.digest(), key.options)
+                if key in olds:
+                    diffs[key] = _diff(olds[key].graph(), recording.graph())
+                job = diffs[key].job if key in diffs else partial(DrawJob, recording.graph())
+                orders[key] = job(key.digest(), key.options)
             except TorchRecorderError as error:
                 done[key] = error
         modules: dict[str, Mapping[str, str]] = {}
         made = draw(list(orders.values()), engine, self._settings, modules.__setitem__)
         for (key, order), drawing in zip(orders.items(), made, strict=True):
+            if key in diffs and isinstance(drawing, Drawing):
+                drawing = diffs[key].described(drawing)
             done[key] = drawing
             if isinstance(drawing, OptionError) and not key.options.styler:
                 put_failed_drawing(self._machine, order.digest, drawing)
             if isinstance(drawing, Drawing):
                 # What ran of a forward that failed is of interest on this machine only.
                 cache = self._cache if missing[key].error is None else self._machine
+                data = drawing.to_bytes()
                 entry: dict[str, object] = {
                     "key": order.digest,
                     "engine": engine.identity,
-                    "drawing": cache.put_object(drawing.to_bytes()),
+                    "drawing": hashlib.sha256(data).hexdigest(),
                 }
                 if (styler := modules.get(key.options.styler)) is not None:
                     entry["styler"] = dict(styler)
-                cache.put_entry("drawing", order.digest, entry)
+                cache.put_entry("drawing", order.digest, entry, data)
+                done[key] = self.index.find(str(entry["drawing"]), is_trusted=True) or drawing
         return done
+
+
+def _diff(old: Graph, new: Graph) -> Diff:
+    from torchrecorder.comparison import Diff  # most sites compare nothing
+
+    return Diff(old, new)

@@ -3,7 +3,7 @@
 A recording that failed depended on as much as one that did not: on sources, files, variables, versions, and on imports
 that were not found. As long as all of that is as it was, its error is given again as it was raised, with the part of
 the Graph that ran. What may go otherwise the next time is not remembered: that of the machine (time, memory, a process
-that died, no torch) and of the network.
+that died, no torch) and of the network. A class that a site only tries to draw is not tried again for those either.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from torchrecorder.errors import (
 from torchrecorder.request import RecordingRequest, parse_target
 from torchrecorder.trace.digests import text_digest
 from torchrecorder.trace.freshness import Freshness, Verdict
-from torchrecorder.trace.manifest import Manifest
+from torchrecorder.trace.manifest import Manifest, TraceResult
 
 if TYPE_CHECKING:
-    from torchrecorder.trace.manifest import TraceResult
+    from torchrecorder.trace.finder import ModuleFinder
     from torchrecorder.worker.messages import Answer
 
 _VERSION = 1
@@ -58,12 +58,12 @@ class Failures:
         self._machine = machine
         self._freshness = freshness
 
-    def of(self, request: RecordingRequest) -> tuple[Manifest, TorchRecorderError] | None:
+    def of(self, request: RecordingRequest, *, is_tried: bool) -> tuple[Manifest, TorchRecorderError] | None:
         """Why the request failed, with what that depended on; None if it is not known or something changed."""
         entry = dict(self._machine.entry("failure", request.key()) or {})
         if entry.pop("torchrecorder_failure", None) != _VERSION or entry.pop("recorder", None) != _recorder():
             return None
-        written = entry.pop("error", None)
+        written, was_tried = entry.pop("error", None), entry.pop("tried", False)
         manifest = Manifest.from_json(entry)
         if manifest is None or not manifest.is_of(request) or not isinstance(written, dict):
             return None
@@ -72,19 +72,20 @@ class Failures:
         except FormatError:
             return None
         is_fresh = self._freshness.of(manifest).verdict is Verdict.FRESH
-        return (manifest, error) if is_fresh and isinstance(error, _REMEMBERED) else None
+        return (manifest, error) if is_fresh and (is_tried if was_tried else isinstance(error, _REMEMBERED)) else None
 
-    def put(self, request: RecordingRequest, error: TorchRecorderError, manifest: Manifest, graph: bytes) -> None:
+    def put(self, request: RecordingRequest, answer: Answer, manifest: Manifest, graph: bytes) -> None:
         """Remember a failure, with the Graph of what ran before it, if anything did."""
-        digest = self._machine.put_object(graph) if graph else ""
+        assert answer.error is not None
         entry = {
             **manifest.to_json(),
             "torchrecorder_failure": _VERSION,
             "recorder": _recorder(),
-            "graph": digest,
-            "error": error.to_json(),
+            "graph": manifest.graph,
+            "error": answer.error.to_json(),
+            "tried": not is_lasting(answer),
         }
-        self._machine.put_entry("failure", request.key(), entry)
+        self._machine.put_entry("failure", request.key(), entry, graph)
 
 
 def failed_drawing(machine: Store, key: str) -> OptionError | None:
@@ -117,13 +118,16 @@ def is_lasting(answer: Answer) -> bool:
     return not any(text in said for text in _OF_THE_MACHINE)
 
 
-def trace_of_failure(request: RecordingRequest, trace: TraceResult) -> TraceResult:
-    """The trace as a failure is compared by.
+def trace_of_failure(request: RecordingRequest, trace: TraceResult | None, finder: ModuleFinder) -> TraceResult:
+    """The trace as a failure is compared by; without one, as after a time-out, the file of the model's module.
 
     It has every name that was not found: the target's own is asked for by us, not by the user's code, and what
     installed packages try to import counts too, since one of them may be what failed. Sources are compared as whole
     files, because an error says lines of them.
     """
+    if trace is None:
+        files = [str(file) for name in _prefixes(request.target) if (file := finder.file(name)) is not None]
+        trace = TraceResult({}, {}, None, {file: stamp_of(file) for file in files}, {}, (), {}, (), (), {})
     names = {*trace.missing, *trace.not_found, *_prefixes(request.target), *_prefixes(request.inputs)}
     return replace(trace, executed=None, missing=tuple(sorted(names)))
 

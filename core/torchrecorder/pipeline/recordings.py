@@ -6,7 +6,7 @@ import hashlib
 import re
 import shlex
 import sysconfig
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count
@@ -103,23 +103,24 @@ class Recordings:
         self._installed: tuple[Installed, str] | None = None
         self._failures = Failures(machine, self._freshness)
         self._retries = retries
-        self._kept: dict[RecordingRequest, Recording | None] = {}
+        self._kept: dict[tuple[RecordingRequest, bool], Recording | None] = {}
         self.seconds: dict[str, float] = {}
         """How long each new recording took by the clock, by target."""
 
-    def kept(self, request: RecordingRequest) -> Recording | None:
+    def kept(self, request: RecordingRequest, *, is_tried: bool = False) -> Recording | None:
         """The kept recording, or failure; None if there is none or what it depended on has changed."""
-        if request not in self._kept:
+        asked = request, is_tried
+        if asked not in self._kept:
             manifest, finding = self.look(request)
             if manifest is None or finding.verdict is not Verdict.FRESH:
-                self._kept[request] = self.failed(request)
+                self._kept[asked] = self.failed(request, is_tried=is_tried)
             else:
-                self._kept[request] = Recording(manifest.graph, sources=self._freshness.files(manifest))
-        return self._kept[request]
+                self._kept[asked] = Recording(manifest.graph, sources=self._freshness.files(manifest))
+        return self._kept[asked]
 
-    def failed(self, request: RecordingRequest) -> Recording | None:
+    def failed(self, request: RecordingRequest, *, is_tried: bool = False) -> Recording | None:
         """What is remembered of a recording that failed; None if it is to be tried again."""
-        if self._retries or (found := self._failures.of(request)) is None:
+        if self._retries or (found := self._failures.of(request, is_tried=is_tried)) is None:
             return None
         manifest, error = found
         sources = (*self._freshness.files(manifest), *_files_of(error))
@@ -155,13 +156,17 @@ class Recordings:
         self._cache.save_index()
 
     def make(
-        self, requests: Mapping[RecordingRequest, float], on_each: Callable[[str, int, int], None]
+        self,
+        requests: Mapping[RecordingRequest, float],
+        on_each: Callable[[str, int, int], None],
+        tried: Container[RecordingRequest] = (),
     ) -> dict[RecordingRequest, Recording]:
         """New recordings.
 
         Args:
             requests: The requests, each with its time-out in seconds.
             on_each: Called as each begins with its target, how many began before it, and how many there are.
+            tried: Those that a site only tries: their failures are remembered, whatever the cause.
         """
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
@@ -173,7 +178,7 @@ class Recordings:
                 requests, lambda request: on_each(request.target, next(begun), len(requests))
             ):
                 try:
-                    made[request] = self._keep(request, answer)
+                    made[request] = self._keep(request, answer, is_tried=request in tried)
                 except Exception as error:  # an answer is what the model's code made of it
                     from torchrecorder.faults import failed_inside
 
@@ -189,22 +194,24 @@ class Recordings:
             recording.text = self._cache.object(recording.digest) or self._machine.object(recording.digest)
         return recording.text is not None
 
-    def _keep(self, request: RecordingRequest, answer: Answer) -> Recording:
+    def _keep(self, request: RecordingRequest, answer: Answer, *, is_tried: bool) -> Recording:
         sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
         # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
         text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", answer.graph or "").encode()
         digest = hashlib.sha256(text).hexdigest() if text else ""
         if answer.error is not None:
-            if answer.trace is not None and is_lasting(answer):
-                trace = trace_of_failure(request, answer.trace)
+            if is_lasting(answer) or (is_tried and not isinstance(answer.error, TorchMissing)):
+                trace = trace_of_failure(request, answer.trace, self._finder())
                 if (manifest := self._manifest(request, digest, trace, self._machine)) is not None:
-                    self._failures.put(request, answer.error, manifest, text)
+                    self._failures.put(request, answer, manifest, text)
             sources = (*sources, *_files_of(answer.error))
-        elif text and answer.trace is not None:
-            self._cache.put_object(text)
-            if (manifest := self._manifest(request, digest, answer.trace, self._cache)) is not None:
-                shared = manifest.shared()
-                self._cache.put_entry("recording", request.key(), manifest.to_json(), shared.to_json())
+        elif (
+            text
+            and answer.trace is not None
+            and (manifest := self._manifest(request, digest, answer.trace, self._cache))
+        ):
+            shared = manifest.shared()
+            self._cache.put_entry("recording", request.key(), manifest.to_json(), text, shared.to_json())
         return Recording(digest, text or None, answer.error, sources)
 
     def _manifest(

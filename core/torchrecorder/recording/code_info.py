@@ -45,7 +45,7 @@ def innermost_origin(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{PurePath(error.filename).name}:{error.lineno}"
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
-        if is_user_file(frame.f_code.co_filename):
+        if is_user_file(frame.f_code.co_filename) and not is_stdlib(frame.f_code.co_filename):
             return f"{import_path(frame.f_code.co_filename, frame.f_globals)}:{line}"
     return ""
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
-from torchrecorder.recording.devices import MOVES, Devices
 from torchrecorder.recording.kernels import Kernel
+from torchrecorder.recording.machine.devices import MOVES, Devices
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.running import torch_private
 

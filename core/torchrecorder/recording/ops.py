@@ -16,9 +16,10 @@ from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
+from torchrecorder.recording.batch.trail import Trail
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
-from torchrecorder.recording.memory import Room
+from torchrecorder.recording.machine.memory import Room
 from torchrecorder.recording.names import (
     CHANGES_STATE,
     DECISIONS,
@@ -30,7 +31,6 @@ from torchrecorder.recording.names import (
 )
 from torchrecorder.recording.running_op import MASKS, Facts, RunningOp, Whole
 from torchrecorder.recording.scopes import Scopes
-from torchrecorder.recording.trail import Trail
 from torchrecorder.recording.values import Values, innermost, storage_address
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in

@@ -23,11 +23,11 @@ from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
 from torchrecorder.recording.autograd import followed
 from torchrecorder.recording.blame import blame
-from torchrecorder.recording.devices import NOT_THERE, is_there, stands_for
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
 from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
+from torchrecorder.recording.machine.devices import NOT_THERE, is_there, stands_for
 from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules, named_state
@@ -84,6 +84,12 @@ def capture(
     with _alone(), torch_private.outside_of_fake_mode():
         try:
             return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed, recorder))
+        except ForwardError as error:
+            if args and all(type(one) is int for one in args):
+                error.advice = (
+                    f"{args} are arguments of the forward; of inputs of that shape it is draw(net, {args}).graph"
+                )
+            raise
         except TorchRecorderError:
             raise
         except Exception as error:

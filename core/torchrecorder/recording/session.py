@@ -14,13 +14,13 @@ from torchrecorder.graph import Call, Decision, Failure, Graph, Info
 from torchrecorder.graph.model import Recorder
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import AutogradNodes
-from torchrecorder.recording.batch import axes_by_rules, batch_axes
+from torchrecorder.recording.batch.axes import axes_by_rules, batch_axes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
-from torchrecorder.recording.devices import Devices
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.model_copy import ITERATORS, RecordedIterator
-from torchrecorder.recording.memory import Room
+from torchrecorder.recording.machine.devices import Devices
+from torchrecorder.recording.machine.memory import Room
 from torchrecorder.recording.modes import ApiMode, KernelMode
 from torchrecorder.recording.modules import ModuleNames, Signatures, describe
 from torchrecorder.recording.ops import OpLog

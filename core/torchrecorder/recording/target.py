@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from torchrecorder.errors import (
     TargetRefused,
 )
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
-from torchrecorder.recording.weights import advice_on_weights
+from torchrecorder.recording.machine.weights import advice_on_weights
 from torchrecorder.request import Target, parse_target
 from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.allowed import EVERYTHING, may_call, may_import, unwrapped
@@ -66,14 +67,28 @@ def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn
         try:
             built = as_module(found(*target.args, **target.kwargs))
         except Exception as error:
-            wants = isinstance(error, TypeError) and "required" in str(error) and "argument" in str(error)
-            advice = f"give the arguments in the target, as in {target.dotted}(width=64)" if wants else ""
+            missing = [name for name in needed_arguments(found)[len(target.args) :] if name not in target.kwargs]
+            given = "".join(f"{argument!r}, " for argument in target.args)
+            given += "".join(f"{name}={value!r}, " for name, value in target.kwargs.items())
+            call = f"{target.dotted}({given}{', '.join(f'{name}=…' for name in missing)})"
+            advice = f"give the arguments in the target, as in {call}" if missing else ""
             advice = advice or advice_on_weights(target, found, error)
             cause = f"{type(error).__name__}: {error}"
             raise TargetBuildFailed(text, cause, innermost_origin(error), advice, user_traceback(error)) from error
         if not isinstance(built, nn.Module):
             raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
         return built
+
+
+def needed_arguments(found: object) -> list[str]:
+    """What has to be given to build a model."""
+    try:
+        parameters = inspect.signature(found).parameters.values()  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # a class may compute its signature
+        return []
+    return [
+        it.name for it in parameters if it.default is it.empty and it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)
+    ]
 
 
 def _builds_others(cls: type) -> bool:
@@ -97,24 +112,25 @@ def load_object(text: str, target: Target, allow: Sequence[str]) -> object:
     """The object that the dotted name of a target stands for."""
     if not may_import(target.dotted, allow):
         raise TargetRefused(text, target.dotted)
-    module, rest = _import_longest(text, target)
+    module, rest = import_longest(text, target)
     found: object = module
     for depth, name in enumerate(rest):
         try:
             found = getattr(found, name)
         except AttributeError as error:
             parent = ".".join((module.__name__, *rest[:depth]))
-            raise TargetNotFound(text, parent, name, _near(parent, found, name)) from error
+            layer = ".".join(rest[depth:]) if isinstance(found, type) and issubclass(found, nn.Module) else ""
+            raise TargetNotFound(text, parent, name, _near(parent, found, name), layer) from error
         except Exception as error:  # a lazy package imports the real module now
             raise _import_failed(text, f"{module.__name__}.{name}", error) from error
     return found
 
 
-def _import_longest(text: str, target: Target) -> tuple[ModuleType, list[str]]:
+def import_longest(text: str, target: Target) -> tuple[ModuleType, list[str]]:
     """The longest part of the name that is a module, and the attribute names that remain."""
     parts = target.dotted.split(".")
     fixed = len(target.module.split(".")) if target.module else 0
-    module = _import(text, parts[0])
+    module = import_module(text, parts[0])
     if module is None:
         names = {entry.name for entry in pkgutil.iter_modules()} | set(sys.stdlib_module_names)
         raise TargetNotFound(text, "", parts[0], tuple(get_close_matches(parts[0], sorted(names), 2, cutoff=0.75)))
@@ -122,7 +138,7 @@ def _import_longest(text: str, target: Target) -> tuple[ModuleType, list[str]]:
         name = ".".join(parts[: depth + 1])
         if depth >= fixed and _has(text, module, parts[depth]):
             return module, parts[depth:]
-        child = _import(text, name) if hasattr(module, "__path__") else None
+        child = import_module(text, name) if hasattr(module, "__path__") else None
         if child is None:
             if depth < fixed:
                 near = _near(module.__name__, module, parts[depth])
@@ -140,7 +156,7 @@ def _has(text: str, module: ModuleType, name: str) -> bool:
         raise _import_failed(text, f"{module.__name__}.{name}", error) from error
 
 
-def _import(text: str, name: str) -> ModuleType | None:
+def import_module(text: str, name: str) -> ModuleType | None:
     """The module of that name; None if there is none (as opposed to one that fails)."""
     try:
         return importlib.import_module(name)

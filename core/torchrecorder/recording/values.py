@@ -19,7 +19,7 @@ from torch import Tensor
 from torchrecorder.graph import TensorMeta, Value
 from torchrecorder.graph.model import ValueKind
 from torchrecorder.graph.quick import quick
-from torchrecorder.recording.memory import OWN
+from torchrecorder.recording.machine.memory import OWN
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import describe_tensor
 

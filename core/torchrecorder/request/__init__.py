@@ -17,6 +17,7 @@ from torchrecorder.request.requests import (
     FigureOptions,
     RecordingRequest,
     Target,
+    is_pattern,
     parse_target,
 )
 from torchrecorder.request.settings import SITE_SETTINGS, Settings, SiteSetting, place, site_settings
@@ -40,6 +41,7 @@ __all__ = [
     "SiteSetting",
     "Target",
     "format_shapes",
+    "is_pattern",
     "one_depth",
     "parse_shapes",
     "parse_target",

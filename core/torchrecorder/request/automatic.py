@@ -17,7 +17,7 @@ from difflib import get_close_matches
 
 from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.reading import Body, site_options
-from torchrecorder.request.requests import DiagramRequest, parse_target
+from torchrecorder.request.requests import DiagramRequest, matches, parse_target
 from torchrecorder.request.settings import SiteSetting
 
 AUTOMATIC_SETTINGS = (
@@ -87,7 +87,7 @@ class Rule:
 
     def matches(self, name: str) -> bool:
         """Whether a class of that name is meant."""
-        return re.fullmatch(".*".join(map(re.escape, self.pattern.split("*"))), name) is not None
+        return matches(self.pattern, name)
 
     def target(self, name: str) -> str:
         """The target for a class of that name."""
@@ -135,15 +135,23 @@ class Rules:
         Args:
             classes: Whether it may be an `nn.Module`, for each documented class by its dotted name.
         """
+        tops = {name.partition(".")[0] for name in classes}
+        unknown: dict[str, list[str]] = {}
         for rule in self.by_pattern:
             matched = [name for name in classes if rule.matches(name)]
             if rule.pattern == _EVERYTHING or any(classes[name] for name in matched):
                 continue
-            if not matched:
+            if not matched and (top := rule.pattern.partition(".")[0]) not in tops:
+                unknown.setdefault(top, []).append(rule.pattern)
+            elif not matched:
                 yield f"{rule.pattern!r} matches no documented class{_near(rule.pattern, classes)}"
             elif rule.draws and not rule.is_tried:
                 which = matched[0] if len(matched) == 1 else f"each of the {len(matched)} classes of {rule.pattern!r}"
                 yield f"{which} is something else than a torch.nn.Module"
+        for patterns in unknown.values():  # a package that autodoc could not import is one cause for all of them
+            several = f"{', '.join(map(repr, patterns[:-1]))} and {patterns[-1]!r} match"
+            first = f"{patterns[0]!r} matches" if len(patterns) == 1 else several
+            yield f"{first} no documented class{_near(patterns[0], classes)}"
 
 
 def read_rules(written: object) -> tuple[Rules, tuple[str, ...]]:

@@ -71,16 +71,25 @@ def _near_depth(text: str) -> str:
     return f", did you mean {near[0]}?" if near else ""
 
 
-def one_of(*words: str) -> Callable[[str], str]:
+@dataclass(frozen=True, slots=True)
+class OneOf:
     """A reader that takes these words only."""
 
-    def read(text: str) -> str:
-        if text in words:
-            return text
-        near = get_close_matches(text.lower(), words, 1)
-        raise ValueError(f"{text!r} is none of {', '.join(words)}" + (f"; did you mean {near[0]}?" if near else ""))
+    words: tuple[str, ...]
+    spelled: Callable[[str], str] = str
+    """How a text is written before it is looked for."""
 
-    return read
+    def __call__(self, text: str) -> str:
+        if (found := self.spelled(text)) in self.words:
+            return found
+        near = get_close_matches(text.lower(), self.words, 1)
+        more = f"; did you mean {near[0]}?" if near else ""
+        raise ValueError(f"{self.spelled(text)!r} is none of {', '.join(self.words)}{more}")
+
+
+def one_of(*words: str) -> OneOf:
+    """A reader that takes these words only."""
+    return OneOf(words)
 
 
 def read_yes_no(text: str) -> bool:
@@ -110,9 +119,8 @@ def read_seconds(text: str) -> float:
     raise ValueError(f"{text!r} is not a valid number of seconds")
 
 
-def read_direction(text: str) -> str:
-    """Where the data flows; lower case is understood."""
-    return one_of("TB", "LR")(text.upper())
+read_direction = OneOf(("TB", "LR"), str.upper)
+"""Where the data flows; lower case is understood."""
 
 
 def read_words(text: str) -> tuple[str, ...]:
@@ -174,6 +182,20 @@ def read_text(text: str) -> str:
     return text
 
 
+_WRITTEN: dict[object, str] = {
+    read_shape: "SHAPES",
+    read_dotted_name: "NAME",
+    read_depth: "DEPTH",
+    read_yes_no: "{yes,no}",
+    read_whole_number: "NUMBER",
+    read_seconds: "SECONDS",
+    read_words: "NAMES",
+    read_facts: "FACTS",
+    str: "PATH",
+}
+"""What stands for a value in a line of help, by its reader."""
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One option: how it is written, read and explained."""
@@ -187,6 +209,12 @@ class Option:
     help: str
     site: bool = True
     """Whether it can be set for a whole site."""
+
+    def written(self) -> str:
+        """How its value is written, in a word or its choices: `SHAPES`, `{eval,train}`."""
+        if isinstance(self.read, OneOf):
+            return f"{{{','.join(self.read.words)}}}"
+        return _WRITTEN.get(self.read, self.name.upper())
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -238,6 +266,7 @@ OPTIONS: tuple[Option, ...] = (
         "`paper` lays it out like a figure of a paper where that is readable, `layered` always as Graphviz does.",
     ),
     Option("theme", "drawing", one_of("modern", "classic"), "modern", "The look; `classic` is that of version 1."),
+    Option("grey", "drawing", read_yes_no, False, "Whether it is drawn in shades of grey, for print."),
     Option(
         "show",
         "drawing",
@@ -247,6 +276,14 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("styler", "drawing", read_dotted_name, "", "Dotted name of a class that chooses colours, lines and labels."),
     Option("hide", "drawing", read_facts, (), "What not to say: `shapes`, `params`."),
+    Option(
+        "diff",
+        "drawing",
+        read_dotted_name,
+        "",
+        "Dotted name of another model, recorded with the same options: what differs from it is marked.",
+        site=False,
+    ),
     Option("table", "drawing", read_yes_no, False, "Whether a table of the layers stands under the picture."),
     Option("caption", "figure", read_text, "", "Text under the diagram.", site=False),
     Option(

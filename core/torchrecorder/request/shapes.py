@@ -82,8 +82,10 @@ def parse_shapes(text: str) -> tuple[InputSpec, ...]:
     return specs
 
 
-def shapes_from(value: str | Sequence[int] | Sequence[Sequence[int]]) -> tuple[InputSpec, ...]:
+def shapes_from(value: str | Sequence[int] | Sequence[Sequence[int] | str]) -> tuple[InputSpec, ...]:
     """The inputs for a `shape` given in Python: `(1, 3)`, `[(1, 3), (1, 8)]`, or the text that `parse_shapes` reads.
+
+    Of several, each may be text: `[(1, 3), "int64[1,16]<100"]`.
 
     Raises:
         ValueError: It is neither.
@@ -108,6 +110,8 @@ def _from_python(value: object) -> tuple[InputSpec, ...] | None:
         return (InputSpec(tuple(value)),)
     if all(isinstance(shape, (tuple, list)) and all(map(_is_size, shape)) for shape in value):
         return tuple(InputSpec(tuple(shape)) for shape in value)
+    if all(isinstance(one, str) or (isinstance(one, (tuple, list)) and all(map(_is_size, one))) for one in value):
+        return parse_shapes("; ".join(one if isinstance(one, str) else str(InputSpec(tuple(one))) for one in value))
     return None
 
 

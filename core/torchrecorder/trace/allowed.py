@@ -21,6 +21,8 @@ EVERYTHING = "*"
 """Allows whatever is named: for who writes the target where commands are written, too."""
 _OF_TORCH = ("torch.export.load", "torch.jit._serialization.load")
 """Give a module from a file that is part of the project."""
+_SILENT = ("torchaudio",)
+"""Packages that depend on torch, though since torchaudio 2.11 its distribution does not say so."""
 _REQUIREMENT = re.compile(r"\s*([\w.-]+)\s*(?:\[([^]]*)\])?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)""")
 
@@ -98,7 +100,7 @@ def _files(top: str) -> tuple[str, ...]:
 @functools.cache
 def _depends_on_torch(top: str) -> bool:
     """Whether the distribution asks for torch, if only with an extra, or has to have another one that does."""
-    return any(
+    return top in _SILENT or any(
         "torch" in (name for name, _, _ in _requirements(distribution))
         or _has_to_have_torch(distribution, frozenset(), set())
         for distribution in distribution_names().get(top, ())

@@ -115,12 +115,15 @@ class Environment:
 _BETWEEN = ("os.py", "_collections_abc.py", "<frozen os>", "<frozen _collections_abc>")
 """Where `os.environ.get`, `os.getenv` and `in` are written, between a question and the code that asks it."""
 
+_FOR_PROXIES = "getproxies_environment"
+"""Reads the whole environment for each connection, also what Sphinx sets only while it reads pages."""
+
 
 def _asker(frame: FrameType | None) -> Asker | None:
-    """Who asks, if it is on behalf of the user's code."""
+    """Who asks, if it is on behalf of the user's code, and not for the way to the network."""
     while frame is not None and (frame.f_code.co_filename.endswith(_BETWEEN) or frame.f_code.co_name == "expandvars"):
         frame = frame.f_back
-    if frame is None or not is_asked_for_user(frame):
+    if frame is None or frame.f_code.co_name == _FOR_PROXIES or not is_asked_for_user(frame):
         return None
     file = frame.f_code.co_filename
     return "user" if is_user_code(file) else "python" if is_stdlib(file) else "package"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchrecorder.cache.index import StampedIndex, is_settled, stamp_of
 from torchrecorder.cache.store import Store
 from torchrecorder.trace.digests import data_digest, text_digest
-from torchrecorder.trace.source_blocks import Blocks, read_blocks
+
+if TYPE_CHECKING:
+    from torchrecorder.trace.source_blocks import Blocks
 
 _OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
 """Reading what is there may never end."""
@@ -48,6 +51,8 @@ class FileDigests:
         return text_digest("\n".join(sorted(name for name in names if not _PASSING.fullmatch(name))))
 
     def blocks(self, path: Path) -> Blocks | None:
+        from torchrecorder.trace.source_blocks import Blocks, read_blocks  # not needed while sources are as they were
+
         digest = self.file(path)
         if digest is not None and (known := self._parts.get(str(path), digest)) is not None:
             return Blocks(*known)

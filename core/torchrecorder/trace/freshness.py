@@ -7,6 +7,7 @@ source only if it differs.
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import re
 import sys
@@ -14,14 +15,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchrecorder.errors import shown_text
 from torchrecorder.trace.environment import ALL, what_happened
 from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
-from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
-from torchrecorder.trace.source_blocks import Blocks, may_see
+from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table, table_of
+
+if TYPE_CHECKING:
+    from torchrecorder.trace.source_blocks import Blocks
 
 _LONGEST = 300
 """Characters of a reason."""
@@ -111,11 +115,12 @@ class Freshness:
         return tuple(dict.fromkeys([*files, *data])) if data else files
 
     def _modules_of(self, manifest: Manifest) -> _Modules | None:
-        digest = manifest.modules
+        digest = manifest.modules or json.dumps(manifest.table)
         if digest in self._modules:
             return self._modules[digest]
         self._modules[digest] = None
-        if (table := self._load_table(digest)) is not None:
+        table = self._load_table(digest) if manifest.modules else table_of(manifest.table)
+        if table is not None:
             files: list[Path] = []
             changes: list[_Change] = []
             for name, then in table.items():
@@ -145,6 +150,8 @@ class Freshness:
         """Whether no code of the user's sees what changed outside of functions: a function that nothing names, …."""
         if not facts.loose or blocks.loose_digest(facts.plain) != facts.loose:
             return False
+        from torchrecorder.trace.source_blocks import may_see
+
         others = {found for name in table if (found := self._finder.file(name)) is not None} - {file}
         try:
             own, texts = file.read_bytes(), [other.read_bytes() for other in sorted(others)]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import SourceFileLoader
 from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -163,6 +163,11 @@ def function_name(code: CodeType) -> str:
     return ".".join(parts[:generated]) + "." if generated else ""
 
 
-def origin(spec: ModuleSpec | None, module: ModuleType) -> str | None:
-    found = getattr(spec, "origin", None) or getattr(module, "__file__", None)
+def attributes(module: object) -> Mapping[str, Any]:
+    """Those that a module has by now: asked for another, a lazy one would import what it stands for, which may fail."""
+    return getattr(module, "__dict__", {})
+
+
+def origin(known: Mapping[str, Any]) -> str | None:
+    found = getattr(known.get("__spec__"), "origin", None) or known.get("__file__")
     return found if isinstance(found, str) and not found.startswith("<") else None

@@ -1,7 +1,7 @@
 """What a recording depended on: as its trace saw it on this machine, and as it is kept for every machine.
 
-A manifest is small and readable. The digests of the modules lie in a table of their own, named by its hash, because
-models of one package mostly share it.
+A manifest is small and readable. A large table of the digests of modules is a file of its own, named by its hash,
+because models of one package mostly share it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ class Manifest:
     request: Mapping[str, Any] = field(default_factory=dict)
     """The request, for readers and for `check`."""
     modules: str = ""
-    """Hash of the table of modules."""
+    """Hash of the table of modules, if that is a file of its own."""
+    table: Mapping[str, list[Any]] = field(default_factory=dict)
+    """The rows of the table of modules, if it is not."""
     ran: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """For each module that ran after it was imported, the digests of the functions that did."""
     files: Mapping[str, str | None] = field(default_factory=dict)
@@ -167,15 +169,24 @@ class Manifest:
         return Manifest(**values)
 
 
-def table_to_json(table: Table) -> bytes:
-    """The table as JSON with one module a line, so that git shows what changed."""
-    rows: list[str] = []
+_SMALL = 4096
+"""Bytes of a table that would take no more space on a disk as a file of its own than one of its own does at least."""
+
+
+def _rows(table: Table) -> dict[str, list[Any]]:
+    rows: dict[str, list[Any]] = {}
     for name, facts in sorted(table.items()):
-        row = [facts.source, facts.skeleton, dict(sorted(facts.functions.items())), facts.loose, facts.plain]
+        row = [facts.source, facts.skeleton, dict(sorted(facts.functions.items())), facts.loose, [*facts.plain]]
         while len(row) > 1 and not row[-1]:
             row.pop()
-        rows.append(f"{json.dumps(name)}: {json.dumps(row)}")
-    return ("{\n" + ",\n".join(rows) + "\n}\n").encode()
+        rows[name] = row
+    return rows
+
+
+def _json_of(rows: Mapping[str, list[Any]]) -> bytes:
+    """The table as JSON with one module a line, so that git shows what changed."""
+    lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 _ROW = (str, str, dict, str, list)
@@ -184,12 +195,19 @@ _ROW = (str, str, dict, str, list)
 
 def table_from_json(data: bytes | None) -> Table | None:
     try:
-        rows = json.loads(data or b"")
+        return table_of(json.loads(data or b""))
+    except (ValueError, RecursionError):
+        return None
+
+
+def table_of(rows: Any) -> Table | None:
+    """The table of rows; None if a row is not one."""
+    try:
         for row in rows.values():
             if not isinstance(row, list) or any(type(it) is not kind for it, kind in zip(row, _ROW, strict=False)):
                 return None
         return {name: ModuleFacts(*row[:4], *map(tuple, row[4:])) for name, row in rows.items()}
-    except (ValueError, TypeError, AttributeError):
+    except (TypeError, AttributeError):
         return None
 
 
@@ -205,6 +223,7 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "graph": lambda value: isinstance(value, str),
     "request": lambda value: isinstance(value, dict),
     "modules": lambda value: isinstance(value, str),
+    "table": lambda value: isinstance(value, dict),
     "ran": lambda value: isinstance(value, dict) and all(map(_is_digests, value.values())),
     "files": _is_digests,
     "folders": _is_digests,
@@ -238,33 +257,39 @@ def build_manifest(
         return None
     builder = _Builder(request, result, project, finder, digests)
     table = {module: builder.facts(module) for module in builder.modules}
-    given: dict[str, Asker] = {text[1:]: "user" for text in request.depends if text.startswith("$")}
-    askers: dict[str, Asker] = {name: who for name, who in result.environment.items() if name not in _OURS}
-    askers |= given
-    everywhere = sorted(name for name, asker in askers.items() if name in given or not is_of_a_machine(name, asker))
-    here = sorted(askers.keys() - {*everywhere})
+    rows = _rows(table)
+    is_small = len(data := _json_of(rows)) < _SMALL
+    everywhere, here = _variables(request, result, salt)
     (files, other_files), (folders, other_folders) = builder.files(), builder.folders()
-    machine: dict[str, Mapping[str, str | None]] = {
-        "files": other_files,
-        "folders": other_folders,
-        "environment": {name: value_digest(name, salt) for name in here},
-        "measures": builder.named(result.measures),
-        "links": builder.named(result.links),
-    }
+    measures, links = builder.named(result.measures), builder.named(result.links)
+    machine: dict[str, Mapping[str, str | None]] = {"files": other_files, "folders": other_folders, "environment": here}
+    machine |= {"measures": measures, "links": links}
     return Manifest(
         graph,
         {key: value for key, value in request.to_json().items() if value},
-        put_object(table_to_json(table)),
+        "" if is_small else put_object(data),
+        rows if is_small else {},
         builder.ran(table),
         files,
         folders,
-        {name: value_digest(name, salt) for name in everywhere},
+        everywhere,
         tuple(module for module in result.missing if not finder.exists(module)),
         result.distributions,
         result.untracked,
         installed,
         {kind: facts for kind, facts in machine.items() if facts},
     )
+
+
+def _variables(request: RecordingRequest, result: TraceResult, salt: Callable[[], str]) -> tuple[_Digests, _Digests]:
+    """The digests of the variables that were asked for, of those of any machine and those of this one."""
+    given: dict[str, Asker] = {text[1:]: "user" for text in request.depends if text.startswith("$")}
+    askers: dict[str, Asker] = {name: who for name, who in result.environment.items() if name not in _OURS}
+    askers |= given
+    everywhere = sorted(name for name, asker in askers.items() if name in given or not is_of_a_machine(name, asker))
+    here = sorted(askers.keys() - {*everywhere})
+    digests = [{name: value_digest(name, salt) for name in names} for names in (everywhere, here)]
+    return digests[0], digests[1]
 
 
 class _Builder:

@@ -17,7 +17,7 @@ from torchrecorder.cache.index import Stamp
 from torchrecorder.trace.covers import Covers
 from torchrecorder.trace.environment import Environment
 from torchrecorder.trace.files import Files, kind_of, link_of, measure_of
-from torchrecorder.trace.imports import Executed, Imports, function_name, origin
+from torchrecorder.trace.imports import Executed, Imports, attributes, function_name, origin
 from torchrecorder.trace.manifest import TraceResult
 from torchrecorder.trace.ownership import is_asked_for_user, is_installed, is_user_code
 
@@ -126,7 +126,7 @@ class Trace:
         modules: dict[str, str] = {}
         installed: set[str] = set()
         for name in sorted(set(sys.modules) - self._before):
-            file = origin(getattr(sys.modules[name], "__spec__", None), sys.modules[name])
+            file = origin(attributes(sys.modules[name]))
             if file is None or (top := name.partition(".")[0]) in _OWN:
                 continue
             if is_installed(file):
@@ -138,9 +138,9 @@ class Trace:
 
 def _rivals_of_namespaces(names: Iterable[str]) -> set[str]:
     """The files that would be imported instead of packages that are only folders."""
-    modules = [sys.modules[name] for name in names]
-    found = [module for module in modules if module is not None and getattr(module, "__file__", None) is None]
-    folders = {os.path.abspath(folder) for module in found for folder in map(str, getattr(module, "__path__", ()))}
+    modules = [attributes(sys.modules[name]) for name in names]
+    found = [known for known in modules if known.get("__file__") is None]
+    folders = {os.path.abspath(folder) for known in found for folder in map(str, known.get("__path__", ()))}
     user = {folder for folder in folders if is_user_code(folder + os.sep)}
     return {file for folder in user for file in (os.path.join(folder, "__init__.py"), f"{folder}.py")}
 

@@ -6,7 +6,7 @@ and box ids are positions, in the order in which things happened.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,27 @@ and `to`: the ends of an edge that is cut."""
 Repetition = Literal["series", "parallel", "shared", "loop"]
 """How calls that are drawn once follow one another: each reads the one before; all read the same; they are calls of one
 module; they are, and each depends on the one before."""
+
+Mark = Literal["added", "removed", "changed", "moved"]
+"""What became of a thing from one Graph to another."""
+
+
+CallName = tuple[str, int]
+"""The module of a call, and which of its calls it is: ids of calls change where lists become calls."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Marks:
+    """What became of the things of a Graph that holds two models, an old and a new one."""
+
+    calls: Mapping[CallName, Mark]
+    ops: Mapping[int, Mark]
+    values: Mapping[int, Mark]
+    """Of inputs, outputs and parameters, by id."""
+    reads: Mapping[tuple[int, int], Mark]
+    """By the ids of a value and of an op that reads it in one of the models only."""
+    words: Mapping[CallName, str]
+    """What is said of a call that has changed: `was 512→1000`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +61,8 @@ class ViewOptions:
     """Patterns of paths that are nodes at any depth."""
     weights: bool = False
     """Whether the parameters of layers are nodes."""
+    marks: Marks | None = None
+    """What became of the things of the Graph, if it is of two models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +80,7 @@ class Box:
     """How its calls follow one another, if they are several."""
     differs: tuple[str, ...] = ()
     """In what its calls differ from one another: `64→2`."""
+    mark: Mark | None = None
 
     @property
     def repeat(self) -> int:
@@ -97,6 +121,7 @@ class Node:
     """The letter of the inset that shows what is in it."""
     differs: tuple[str, ...] = ()
     """In what its calls differ from what the inset shows or from one another: `2 without downsample`."""
+    mark: Mark | None = None
 
     @property
     def repeat(self) -> int:
@@ -114,6 +139,7 @@ class Edge:
     """Id of the value as the head reads it, after contracted changes of shape."""
     skip: bool = False
     """Whether it leads past at least one node: a residual, or a part of a side branch that ends in a sum."""
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ normalises, whatever it is called.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 from torchrecorder.graph import Graph, Module
@@ -64,6 +65,7 @@ _ALIASES = {"truediv": "div", "iadd": "add", "imul": "mul", "isub": "sub", "itru
 _ALIASES |= {"divide": "div", "subtract": "sub", "true_divide": "div", "true_div": "div", "rsub": "sub", "radd": "add"}
 
 
+@lru_cache(maxsize=1024)
 def plain(name: str) -> str:
     """The name of an op without the signs of writing in place or of an operator: `add_` and `__add__` are `add`."""
     bare = name.strip("_") if name.startswith("__") else name.removesuffix("_")
@@ -121,6 +123,7 @@ class NodeKinds:
         return "act" if "act" in kinds and is_formula else "op"
 
 
+@lru_cache(maxsize=1024)
 def op_kind(name: str) -> Kind:
     bare = plain(name)
     for kind, words in _OP_WORDS:

@@ -208,8 +208,10 @@ class Worker:
     def _receive(self) -> tuple[list[tuple[RecordingRequest, Answer]], list[RecordingRequest]]:
         """The next answer, or those of all jobs if the process ended; and the jobs to be tried again, one by one."""
         assert self._process is not None
-        # Jobs wait for one another where memory is short, so all their times together are the limit.
-        limit = sum(sent.timeout_s for sent in self._sent.values()) + (_GRACE_S if self._forks else 0.0)
+        # Jobs wait for one another where memory is short, so all their times together are the limit. One whose package
+        # starts threads may run twice.
+        limit = (2 if self._forks else 1) * sum(sent.timeout_s for sent in self._sent.values())
+        limit += _GRACE_S if self._forks else 0.0
         error: Callable[[_Sent], WorkerError]
         try:
             answer = Answer.from_json(self._process.next(limit))

@@ -22,12 +22,14 @@ from torchrecorder.errors import (
 )
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
-from torchrecorder.recording.devices import NOT_THERE, on_devices_there
-from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
+from torchrecorder.recording.guess.search import record_guessed
+from torchrecorder.recording.inputs import Inputs, make_inputs
+from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
+from torchrecorder.recording.machine.weights import refuse_downloads, weights_note
+from torchrecorder.recording.matching import matching_models
 from torchrecorder.recording.run import Run, capture, wants_memory
 from torchrecorder.recording.target import load_arguments, load_model
-from torchrecorder.recording.weights import refuse_downloads, weights_note
-from torchrecorder.request import RecordingRequest, parse_shapes
+from torchrecorder.request import RecordingRequest, is_pattern, parse_shapes
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker.messages import Answer, Job, line_of
 
@@ -127,6 +129,8 @@ def _with_ordinary_names(graph: Graph, error: ForwardError) -> Graph:
 
 def _graph_or_error(request: RecordingRequest, allow: Sequence[str]) -> Answer:
     try:
+        if is_pattern(request.target):
+            return Answer(names=matching_models(request.target, allow))
         return Answer(to_json(record(request, allow)))
     except ForwardError as error:
         return Answer(None if error.graph is None else to_json(error.graph), error)

@@ -69,6 +69,8 @@ class Answer:
     """The number of the job."""
     needed_compiler: bool = False
     """Whether torch's compiler was loaded in the end."""
+    names: Mapping[str, str] | None = None
+    """Of a pattern: the models that match, each with why it cannot be built by its name alone."""
     seconds: float = 0.0
     """By the clock, from sending the job to its answer; not sent."""
 
@@ -79,6 +81,7 @@ class Answer:
             "graph": self.graph,
             "error": None if self.error is None else self.error.to_json(),
             "trace": None if self.trace is None else self.trace.to_json(),
+            "names": self.names,
         }
 
     @staticmethod
@@ -90,6 +93,7 @@ class Answer:
             None if trace is None else TraceResult.from_json(trace),
             data["job"],
             data["needed_compiler"],
+            data["names"],
         )
 
 

@@ -22,7 +22,7 @@ from typing import Protocol
 from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
 from torchrecorder.line_process import children
-from torchrecorder.recording.memory import left
+from torchrecorder.recording.machine.memory import left
 from torchrecorder.running.restore import start_random_numbers
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker import fork
@@ -30,6 +30,8 @@ from torchrecorder.worker.job import answer_line, begin
 from torchrecorder.worker.messages import Answer, Job, line_of
 
 _GRACE_S = 10.0
+_PROBE_S = 5.0
+"""How long a child of a process with threads may take for a moment's work before it counts as hanging."""
 _CHUNK = 1 << 16
 _ENOUGH_BYTES = 2 << 30
 """Memory that must be left for another job to begin while one is running."""
@@ -53,9 +55,17 @@ class _Part(Protocol):
 class Serving:
     """Serves jobs from one pipe and sends their answers to another, until the first ends. Not thread-safe."""
 
-    def __init__(self, jobs: int, answers: int, trace: Trace | None = None) -> None:
-        """`trace` is that of a process that has imported a package; it goes on in its children."""
+    def __init__(self, jobs: int, answers: int, trace: Trace | None = None, *, has_threads: bool = False) -> None:
+        """Make ready to serve.
+
+        Args:
+            jobs: The pipe to read from.
+            answers: The pipe to write to.
+            trace: That of a process that has imported a package; it goes on in its children.
+            has_threads: Whether the package has started threads, so that a child that dies or hangs proves nothing.
+        """
         self.trace = trace
+        self.has_threads = has_threads
         self._jobs = jobs
         self._answers = answers
         self._parts: dict[int, _Part] = {}
@@ -95,7 +105,7 @@ class Serving:
     def end_left_behind(self) -> None:
         """End what a job has left running, if only as a daemon: without its parent it is a child of the first process.
 
-        There no trace is on, which would take the look at other processes for the model's doing.
+        A server that traces leaves them alone: its trace would note our reading of `/proc` as the model's.
         """
         if self.trace is None:
             fork.end_adopted({*self._not_ours, *(part.pid for part in self._parts.values())})
@@ -194,7 +204,8 @@ class _RunningJob:
         fork.end(self.pid)
 
     def _fail(self, error: TorchRecorderError) -> None:
-        self._finish(line_of(Answer(error=error, job=self._job.number)))
+        is_sure = not self._server.has_threads
+        self._finish(line_of(Answer(error=error, job=self._job.number)) if is_sure else _again(self._job.number))
 
     def _finish(self, line: bytes) -> None:
         self._server.forget(self)
@@ -206,8 +217,9 @@ class _Preloaded:
     """A process that has imported the user's package once, for all diagrams of a build that need it.
 
     Importing a large package takes seconds; a fork of a process that has it takes milliseconds. The process is left
-    aside where it could be wrong or in the way: if the import fails or starts threads, each job imports for itself, and
-    its own error is reported.
+    aside where it could be wrong or in the way: if the import fails, or starts threads that are Python's or that a
+    child cannot compute without, each job imports for itself, and its own error is reported. Where the import left
+    other threads, so does a job whose child died or took too long.
     """
 
     def __init__(self, server: Serving, job: Job) -> None:
@@ -270,9 +282,12 @@ class _Preloaded:
                 for job, _ in list(self._jobs.values()):
                     self._give(job)
             elif (found := _NUMBER.match(line)) is not None:
-                self._jobs.pop(int(found[1]), None)
+                taken = self._jobs.pop(int(found[1]), None)
                 self._server.end_left_behind()
-                self._server.send(line + b"\n")
+                if taken is not None and line + b"\n" == _again(taken[0].number):
+                    self._server.run(taken[0])
+                else:
+                    self._server.send(line + b"\n")
         if self._is_retired and not self._jobs:
             self._end()
 
@@ -319,19 +334,49 @@ def _state_key(job: Job) -> tuple[object, ...]:
     return job.build, job.package, job.request.seed, job.path, job.environment, job.memory_bytes
 
 
+def _again(number: int) -> bytes:
+    """What a preloaded process says in place of an answer: the job is to import for itself."""
+    return json.dumps({"job": number, "again": True}).encode() + b"\n"
+
+
 def _serve_preloaded(job: Job, jobs: int, writer: int) -> None:
     import torch
 
     fork.prepare(os.devnull, job.memory_bytes)
     trace = begin(job)
-    is_usable = False
+    is_usable = has_threads = False
     with contextlib.suppress(BaseException), torch.random.fork_rng(devices=()):
         start_random_numbers(job.request.seed)
         importlib.import_module(job.package)
-        is_usable = threading.active_count() == fork.threads() == 1
+        has_threads = fork.threads() > 1
+        is_usable = threading.active_count() == 1 and (not has_threads or _computes_in_a_child((jobs, writer)))
     if is_usable:
         os.write(writer, json.dumps(trace.stamps()).encode() + b"\n")
-        Serving(jobs, writer, trace).serve()
+        Serving(jobs, writer, trace, has_threads=has_threads).serve()
+
+
+def _computes_in_a_child(descriptors: tuple[int, int]) -> bool:
+    """Whether a child of this process, whose threads it has not, can do what threads are started for.
+
+    One that waits for the pool of OpenMP that its parent had hangs. Idle threads of other libraries, as of their
+    allocators and loggers, do no harm.
+    """
+
+    def compute(writer: int) -> None:
+        import numpy as np
+        import torch
+
+        matrix = torch.ones(512, 512)
+        float((matrix @ matrix).exp().sum()), float((matrix.numpy() @ matrix.numpy()).sum())
+        np.linalg.inv(np.eye(128))
+        os.write(writer, b"computed")
+
+    pid, reader = fork.fork(compute, not_theirs=descriptors)
+    try:
+        return bool(select.select([reader], [], [], _PROBE_S)[0] and os.read(reader, _CHUNK))
+    finally:
+        os.close(reader)
+        fork.end(pid)
 
 
 def _load_compiler() -> None:

@@ -7,6 +7,7 @@ does a build without torch show, for the code as it is, the right picture or non
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.core.answering import NoTorch, OneByOne
+from tests.entries import behind, entries, facts_of
 from tests.models.one_layer import net
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cli.projects import update
@@ -156,13 +158,9 @@ class Soak:
 
     def damaged(self) -> list[Path]:
         """Files under final names that are not whole."""
-        from torchrecorder.cache.store import entry_of, object_of
-
-        entries = [f for shelf in ("rec", "ren") for f in self.cache.glob(f"{shelf}/*/*.json")]
-        objects = [f for f in self.cache.glob("obj/*/*") if not f.name.startswith(".new-")]
-        return [f for f in entries if entry_of(f.read_bytes()) is None] + [
-            f for f in objects if object_of(f.read_bytes(), f.name) is None
-        ]
+        found = [f for f in (*entries(self.cache), *entries(self.cache, "ren")) if not f.name.startswith(".new-")]
+        named = {f: {*map(str, facts_of(f).values())} for f in found}
+        return [f for f in found if hashlib.sha256(behind(f)).hexdigest() not in named[f]]
 
     def files(self) -> list[Path]:
         """Every file of the cache."""

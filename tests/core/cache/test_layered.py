@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.core.answering import NoTorch
+from tests.entries import behind, entries, facts_of, harm, rewrite
 from tests.folders import contents
 from tests.models.one_layer import net
-from torchrecorder.cache.store import entry_text
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.drawing.svg import is_safe
 from torchrecorder.errors import OutOfDate, TorchMissing
@@ -67,7 +66,6 @@ def test_it_holds_nothing_of_this_machine(recorded: Path) -> None:
     assert {file.relative_to(recorded / "diagrams").parts[0] for file in files} == {
         "rec",
         "ren",
-        "obj",
         "README",
         ".gitattributes",
     }
@@ -135,11 +133,7 @@ EVIL = [
 
 
 def test_a_damaged_graph_and_picture_are_missing_and_not_out_of_date(project: Path) -> None:
-    for entry in (project / "diagrams").glob("re[cn]/*/*.json"):
-        facts = json.loads(entry.read_text())
-        for name in {"graph", "drawing"} & {*facts}:
-            file = file_of(project, facts[name])
-            file.write_bytes(file.read_bytes().replace(b"Linear", b"Lineal"))
+    harm(project / "diagrams", lambda data: data.replace(b"Linear", b"Lineal"))
     outcome = build(project)
     assert outcome.diagram is None
     assert isinstance(outcome.error, TorchMissing)
@@ -158,21 +152,12 @@ def test_a_picture_that_does_more_than_show_is_not_shown(project: Path, evil: st
 
 def forge(project: Path, evil: str) -> None:
     """Put another picture into the cache, with a hash that is right."""
-    (entry,) = (project / "diagrams" / "ren").rglob("*.json")
-    facts = json.loads(entry.read_text())
-    drawing = Drawing.from_bytes(file_of(project, facts["drawing"]).read_bytes())
+    (entry,) = entries(project / "diagrams", "ren")
+    drawing = Drawing.from_bytes(behind(entry))
     assert drawing is not None
     data = replace(drawing, svg=drawing.svg.replace("</svg>", f"{evil}</svg>")).to_bytes()
     assert Drawing.from_bytes(data) is not None
-    digest = hashlib.sha256(data).hexdigest()
-    file_of(project, digest).parent.mkdir(exist_ok=True)
-    file_of(project, digest).write_bytes(data)
-    del facts["check"]
-    entry.write_bytes(entry_text({**facts, "drawing": digest}))
-
-
-def file_of(project: Path, digest: str) -> Path:
-    return project / "diagrams" / "obj" / digest[:2] / digest
+    rewrite(entry, {**facts_of(entry), "drawing": hashlib.sha256(data).hexdigest()}, data)
 
 
 ODD: list[dict[str, Any]] = [
@@ -189,8 +174,8 @@ ENTRIES: list[dict[str, Any]] = [{"torchrecorder_manifest": 99}, {"torchrecorder
 
 @pytest.mark.parametrize("facts", ENTRIES + [{**OURS, **odd} for odd in ODD])
 def test_an_entry_that_is_none_of_ours_is_a_miss(project: Path, facts: dict[str, Any]) -> None:
-    (entry,) = (project / "diagrams" / "rec").rglob("*.json")
-    entry.write_bytes(entry_text(facts))
+    (entry,) = entries(project / "diagrams")
+    rewrite(entry, facts)
     assert isinstance(build(project).error, TorchMissing)
 
 
@@ -198,13 +183,11 @@ def test_an_entry_that_is_none_of_ours_is_a_miss(project: Path, facts: dict[str,
     "text", ["", "{", "[]", "[" * 100_000, "\x00", '{"graph": 3}', '{\n "check": "' + "0" * 64 + '",\n }']
 )
 def test_what_is_no_entry_is_a_miss(project: Path, text: str) -> None:
-    (entry,) = (project / "diagrams" / "rec").rglob("*.json")
+    (entry,) = entries(project / "diagrams")
     entry.write_text(text)
     assert isinstance(build(project).error, TorchMissing)
 
 
 def test_damaged_objects_are_a_miss(project: Path) -> None:
-    for file in (project / "diagrams" / "obj").rglob("*"):
-        if file.is_file():
-            file.write_bytes(file.read_bytes()[:-1])
+    harm(project / "diagrams", lambda data: data[:-1])
     assert isinstance(build(project).error, TorchMissing)

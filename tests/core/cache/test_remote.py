@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import shutil
 import socket
 import threading
@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from tests.core.answering import NoTorch
+from tests.entries import behind, entries, facts_of, harm, rewrite
 from tests.models.one_layer import net
 from torchrecorder.cache.remote import Remote
-from torchrecorder.cache.store import Store, entry_text
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.errors import TorchMissing
 from torchrecorder.page import Outcome
@@ -263,36 +263,30 @@ def test_a_server_that_gives_garbage_gives_nothing(here: Path, serve: Serve, gar
 
 @pytest.mark.parametrize("size", [1.0, 0.5, 0.0])
 def test_objects_that_are_not_what_their_names_say(team: Path, here: Path, size: float) -> None:
-    for file in (team / "obj").glob("*/*"):
-        data = file.read_bytes()
-        file.write_bytes(bytes([data[0] ^ 1]) + data[1 : int(len(data) * size)])
+    harm(team, lambda data: bytes([data[0] ^ 1]) + data[1 : int(len(data) * size)])
     assert isinstance(build(here, str(team))[0].error, TorchMissing)
-    assert not list((here / ".torchrecorder" / "remote").glob("obj/*/*"))
+    assert not any(map(behind, entries(here / ".torchrecorder" / "remote")))
 
 
 def test_an_evil_picture_is_not_shown(team: Path, here: Path) -> None:
     """With a hash that is right, and again from the copy."""
-    (entry,) = (team / "ren").glob("*/*")
-    facts = json.loads(entry.read_text())
-    del facts["check"]
-    file = team / "obj" / facts["drawing"][:2] / facts["drawing"]
-    drawing = Drawing.from_bytes(file.read_bytes())
+    (entry,) = entries(team, "ren")
+    drawing = Drawing.from_bytes(behind(entry))
     assert drawing is not None
     evil = replace(drawing, svg=drawing.svg.replace("</svg>", "<script>alert(1)</script></svg>")).to_bytes()
     assert Drawing.from_bytes(evil) is not None
-    Store(team, is_shared=True).put_entry("drawing", entry.stem, {**facts, "drawing": Store(team).put_object(evil)})
+    rewrite(entry, {**facts_of(entry), "drawing": hashlib.sha256(evil).hexdigest()}, evil)
     for _ in range(2):
         outcome, _made = build(here, str(team))
         assert outcome.diagram is None or "script" not in outcome.diagram.svg
 
 
 def test_paths_that_leave_the_cache_are_never_asked_for(team: Path, here: Path, tmp_path: Path) -> None:
-    (entry,) = (team / "rec").glob("*/*")
-    facts = json.loads(entry.read_text())
-    del facts["check"]
+    (entry,) = entries(team)
+    facts = facts_of(entry)
     (tmp_path / "secret").write_text("{}")
     for path in ("../secret", "../../secret", str(tmp_path / "secret"), "%2e%2e/secret", "file:///etc/passwd", 3, None):
-        entry.write_bytes(entry_text({**facts, "modules": path, "graph": path}))
+        rewrite(entry, {**facts, "modules": path, "graph": path})
         assert isinstance(build(here, str(team))[0].error, TorchMissing)
     assert Remote(str(team)).object("../../secret") is None
 

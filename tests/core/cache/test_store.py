@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 
 KEY = "ab" + "0" * 62
@@ -60,7 +62,7 @@ def test_a_damaged_object_is_a_miss_and_is_mended(
 def test_an_entry_that_is_none_is_a_miss(tmp_path: Path, text: bytes) -> None:
     store = Store(tmp_path)
     store.put_entry("recording", KEY, {})
-    (tmp_path / "rec" / KEY[:2] / f"{KEY}.json").write_bytes(text)
+    (tmp_path / "rec" / KEY[:2] / KEY).write_bytes(text)
     assert store.entry("recording", KEY) is None
 
 
@@ -86,3 +88,33 @@ def test_a_read_only_cache_is_read(tmp_path: Path) -> None:
     digest = store.put_object(b"x")
     tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
     assert store.object(digest) == b"x"
+
+
+def test_an_object_lies_behind_its_entry(tmp_path: Path) -> None:
+    entry = {"graph": hashlib.sha256(b"graph\n}\n").hexdigest()}
+    Store(tmp_path).put_entry("recording", KEY, entry, b"graph\n}\n")
+    assert [file.name for file in (tmp_path / "rec").glob("*/*")] == [KEY]
+    store = Store(tmp_path)
+    assert store.object(entry["graph"]) is None, "nothing led to it yet"
+    assert store.entry("recording", KEY) == entry
+    assert store.object(entry["graph"]) == b"graph\n}\n"
+
+
+def test_an_entry_that_only_names_the_object_of_another_does_not_hide_it(tmp_path: Path) -> None:
+    entry, lying = {"graph": hashlib.sha256(b"x").hexdigest()}, "cd" * 32
+    Store(tmp_path).put_entry("recording", KEY, entry, b"x")
+    Store(tmp_path).put_entry("recording", lying, entry)
+    for keys in ((KEY, lying), (lying, KEY)):
+        store = Store(tmp_path)
+        assert [store.entry("recording", key) for key in keys] == [entry, entry]
+        assert store.object(entry["graph"]) == b"x"
+
+
+def test_a_cache_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    entry = {"graph": store.put_object(b"x")}
+    store.put_entry("recording", KEY, entry)
+    file = Path(store.entry_file("recording", KEY))
+    file.rename(file.with_suffix(".json"))
+    ((found, _),) = (cache := LayeredCache(Store(tmp_path))).entries("recording", KEY)
+    assert (found, cache.object(found["graph"])) == (entry, b"x")

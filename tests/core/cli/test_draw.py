@@ -10,6 +10,8 @@ import pytest
 
 from torchrecorder.cli import main
 from torchrecorder.graph import from_json
+from torchrecorder.page import FILE_TYPES
+from torchrecorder.request import OPTIONS
 
 NETS = """
 import torch
@@ -22,6 +24,10 @@ class Net(nn.Module):
     def forward(self, x):
         print("the model prints")
         return self.fc(x).relu()
+
+class Needs(Net):
+    def __init__(self, width):
+        super().__init__(width)
 """
 
 
@@ -41,9 +47,7 @@ def run(*arguments: str) -> int:
     return main(["draw", *arguments])
 
 
-def test_a_file_shows_one_depth(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("cli_nets.Net", "--shape", "1,3", "--depth", "1-3", "-o", "never.svg") == 2
-    assert "depth: 1-3 lets readers of a page switch; one picture has one depth, as 3" in capsys.readouterr().err
+NET = ("cli_nets.Net", "--shape", "1,3")
 
 
 def test_writes_what_the_ending_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,28 +59,125 @@ def test_writes_what_the_ending_says(folder: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == ""
 
 
-def test_prints_the_tree_without_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("cli_nets.Net(width=5)", "--shape", "(1, 3)", "--depth", "1") == 0
-    printed = capsys.readouterr().out
-    assert "Linear 3→5" in printed
-    assert "the model prints" not in printed
+def test_prints_the_tree_without_a_file(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run("cli_nets.Net(width=5)", "--shape", "(1, 3)", "--depth", "1", "--show", "flops", "--hide", "params") == 0
+    printed = capfdbinary.readouterr().out.decode()
+    assert [line.split() for line in printed.splitlines()] == [
+        ["Net", "B×5", "30", "FLOPs"],
+        ["└─", "fc", "Linear", "3→5", "B×5", "30", "FLOPs"],
+    ]
+
+
+@pytest.mark.parametrize(("kind", "begins"), [("svg", b"<svg"), ("pdf", b"%PDF"), ("dot", b"digraph"), ("json", b"{")])
+def test_standard_output_takes_every_format(
+    kind: str, begins: bytes, folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(*NET, "-o", "-", "--format", kind) == 0
+    assert run(*NET, "-o", f"same.{kind}") == 0
+    printed = capfdbinary.readouterr().out
+    assert printed.startswith(begins)
+    assert printed == (folder / f"same.{kind}").read_bytes()
+
+
+def test_a_page_has_what_only_readers_of_pages_can_use(folder: Path) -> None:
+    assert run(*NET, "--depth", "0-1", "--table", "-o", "net.html") == 0
+    page = (folder / "net.html").read_text(encoding="utf-8")
+    assert page.count('type="radio"') == 2
+    assert "<table>" in page
+
+
+def test_a_column_of_print(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*NET, "-o", "net.svg", "--grey", "--width", "3.25in") == 0
+    assert "in, with letters of 9.0 pt" in capsys.readouterr().err
+    assert 'pt" fill="#1f2328"' in (folder / "net.svg").read_text()
+    assert "#7c6cd6" not in (folder / "net.svg").read_text()
+    assert run(*NET, "-o", "narrow.svg", "--width", "4mm") == 1
+    assert "at a width of 4mm the letters would be" in capsys.readouterr().err
+    assert not Path("narrow.svg").exists()
+    assert run(*NET, "-o", "net.svg", "--width", "80%") == 2
+    assert "write 3.25in or 8cm" in capsys.readouterr().err
+
+
+def test_a_flag_that_may_stand_alone_takes_no_target(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--grey", "cli_nets.Net", "--shape", "1,3", "--fold", "no", "-o", "grey.svg") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_several_models_go_into_a_folder(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    targets = ("cli_nets.Net", "cli_nets.Net(width=7)", "cli_nets.Net")
+    assert run(*targets, "--shape", "1,3", "-o", "new/deep/") == 0
+    assert {it.name for it in (folder / "new" / "deep").iterdir()} == {"cli_nets.Net.svg", "cli_nets.Net-width=7.svg"}
+    assert run(*targets, "cli_nets.No", "--shape", "1,3") == 1
+    printed = capfdbinary.readouterr()
+    assert [tree.splitlines()[0].split()[1] for tree in printed.out.decode().split("\n\n")] == ["B×2", "B×7"]
+    assert b"error: cli_nets.No: cannot find cli_nets.No" in printed.err
+
+
+def test_a_file_that_cannot_be_written_costs_no_other(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    (folder / "cli_hebrew.py").write_text(
+        "from torch import nn\nnet = nn.Sequential()\nnet.add_module('\u05e9', nn.Linear(3, 2))\n"
+    )
+    assert (
+        run("cli_hebrew:net", "cli_nets.Net", "--shape", "1,3", "--depth", "1", "--format", "pdf", "-o", "signs/") == 1
+    )
+    assert [it.name for it in (folder / "signs").iterdir()] == ["cli_nets.Net.pdf"]
+    assert capfdbinary.readouterr().err.startswith(b"torchrecorder: error: cli_hebrew:net: ")
+
+
+def test_a_pattern_stands_for_all_models_that_match(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run("cli_nets.*", "--shape", "1,3", "-o", "all/") == 0
+    assert [it.name for it in (folder / "all").iterdir()] == ["cli_nets.Net.svg"]
+    note = b"torchrecorder: note: cli_nets.Needs is left out: it needs width\n"
+    assert capfdbinary.readouterr().err == note
+    assert run("cli_nets.Need*") == 2
+    assert b"none of the models that match can be drawn" in capfdbinary.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["cli_nets.*", "-o", "net.svg"], "-o net.svg is one file for several models; write a folder"),
+        (["--table"], "--table changes nothing in txt, only in html"),
+        (["--direction", "LR"], "--direction changes nothing in txt, only in svg"),
+        (["--show", "weights,flops"], "--show weights changes nothing in txt"),
+        (["--depth", "1", "-o", "net.json"], "--depth changes nothing in json, only in svg"),
+        (["--depth", "1-3", "-o", "net.svg"], "depth: 1-3 lets readers of a page switch; one picture has one depth"),
+        (["-o", "net"], "-o net does not say what to write; write net.svg, or net/ for a folder"),
+        (["--path", "nowhere"], "--path nowhere is not a folder"),
+        (["--format", "pgn"], "--format: 'pgn' is not a type of file; did you mean png?"),
+        (["--format", "svg", "-o", "net.pdf"], "the ending of net.pdf says pdf, and --format says svg"),
+        (["cli_nets.B", "-o", "net.svg"], "-o net.svg is one file for several models; write a folder"),
+        (["cli_nets.B", "--format", "svg"], "-o - is one file for several models; write a folder"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("cli_nets.Net", *arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
         (["cli_nets.Nett", "--shape", "1,3"], 1, ["cli_nets has no 'Nett'", "did you mean cli_nets.Net?"]),
+        (["cli_nets.Needs"], 1, ["give the arguments in the target, as in cli_nets.Needs(width=…)"]),
         (["cli_nets.Net", "--shape", "1,5"], 1, ["in layer fc (Linear)", "Traceback", "cli_nets.py"]),
         (
             ["cli_nets.Net", "--shape", "1,a", "--depth", "x"],
             2,
             ["'a' in '1,a' is not a valid size", "'x' is not a valid depth"],
         ),
-        (["cli_nets.Net", "--shape", "1,3", "-o", "net.gif"], 2, ["its name must end with .svg"]),
+        (
+            ["cli_nets.Net", "--shape", "1,3", "-o", "net.gif"],
+            2,
+            ["the ending 'gif' is not a type of file; there are svg"],
+        ),
         (["cli_nets.Net", "--shape", "1,3", "-o", "nowhere/net.svg"], 2, ["cannot write nowhere/net.svg"]),
-        (["cli_nets.Net", "--shape", "1,3", "--engine", "none", "--direction", "LR"], 1, ["no layout engine"]),
+        (["cli_nets.Net", "--shape", "1,3", "--engine", "none", "--fold", "no"], 1, ["no layout engine"]),
     ],
-    ids=["target", "forward", "options", "ending", "folder", "engine"],
+    ids=["target", "arguments", "forward", "options", "ending", "folder", "engine"],
 )
 def test_failures(arguments: list[str], status: int, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*arguments) == status
@@ -99,7 +200,7 @@ def test_wrong_calls_are_argparse_errors(capsys: pytest.CaptureFixture[str]) -> 
     [
         (["--dept", "2"], "unknown option --dept, did you mean --depth?"),
         (["--dept=2", "--zzz"], "did you mean --depth?\nunknown option --zzz, `torchrecorder draw --help` lists"),
-        (["more", "words"], "torchrecorder draw does not take 'more words'"),
+        (["more"], "'more' names no module"),
     ],
 )
 def test_unknown_flags_are_told_with_what_may_be_meant(
@@ -110,11 +211,11 @@ def test_unknown_flags_are_told_with_what_may_be_meant(
 
 
 def test_a_call_with_several_mistakes_hears_of_all(capsys: pytest.CaptureFixture[str]) -> None:
-    call = ["draw", "x.Y", "--shape", "a;;b", "--depth", "two", "--timeout", "never", "--width", "3", "--dept", "2"]
+    call = ["draw", "x.Y", "--shape", "a;;b", "--depth", "two", "--timeout", "never", "--height", "3", "--dept", "2"]
     assert main(call) == 2
     assert capsys.readouterr().err.splitlines() == [
         "torchrecorder: error: unknown option --dept, did you mean --depth?",
-        "--width is an option of pages, in a directive or a fence; this command makes no page",
+        "--height is an option of pages, in a directive or a fence; this command makes no page",
         "shape: 'a' has no sizes: write a[1,3], or […[]] for a scalar",
         "timeout: 'never' is not a valid number of seconds",
         "depth: 'two' is not a valid depth: write 0 for the model as one box, 1 for its children, …, auto or all,"
@@ -130,10 +231,11 @@ def test_a_call_with_several_mistakes_hears_of_all(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--width", "3", "a.b"], "--width is an option of pages"),
-        (["--width=3", "a.b"], "--width is an option of pages"),
+        (["--height", "3", "a.b"], "--height is an option of pages"),
+        (["--height=3", "a.b"], "--height is an option of pages"),
         (["a.b", "--zoom"], "--zoom is an option of pages"),
-        (["a.b", "--widht", "3"], "unknown option --widht, did you mean --width? That is an option of pages"),
+        (["a.b", "--diff", "a.c"], "--diff is an option of pages, in a directive or a fence; here it is a command: "),
+        (["a.b", "--heihgt", "3"], "unknown option --heihgt, did you mean --height? That is an option of pages"),
     ],
 )
 def test_an_option_of_pages_is_named_as_that(
@@ -144,12 +246,17 @@ def test_an_option_of_pages_is_named_as_that(
     assert line.startswith(f"torchrecorder: error: {said}")
 
 
-def test_help_lists_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_is_made_from_the_options(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
     with pytest.raises(SystemExit):
         main(["draw", "--help"])
-    shown = capsys.readouterr().out
-    assert "--depth" in shown
-    assert "--width" not in shown
+    shown = capsys.readouterr().out.replace("[{yes,no}]", "{yes,no}")  # which may be left out
+    for option in OPTIONS:
+        is_there = f"\n  --{option.name} {option.written()}" in shown
+        assert is_there == (option.stage == "recording" or any(option.name in it.heeds for it in FILE_TYPES))
+    assert "--mode {eval,train}   whether the model runs in 'eval' or 'train' mode (default: eval)" in shown
+    assert all(f".{it.name} (" in shown for it in FILE_TYPES)
+    assert shown.partition("examples:")[2].count("torchrecorder draw ") >= 2
 
 
 def test_is_also_a_module() -> None:

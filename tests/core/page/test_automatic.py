@@ -48,13 +48,15 @@ def test_what_was_tried_in_vain_is_one_line_of_information() -> None:
         tried("B"),
         tried("C", InputError("no guess was accepted")),
         *(tried(f"D{i}", TargetBuildFailed(f"pkg.D{i}", "its constructor needs width")) for i in range(7)),
+        tried("G(width=3)", TargetBuildFailed("pkg.G(width=3)", "ValueError: no rate")),
         tried("E", NotAModule("pkg.E")),
         tried("F", WorkerTimeout("pkg.F", 2.0)),
     )
     assert (entry.kind, entry.place) == ("", None)
     assert entry.text == (
-        "automatic diagrams: 2 drawn, 9 not: no inputs found for pkg.C; cannot be built without arguments:"
-        " pkg.D0, pkg.D1, pkg.D2, pkg.D3, pkg.D4 and 2 more; too slow: pkg.F"
+        "automatic diagrams: 2 drawn, 10 not: no inputs found for pkg.C; cannot be built without arguments:"
+        " pkg.D0, pkg.D1, pkg.D2, pkg.D3, pkg.D4 and 2 more; cannot be built with these arguments: pkg.G;"
+        " too slow: pkg.F"
     )
     assert "pkg.D6: cannot build pkg.D6: its constructor needs width" in entry.details
     assert "pkg.E" not in entry.details

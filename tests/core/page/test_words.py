@@ -3,11 +3,51 @@
 from __future__ import annotations
 
 import ast
+from io import BytesIO
 from pathlib import Path
 
+import pytest
+from babel.messages.mofile import read_mo, write_mo
+from babel.messages.pofile import read_po
+
 import torchrecorder
-from torchrecorder.page import ASSETS, SCRIPT, words
-from torchrecorder.recording.inputs import _NOT_COMPUTED
+from torchrecorder.page import ASSETS, CATALOG, LOCALE, SCRIPT, words
+from torchrecorder.recording.guess.search import _NOT_COMPUTED
+
+LANGUAGES = ("de", "fr", "ja", "zh_CN")
+TEXTS = {*words.FIGURE, *words.BOX, *words.SCRIPT_WORDS, *words.NOTES}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_text_is_translated_with_its_facts(language: str) -> None:
+    with (LOCALE / language / "LC_MESSAGES" / f"{CATALOG}.po").open("rb") as file:
+        catalog = read_po(file)
+    said = {str(message.id): str(message.string) for message in catalog if message.id}
+    assert set(said) == TEXTS
+    assert not [text for text, other in said.items() if not other or other.count("{}") != text.count("{}")]
+    compiled = BytesIO()
+    write_mo(compiled, catalog)
+    kept = (LOCALE / language / "LC_MESSAGES" / f"{CATALOG}.mo").read_bytes()
+    assert {m.id: m.string for m in read_mo(BytesIO(kept)) if m.id} == {
+        m.id: m.string for m in read_mo(BytesIO(compiled.getvalue())) if m.id
+    }
+
+
+def test_no_language_is_without_test() -> None:
+    assert {folder.name for folder in LOCALE.iterdir()} == set(LANGUAGES)
+
+
+@pytest.mark.parametrize(
+    ("language", "depth"),
+    [("de", "Tiefe"), ("de_AT", "Tiefe"), ("fr-CA", "Profondeur"), ("zh", "深度"), ("zh-Hans", "深度")],
+)
+def test_tools_name_languages_in_several_ways(language: str, depth: str) -> None:
+    assert words.translation(language)("Depth") == depth
+
+
+@pytest.mark.parametrize("language", ["", "en", "en_GB", "zh-TW", "pt-BR", "../de"])
+def test_other_languages_are_english(language: str) -> None:
+    assert words.translation(language) is words.in_english
 
 
 def test_a_note_keeps_its_facts() -> None:

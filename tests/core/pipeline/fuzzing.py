@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.core.answering import NoTorch, OneByOne
+from tests.entries import behind, entries, facts_of, rewrite
 from torchrecorder.cache.index import stamp_of
-from torchrecorder.cache.store import Entry, Kind, Store
+from torchrecorder.cache.store import Kind, Store
 from torchrecorder.page import contents, log_entries
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, FigureOptions, RecordingRequest, Settings, read_request
@@ -36,8 +38,8 @@ EXTRA = ""
 
 def graph_of(target: str) -> str:
     """The Graph of a target in the cache that is committed for the tests."""
-    entries = (Store.entry(OLD, "recording", file.stem) or {} for file in (OLD.folder / "rec").glob("*/*.json"))
-    digest = next(entry["graph"] for entry in entries if target in entry["request"]["target"])
+    found = (OLD.entry("recording", file.stem) or {} for file in entries(OLD.folder))
+    digest = next(entry["graph"] for entry in found if target in entry["request"]["target"])
     return (OLD.object(digest) or b"").decode()
 
 
@@ -97,19 +99,20 @@ class FuzzedSite:
         key = self.spoilt.recording.key()
         if kind == "recording":
             return key
-        entry = self._store.entry("recording", key) or {}
-        files = (self._store.folder / "ren").glob("*/*.json")
-        return next(file.stem for file in files if self._is_of(file.stem, entry))
+        target = (self._store.entry("recording", key) or {})["request"]["target"]
+        files = entries(self._store.folder, "ren")
+        return next(f.name for f in files if json.loads(behind(f).partition(b"\n")[0])["facts"]["model"] in target)
 
-    def change(self, kind: Kind, change: Callable[[dict[str, Any]], object]) -> None:
-        """Change the entry of its kind, under a right checksum."""
-        entry = dict(self._store.entry(kind, self.key(kind)) or {})
+    def change(self, kind: Kind, change: Callable[[dict[str, Any]], object], data: bytes | None = None) -> None:
+        """Change the entry of its kind, under a right checksum, and the object behind it, if one is given."""
+        file = Path(self._store.entry_file(kind, self.key(kind)))
+        entry = facts_of(file)
         change(entry)
-        self._store.put_entry(kind, self.key(kind), entry)
+        rewrite(file, entry, data)
 
     def drawing(self) -> bytes:
         """The drawing of the request that is spoilt."""
-        return self._store.object((self._store.entry("drawing", self.key("drawing")) or {})["drawing"]) or b""
+        return behind(Path(self._store.entry_file("drawing", self.key("drawing"))))
 
     def settings(self, machine: str) -> Settings:
         return Settings.for_project(self.root, path=["src"], cache=machine, committed="diagrams")
@@ -137,28 +140,20 @@ class FuzzedSite:
     def spoil(self, seed: int) -> str:
         """Spoil what the cache has of one request; says what was changed."""
         self.heal()
-        store, chance, said = self._store, random.Random(seed), ""
-        part = chance.choice(("recording", "modules", "graph", "drawing", "picture"))
+        chance = random.Random(seed)
+        part = chance.choice(("recording", "table", "graph", "drawing", "picture"))
         kind: Kind = "drawing" if part in ("drawing", "picture") else "recording"
-
-        def change(entry: dict[str, Any]) -> None:
-            nonlocal said
-            if part == kind:
-                said = mutate(entry, chance)
-                return
-            name = "drawing" if part == "picture" else part
-            head, _, rest = (store.object(entry[name]) or b"").partition(b"\n" if part == "picture" else b"\0")
-            data = json.loads(head)
-            said = mutate(data, chance)
-            entry[name] = store.put_object(json.dumps(data).encode() + (b"\n" + rest if part == "picture" else b""))
-
-        self.change(kind, change)
+        file = Path(self._store.entry_file(kind, self.key(kind)))
+        entry, data = facts_of(file), behind(file)
+        if part in ("graph", "picture"):
+            head, end, rest = data.partition(b"\n" if part == "picture" else b"\0")
+            said = mutate(facts := json.loads(head), chance)
+            data = json.dumps(facts).encode() + end + rest
+            entry["drawing" if part == "picture" else part] = hashlib.sha256(data).hexdigest()
+        else:
+            said = mutate(entry["table"] if part == "table" else entry, chance)
+        rewrite(file, entry, data)
         return f"seed {seed}: {part}: {said}"
-
-    def _is_of(self, key: str, entry: Entry) -> bool:
-        data = self._store.object((self._store.entry("drawing", key) or {})["drawing"]) or b""
-        title = json.loads(data.partition(b"\n")[0])["facts"]["model"]
-        return bool(title in entry["request"]["target"])
 
 
 def mutate(data: Any, chance: random.Random) -> str:

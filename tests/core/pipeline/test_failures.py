@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.core.pipeline.sites import Counted, Site, ask
+from tests.entries import entries, facts_of, harm, rewrite
 from torchrecorder.drawing.model import CachedDrawing
 from torchrecorder.errors import (
     ForwardError,
@@ -212,6 +213,21 @@ def test_a_time_out_is_never_remembered(site: Site) -> None:
         assert Counted.jobs == 1
 
 
+@pytest.mark.parametrize(
+    "text", ["import socket\nsocket.create_connection(('127.0.0.1', 1), timeout=1)", "import time\ntime.sleep(60)"]
+)
+def test_what_a_site_only_tries_costs_time_once(site: Site, text: str) -> None:
+    site.write("broken.py", text)
+    asked = ask("pip_nets.broken.Net", timeout="1")
+    first = failure(site, replace(asked, is_tried=True))
+    assert str(failure(site, replace(asked, is_tried=True))) == str(first)
+    assert Counted.jobs == 0
+    failure(site, asked)
+    assert Counted.jobs == 1, "a directive asks for it now"
+    site.write("broken.py", "from torch import nn\n\nNet = nn.ReLU\n")
+    assert site.build(replace(asked, is_tried=True))[0].error is None
+
+
 def test_another_torchrecorder_tries_again(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     failure(site, CASES["constructor"][0])
     monkeypatch.setattr("torchrecorder.pipeline.failures._recorder", lambda: "another")
@@ -231,7 +247,7 @@ def test_another_torchrecorder_tries_again(site: Site, monkeypatch: pytest.Monke
 )
 def test_a_damaged_entry_is_a_miss(site: Site, harm: object) -> None:
     failure(site, CASES["constructor"][0])
-    (file,) = site.root.glob(".torchrecorder/fail/*/*.json")
+    (file,) = entries(site.root / ".torchrecorder", "fail")
     assert callable(harm)
     file.write_bytes(harm(file.read_bytes()))
     assert "not today" in str(failure(site, CASES["constructor"][0]))
@@ -252,11 +268,9 @@ def test_a_damaged_entry_is_a_miss(site: Site, harm: object) -> None:
     ],
 )
 def test_an_entry_with_other_fields_is_a_miss(site: Site, change: dict[str, object]) -> None:
-    from torchrecorder.cache.store import entry_of, entry_text
-
     failure(site, CASES["constructor"][0])
-    (file,) = site.root.glob(".torchrecorder/fail/*/*.json")
-    file.write_bytes(entry_text({**(entry_of(file.read_bytes()) or {}), **change}))
+    (file,) = entries(site.root / ".torchrecorder", "fail")
+    rewrite(file, {**facts_of(file), **change})
     assert "not today" in str(failure(site, CASES["constructor"][0]))
     assert Counted.jobs == 1
 
@@ -264,9 +278,7 @@ def test_an_entry_with_other_fields_is_a_miss(site: Site, change: dict[str, obje
 def test_a_lost_part_of_a_graph_is_made_again(site: Site) -> None:
     (first,) = site.build(CASES["forward"][0])
     assert first.diagram is not None
-    for file in site.root.glob(".torchrecorder/obj/*/*"):
-        if json.dumps("ops") in file.read_text() or "<svg" in file.read_text():
-            file.unlink()
+    harm(site.root / ".torchrecorder", lambda data: b"")
     (again,) = site.build(CASES["forward"][0])
     assert Counted.jobs == 1
     assert again.diagram is not None

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.pipeline.sites import Counted, Site, ask, svg_of
+from tests.entries import entries, harm
 from torchrecorder.drawing.model import CachedDrawing
 from torchrecorder.errors import (
     EngineNotFound,
@@ -84,7 +85,7 @@ def test_a_picture_that_goes_between_finding_and_showing_is_drawn_again(site: Si
     assert (Counted.starts, Counted.jobs) == (0, 0)
     assert found.diagram is not None
     cache = site.root / ".torchrecorder"
-    (file,) = cache.glob(f"obj/*/{found.diagram.origin.digest}")
+    (file,) = entries(cache, "ren")
     if harm == "all":
         shutil.rmtree(cache)
     elif harm == "remove":
@@ -199,9 +200,7 @@ def test_a_missing_engine_fails_what_was_not_drawn_before(site: Site) -> None:
 
 def test_a_damaged_cache_is_mended(site: Site) -> None:
     (before,) = site.build(ask())
-    for file in (site.root / ".torchrecorder" / "obj").rglob("*"):
-        if file.is_file():
-            file.write_bytes(file.read_bytes()[:-1])
+    harm(site.root / ".torchrecorder", lambda data: data[:-1])
     (after,) = site.build(ask())
     assert Counted.jobs == 1
     assert svg_of(after) == svg_of(before)

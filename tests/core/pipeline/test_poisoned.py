@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.pipeline.fuzzing import FuzzedSite, Recorded, limited
-from torchrecorder.cache.store import Store
+from tests.entries import entries, facts_of
 from torchrecorder.drawing.model import Drawing, NestedDrawing
 from torchrecorder.pipeline import Pipeline
 
@@ -54,10 +54,12 @@ def test_names_that_no_system_has(site: FuzzedSite, field: str, value: object) -
     assert pages[site.good] == site.picture
 
 
-def test_a_table_of_names_that_no_module_has(site: FuzzedSite) -> None:
+@pytest.mark.parametrize("is_apart", [True, False])
+def test_a_table_of_names_that_no_module_has(site: FuzzedSite, is_apart: bool) -> None:
     for name in (".".join(["a"] * 3000), "a\0b", "\ud800", "/etc/passwd", ""):
-        table = site.put({name: ["x"]})
-        site.change("recording", partial(dict.update, modules=table))
+        rows = {name: ["x"]}
+        table = {"modules": site.put(rows)} if is_apart else {"table": rows}
+        site.change("recording", partial(dict.update, **table))
         assert site.shown()[site.good] == site.picture
 
 
@@ -101,8 +103,7 @@ def test_closed_layers_in_a_circle(
     assert whole is not None
     data = replace(whole, nested=change(whole.nested[0])).to_bytes()
     assert Drawing.from_bytes(data) is None
-    store = Store(site.root / "diagrams", is_committed=True)
-    site.change("drawing", lambda entry: entry.update(drawing=store.put_object(data)))
+    site.change("drawing", lambda entry: entry.update(drawing=hashlib.sha256(data).hexdigest()), data)
     with limited(30):
         pages = site.shown()
     assert pages == site.whole, "the picture was drawn again"
@@ -110,8 +111,7 @@ def test_closed_layers_in_a_circle(
 
 @pytest.mark.parametrize("folder", ["rec", "ren"])
 def test_entries_that_changed_places_show_no_other_model(site: FuzzedSite, folder: str) -> None:
-    files = sorted((site.root / "diagrams" / folder).glob("*/*.json"))
-    one, other = files
+    one, other = entries(site.root / "diagrams", folder)
     texts = one.read_bytes(), other.read_bytes()
     one.write_bytes(texts[1])
     other.write_bytes(texts[0])
@@ -128,16 +128,17 @@ def test_a_committed_manifest_says_nothing_of_this_machine(
     monkeypatch.setattr("tests.core.pipeline.fuzzing.EXTRA", str(outside))
     monkeypatch.setenv("FUZ_SECRET", "hunter2")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))  # nothing below is a dependency
-    texts = []
+    texts, digests = [], set[str]()
     for name in ("one", "other"):
         site = FuzzedSite(tmp_path / name)
         shutil.rmtree(site.root / "diagrams")
         Pipeline(site.settings("first"), lambda path: Recorded(path), writes_committed=True).run(site.requests)
-        texts += [file.read_text() for file in (site.root / "diagrams").rglob("*.json")]
-        local = [file.read_text() for file in (site.root / "first").rglob("*.json")]
+        files = [file for folder in ("rec", "ren") for file in entries(site.root / "diagrams", folder)]
+        digests |= {facts_of(file).get("environment", {}).get("FUZ_SECRET") for file in files} - {None}
+        texts += [file.read_text() for file in files]
+        local = [file.read_text() for file in (site.root / "first").rglob("*") if file.is_file()]
         assert not any("hunter2" in text for text in [*texts, *local])
     assert not any(str(tmp_path) in text or 'x.txt":' in text for text in texts)
     assert any('"reads x.txt, which lies outside of the project"' in text for text in texts)
-    digests = {json.loads(text).get("environment", {}).get("FUZ_SECRET") for text in texts} - {None}
     assert len(digests) == 2, "each cache has its own salt"
     assert "f52fbd32b2b3b86ff88ef6c490628285" not in "".join(texts), "the bare digest"

@@ -45,12 +45,12 @@ def test_operations_of_such_a_package_have_sources() -> None:
         ("/home/me/pkg/sub/__init__.py", "pkg.sub", "pkg/sub/__init__.py"),
         ("/home/me/script.py", "__main__", "script.py"),
         ("/mod.py", "a.b.c.mod", "mod.py"),
-        (f"{tempfile.gettempdir()}/a.b.made_x1_z9qwe.py", "a.b.made", "a/b/made.py"),
-        (f"{tempfile.gettempdir()}/a.py", "a", "a.py"),
+        ("{temporary}/a.b.made_x1_z9qwe.py", "a.b.made", "a/b/made.py"),
+        ("{temporary}/a.py", "a", "a.py"),
     ],
 )
 def test_no_path_begins_at_the_root(file: str, name: str, path: str) -> None:
-    assert import_path(file, {"__name__": name}) == path
+    assert import_path(file.format(temporary=tempfile.gettempdir()), {"__name__": name}) == path
 
 
 def test_what_is_defined_again_is_looked_at_again() -> None:

@@ -16,7 +16,8 @@ from torchrecorder.errors import InputError
 from torchrecorder.graph import Graph
 from torchrecorder.graph.codec import problems
 from torchrecorder.recording import capture
-from torchrecorder.recording.inputs import Inputs, record_guessed
+from torchrecorder.recording.guess.search import record_guessed
+from torchrecorder.recording.inputs import Inputs
 from torchrecorder.recording.run import Run
 
 

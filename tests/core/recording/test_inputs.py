@@ -10,7 +10,8 @@ from tests.core.recording.isolation.fingerprint import Fingerprint
 from tests.core.recording.test_guesses import guess
 from torchrecorder.errors import InputError
 from torchrecorder.graph import Graph
-from torchrecorder.recording.inputs import Inputs, make_inputs, record_guessed
+from torchrecorder.recording.guess.search import record_guessed
+from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.run import Run, capture
 from torchrecorder.request import InputSpec
 

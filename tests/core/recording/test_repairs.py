@@ -319,6 +319,15 @@ class Overlays(nn.Module):
         return self.conv(torch.cat([left, right], 1))
 
 
+class Transposes(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(4)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.norm(x.transpose(1, 2))
+
+
 class Asks(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -332,6 +341,7 @@ class Asks(nn.Module):
     ("model", "said"),
     [
         (Splits(), r"x=1,12, from first"),
+        (Transposes(), r"x=1,4,16, from norm"),
         (Overlays(), r"left=1,1,\d+,\d+; right=1,1,\d+,\d+, from conv"),
         (Asks(), r"x=1,6; scale=1,6, from fc"),
         (Places(), r"input_ids=int64\[1,16\]<50; position_ids=int64\[\d+,3\]<\d+, from"),

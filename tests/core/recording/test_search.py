@@ -14,7 +14,7 @@ from tests.core.recording.test_guesses import guess
 from tests.core.recording.test_repairs import Counts, Weighs
 from torchrecorder.errors import ForwardError, InputError
 from torchrecorder.recording import capture
-from torchrecorder.recording.inputs import record_guessed
+from torchrecorder.recording.guess.search import record_guessed
 
 
 class Times(FromDiffusers):
@@ -132,7 +132,7 @@ def test_much_work_in_vain_ends_the_search() -> None:
 
 def test_slow_guesses_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("torchrecorder.recording.inputs.thread_time", lambda: now[0])
+    monkeypatch.setattr("torchrecorder.recording.guess.search.thread_time", lambda: now[0])
 
     class Slow(Counts):
         def forward(self, x: Tensor) -> Any:
@@ -237,7 +237,7 @@ def test_a_recurrent_layer_says_how_wide_its_state_is() -> None:
 
 def test_a_guess_that_is_slow_to_compute_is_followed_by_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("torchrecorder.recording.inputs.thread_time", lambda: now[0])
+    monkeypatch.setattr("torchrecorder.recording.guess.search.thread_time", lambda: now[0])
 
     class Heavy(Counts):
         def __init__(self) -> None:
@@ -261,6 +261,26 @@ def test_a_guess_that_is_slow_to_compute_is_followed_by_shapes(monkeypatch: pyte
     assert len(Heavy.ran) == 2
     assert not torch.nn.modules.module._global_forward_pre_hooks
     graph = record_guessed(model, lambda given, run: capture(model, given.args, run=run), run="real", seed=0)
+    assert graph.info.executed == "real"
+
+
+def test_a_slow_guess_whose_shapes_say_too_little_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("torchrecorder.recording.guess.search.thread_time", lambda: now[0])
+
+    class Detector(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.Sequential(*(nn.Linear(4, 4) for _ in range(6)))
+
+        def forward(self, x: Tensor) -> Any:
+            for layer in self.layers:
+                now[0] += 8
+                x = layer(x)
+            return x[torch.nonzero(x[:, 0] > -100)[:, 0]]
+
+    model = Detector()
+    graph = record_guessed(model, lambda given, run: capture(model, given.args, run=run), run="auto", seed=0)
     assert graph.info.executed == "real"
 
 

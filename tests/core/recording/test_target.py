@@ -13,12 +13,13 @@ from torch import nn
 
 from torchrecorder.errors import TargetBuildFailed, TargetImportFailed, TargetNotFound, TargetRefused
 from torchrecorder.recording import capture
-from torchrecorder.recording.inputs import record_guessed
+from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.target import load_arguments, load_model
 
 NETS = """
 import functools
 import os
+import pathlib
 import subprocess
 
 import torch
@@ -39,6 +40,9 @@ class Outer:
 
 def make_net(width=3):
     return Net(width)
+
+def reads():
+    return pathlib.Path("no.txt").read_text()
 
 def broken():
     raise OSError("no such weights")
@@ -157,6 +161,7 @@ def test_a_torchvision_of_another_torch_is_explained() -> None:
     [
         ("tgt_pkg.nets.Needs", "missing 1 required positional argument: 'width'"),
         ("tgt_pkg.nets.broken", "OSError: no such weights (tgt_pkg/nets.py:"),
+        ("tgt_pkg.nets.reads", "No such file or directory: 'no.txt' (tgt_pkg/nets.py:"),
         ("tgt_pkg.nets.other", "calling it gave an object of class dict, not a torch.nn.Module"),
         ("tgt_pkg.nets.number", "it is an object of class int, not a module"),
         ("tgt_pkg.nets", "it is the module tgt_pkg.nets, not a module or something that builds one"),
@@ -171,7 +176,7 @@ def test_what_gives_no_module_is_told(target: str, cause: str) -> None:
 
 
 def test_missing_arguments_come_with_the_way_to_give_them() -> None:
-    with pytest.raises(TargetBuildFailed, match=r"as in tgt_pkg\.nets\.Needs\(width=64\)"):
+    with pytest.raises(TargetBuildFailed, match=r"as in tgt_pkg\.nets\.Needs\(width=…\)"):
         load_model("tgt_pkg.nets.Needs", seed=0)
 
 

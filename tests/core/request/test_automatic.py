@@ -158,6 +158,10 @@ def test_patterns_of_classes_that_are_no_modules_and_without_classes() -> None:
         "each of the 2 classes of 'pkg.*' is something else than a torch.nn.Module"
     ]
     assert list(found.problems({})) == ["'pkg.*' matches no documented class: autodoc documents no class"]
+    found = rules({"pkg.*": {}, "pkg.a.*": {}, "pkg.b.*": False, "zoo.Net": {}})
+    assert list(found.problems({"zoo.Net": True})) == [
+        "'pkg.*', 'pkg.a.*' and 'pkg.b.*' match no documented class",
+    ], "a package that cannot be imported is one cause"
 
 
 def test_a_field_is_taken_out_of_a_docstring() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 from torchrecorder.errors import OptionError
@@ -173,11 +170,3 @@ def test_every_option_is_explained_and_has_a_default_that_is_used() -> None:
     for option in OPTIONS:
         assert option.help.endswith(".")
     assert request.timeout_s == next(option.default for option in OPTIONS if option.name == "timeout")
-
-
-def test_the_guide_names_every_option() -> None:
-    guide = (Path(__file__).parents[3] / "docs" / "guide" / "options.md").read_text(encoding="utf-8")
-    first_cells = re.findall(r"^\| (`[^|]+`) \|", guide, re.MULTILINE)
-    assert {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)} == {
-        option.name for option in OPTIONS
-    }

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
-import re
 from pathlib import Path
 
 import pytest
 
-from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS, Settings, site_settings
+from torchrecorder.request import SITE_SETTINGS, Settings, site_settings
 from torchrecorder.request.settings import read_memory
 
 
@@ -94,16 +92,3 @@ def test_all_that_is_wrong_with_a_site_is_left_out_by_itself(tmp_path: Path) -> 
         "options": ("unknown option 'dept', did you mean depth?",),
     }
     assert site_settings(tmp_path, {**DEFAULTS, "memory": "much", "engine": "pure"})[0].engine == "pure"
-
-
-@pytest.mark.parametrize(("guide", "prefix"), [("sphinx", "torchrecorder_"), ("mkdocs", "")])
-def test_the_guides_say_what_is_declared(guide: str, prefix: str) -> None:
-    text = (Path(__file__).parents[3] / "docs" / "guide" / f"{guide}.md").read_text(encoding="utf-8")
-    plain = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text.partition("## Settings")[2])
-    rows = re.findall(r"^\| `(\w+)` \| ?`?(.*?)`? ?\| (.+) \|$", plain, re.MULTILINE)
-    named = {name: (default, sentence) for name, default, sentence in rows}
-    for setting in (*SITE_SETTINGS, *AUTOMATIC_SETTINGS):
-        written = str if isinstance(setting.default, bool) else json.dumps
-        default = written(setting.default) if guide == "sphinx" else setting.default or ""
-        assert named.pop(prefix + setting.name) == (default, setting.help)
-    assert set(named) == (set() if guide == "sphinx" else {"on_error", "machine_cache", "enabled"})

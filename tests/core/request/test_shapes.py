@@ -65,6 +65,8 @@ def test_refuses_with_the_reason(text: str) -> None:
 def test_python_values() -> None:
     assert shapes_from((1, 3)) == parse_shapes("1,3")
     assert shapes_from([(1, 3), (1, 8)]) == parse_shapes("1,3; 1,8")
+    mixed: list[tuple[int, ...] | str] = [(), "ids=int64[1,2]<9"]
+    assert shapes_from(mixed) == parse_shapes("[]; ids=int64[1,2]<9")
     assert shapes_from("ids=int64[2]") == parse_shapes("ids=int64[2]")
 
 

@@ -62,6 +62,15 @@ def test_a_package_that_depends_on_torch(requires: list[str], is_allowed: bool, 
     assert may_call("asked") is is_allowed
 
 
+def test_a_package_that_does_not_say_that_it_depends_on_torch(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("audio")
+    monkeypatch.setattr(allowed, "_SILENT", (*allowed._SILENT, "alw_audio"))
+    assert may_call("audio")
+    assert "torchaudio" in allowed._SILENT
+
+
 def test_a_function_counts_where_it_is_defined(install: Install) -> None:
     install("zoo", "torch")
     install("tools")

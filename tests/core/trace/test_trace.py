@@ -42,6 +42,10 @@ except ImportError:
     pass
 from trc_pkg import lib
 HERE = Path(__file__).parent
+import sys, types
+class Lazy(types.ModuleType):
+    def __getattr__(self, name): raise ImportError("what it stands for is not installed")
+sys.modules["trc_lazy"] = Lazy("trc_lazy")
 
 def at_import(): return 1
 at_import()

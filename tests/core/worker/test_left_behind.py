@@ -35,12 +35,30 @@ class B(A):
     pass
 """
 
+IDLE_THREAD = """
+import ctypes, os
+from torch import nn
+
+libc = ctypes.CDLL(None)
+libc.pthread_create(ctypes.byref(ctypes.c_ulong()), None, libc.pause, None)
+pid = os.getpid()
+
+class Shares(nn.Linear):
+    def __init__(self): super().__init__(3, 1234 if os.getpid() != pid else 4321)
+
+class Dies(Shares):
+    def __init__(self):
+        if os.getpid() != pid: os._exit(3)
+        super().__init__()
+"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("behind")
     shutil.copy(MISBEHAVING, folder / "bad_nets.py")
     (folder / "bad_threads.py").write_text(THREADS)
+    (folder / "bad_idle.py").write_text(IDLE_THREAD)
     return folder
 
 
@@ -152,6 +170,16 @@ def test_a_package_that_computes_while_it_is_imported_hangs_no_job(worker: Worke
     for _, answer in worker.record_all(dict.fromkeys(requests, 60.0)):
         recorded(answer)
     assert time.monotonic() - start < 55, "a job waited for its time-out"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing is forked elsewhere")
+def test_an_idle_thread_of_a_package_costs_no_second_import(worker: Worker) -> None:
+    requests = [RecordingRequest(f"bad_idle.{name}", "1,3", run="real") for name in ("Shares", "Dies")]
+    worker.expect(requests)
+    answers = dict(worker.record_all(dict.fromkeys(requests, 60.0)))
+    shares, dies = (answers[request] for request in requests)
+    assert "1234" in recorded(shares)
+    assert "4321" in recorded(dies), "without the thread it may have died for that, so it imports for itself"
 
 
 def test_an_import_that_hangs_is_waited_for_once(worker: Worker, folder: Path) -> None:

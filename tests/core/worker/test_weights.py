@@ -216,6 +216,6 @@ def test_what_cannot_do_without_is_told_how_to(worker: Worker, target: str, writ
 def test_no_other_process_is_changed() -> None:
     import torch
 
-    from torchrecorder.recording import weights
+    from torchrecorder.recording.machine import weights
 
     assert torch.hub.load_state_dict_from_url.__code__.co_filename != weights.__file__

@@ -39,7 +39,13 @@ class PaperLayout:
     """One View with its insets, laid out in two steps: what the engine is asked, and the placement from its answers."""
 
     def __init__(
-        self, view: View, *, show: Collection[str] = USUAL, styles: Sequence[Styles | None] = (), width: float = PAGE[0]
+        self,
+        view: View,
+        *,
+        show: Collection[str] = USUAL,
+        styles: Sequence[Styles | None] = (),
+        width: float = PAGE[0],
+        is_sideways: bool = False,
     ) -> None:
         self._width = width
         self.reason = ""
@@ -52,7 +58,7 @@ class PaperLayout:
         try:
             views = [(view, ""), *((inset.view, inset.letter) for inset in view.insets)]
             for (one, letter), style in zip_longest(views, styles[: len(views)]):
-                self._sheets.append(Sheet(one, show, style, letter))
+                self._sheets.append(Sheet(one, show, style, letter, is_sideways=is_sideways))
         except CyclicPanel:
             self.reason = "boxes feed each other"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from torchrecorder.drawing.dot import flags
 from torchrecorder.drawing.labels import Label, Labels
@@ -30,7 +30,7 @@ _MARGIN, _LEAST, _LEAST_SMALL, _LEAST_HIGH = 9.0, 57.6, 21.6, 19.8
 _LINE_HEIGHT, _BASE = 1.2, 0.34
 _LIGHT = ("norm", "act", "pool", "op")
 """Kinds that say all in one line."""
-_USUAL, _NARROW = (165.0, 175.0), (120.0, 110.0)
+_USUAL, _NARROW, _SIDEWAYS = (165.0, 175.0), (120.0, 110.0), (0.0, 110.0)
 """How long all words may be in one line, and how long a line before it is broken."""
 _TAG = 62.0
 """A wider name on a tag is made of initials."""
@@ -52,6 +52,8 @@ class Card:
     """Whether what is beside it is at its left."""
     is_bare: bool = False
     """Whether only a line is seen that begins or ends there."""
+    is_sideways: bool = False
+    """Whether data flows to the right through it."""
 
     @property
     def is_sign(self) -> bool:
@@ -59,13 +61,13 @@ class Card:
 
     @property
     def half(self) -> float:
-        """Half of the width of the node itself."""
-        return self.figure.rect.right
+        """Half of the node itself, across the flow."""
+        return self.figure.rect.bottom if self.is_sideways else self.figure.rect.right
 
     @property
     def body(self) -> float:
-        """Half of its height."""
-        return self.figure.rect.bottom
+        """Half of it along the flow."""
+        return self.figure.rect.right if self.is_sideways else self.figure.rect.bottom
 
     @property
     def right(self) -> float:
@@ -93,6 +95,7 @@ class Cards:
         *,
         are_ends_bare: bool = False,
         is_narrow: bool = False,
+        is_sideways: bool = False,
     ) -> None:
         """Begin.
 
@@ -102,10 +105,11 @@ class Cards:
             styles: What a styler changed.
             are_ends_bare: Whether an only input or output is only the end of a line.
             is_narrow: Whether words are broken into more lines.
+            is_sideways: Whether data flows to the right; what is in one line takes room along the flow then.
         """
         self._panels, self._view, self._labels, self._styles = panels, panels.view, labels, styles
-        self._is_narrow = is_narrow
-        self._long = _NARROW if is_narrow else _USUAL
+        self._is_narrow, self._is_sideways = is_narrow or is_sideways, is_sideways
+        self._long = _SIDEWAYS if is_sideways else _NARROW if is_narrow else _USUAL
         self._bare: set[int] = set()
         """Inputs and outputs that are only the ends of lines."""
         for kind in ("input", "output") if are_ends_bare else ():
@@ -157,14 +161,16 @@ class Cards:
         if label.is_sign:
             half = SIGN / 2
             words: tuple[Word, ...] = (Word(0.0, SIZE * _BASE, SIZE, label.name),)
-            return Card(
-                Figure(marks, Rect(-half, -half, half, half), True, words, style=style), node=node.id, shows=node.id
-            )
+            figure = Figure(marks, Rect(-half, -half, half, half), True, words, style=style)
+            return self._shown(figure, node)
         one_line = max(one_line, self._long[0] if kind in _LIGHT else 0.0)
         wide, high, words = _written(label, kind, one_line, self._long[1])
         rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
         figure = Figure(marks, rect, False, words, self._labels.reference(node), style)
-        return Card(figure, node=node.id, shows=node.id)
+        return self._shown(figure, node)
+
+    def _shown(self, figure: Figure, node: Node) -> Card:
+        return Card(figure, node=node.id, shows=node.id, is_sideways=self._is_sideways)
 
     def _beside(self, node: Node) -> Card:
         if node.id in self._panels.single:
@@ -173,7 +179,7 @@ class Cards:
         wide, high = width(name, SMALL, bold=True) + 2 * 5.0, SMALL * 1.4
         words = (Word(0.0, SMALL * _BASE, SMALL, name),)
         rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
-        return Card(Figure(frozenset(("data",)), rect, False, words), shows=node.id)
+        return replace(self._shown(Figure(frozenset(("data",)), rect, False, words), node), node=-1)
 
     def tag(self, node: Node) -> str:
         """What stands at each reader of a hub: its name, or the initials if that is long."""

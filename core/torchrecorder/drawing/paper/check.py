@@ -34,15 +34,15 @@ class Placement(NamedTuple):
     """Whether another way is worth trying."""
 
 
-def placement(layout: Layout, room: float) -> Placement:
-    """A finished layout with what is wrong with it, in a column so wide."""
+def placement(layout: Layout, room: float, *, is_sideways: bool = False) -> Placement:
+    """A finished layout with what is wrong with it, in a column so wide; one to the right may be of any width."""
     faults = []
     curves = Curves([line.curve for line in layout.lines], is_wide=layout.is_wide)
     if sum(curves.through(node.rect.grown(-_INSIDE)) for node in layout.nodes):
         faults.append("a line passes through a node")
     if sum(curves.through(title.rect) for title in layout.titles or ()):
         faults.append("a line passes through a title")
-    if layout.width > MAX_WIDTH:
+    if layout.width > MAX_WIDTH and not is_sideways:
         faults.append(f"it is {layout.width:.0f} points wide")
     if _overlapping(layout):
         faults.append("nodes overlap")
@@ -58,13 +58,18 @@ def no_placement(why: str) -> Placement:
 def price(layout: Layout, crossed: int, faults: Sequence[str], room: float) -> float:
     """The height on the page, and what else a reader pays, in points."""
     small = max(layout.width - _SMALL * room, 0.0) * _HARD_TO_READ
-    return page_height(layout.width, layout.height, room) + small + _CROSSING * crossed + _FAULT * len(faults)
+    wrong = _FAULT * (len(faults) + _is_tangled(crossed, len(layout.lines)))
+    return page_height(layout.width, layout.height, room) + small + _CROSSING * crossed + wrong
 
 
 def too_many_crossings(pictures: Sequence[Placement]) -> str:
     """What is said if too many lines of some pictures cross."""
     crossed = sum(it.crossings for it in pictures)
-    return f"{crossed} crossings" if crossed * _CROSSED > sum(len(it.layout.lines) for it in pictures) else ""
+    return f"{crossed} crossings" if _is_tangled(crossed, sum(len(it.layout.lines) for it in pictures)) else ""
+
+
+def _is_tangled(crossed: int, lines: int) -> bool:
+    return crossed * _CROSSED > lines
 
 
 def _overlapping(layout: Layout) -> bool:

@@ -12,8 +12,10 @@ from torchrecorder.drawing.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
 from torchrecorder.drawing.paper.panels import Key, Panels
 from torchrecorder.drawing.paper.ranks import Rows
 from torchrecorder.drawing.paper.strips import MARGIN, Strip
-from torchrecorder.drawing.paper.titles import BAND, set_title
+from torchrecorder.drawing.paper.titles import BAND, set_title, set_title_beside
 from torchrecorder.drawing.paper.ushape import arriving, join, leaving, lift, turned_piece
+from torchrecorder.drawing.svg.arrange import WORD_SIZE
+from torchrecorder.drawing.svg.themes import width
 
 _GUTTER, _TURN = 22.0, 9.0
 """Between columns, and how far below a column its line turns to the next."""
@@ -30,10 +32,13 @@ class Composer:
         columns: Columns,
         *,
         is_narrow: bool,
+        is_sideways: bool,
     ) -> None:
         self._panels, self._rows, self._cards = panels, rows, cards
         self._titles, self._words = titles, words
-        self._is_narrow = is_narrow
+        self._is_narrow, self._is_sideways = is_narrow, is_sideways
+        self._band = 0.0 if is_sideways else BAND
+        """What the title of a box takes along the flow."""
         self._cuts, self._shapes = columns.cuts, columns.shapes
         self._turned = {box for shape in columns.shapes.values() for box in shape.turned}
         self._early: dict[int | None, set[int]] = defaultdict(set)
@@ -85,13 +90,13 @@ class Composer:
         """Lets lines begin and end inside the border of an inset, with names if they are several."""
         nodes = self._panels.view.nodes
         n = len({*piece.entries, *piece.late})
-        named = {-1}
+        named, ends = {-1}, {*piece.items}  # without the ports of columns
         for wire in piece.wires:
-            if wire.tail.key.kind == "in" and not wire.is_late:
+            if wire.tail.key.kind == "in" and wire.tail in ends and not wire.is_late:
                 wire.points[0] = (wire.points[0][0], piece.band)
                 wire.word = nodes[wire.source].name if n > 1 and wire.source not in named else ""
                 named.add(wire.source)
-            if wire.head.key.kind == "out":
+            if wire.head.key.kind == "out" and wire.head in ends:
                 wire.is_open = True
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
                 heads = {nodes[self._panels.view.edges[edge].head].name for edge in wire.edges}
@@ -152,8 +157,10 @@ class Composer:
             is_late = head.piece is not None and it.source in head.piece.late
             wires.append(Wire(tail, head, it.source, it.edges, it.is_skip, is_late))
             edges = [self._panels.view.edges[position] for position in it.edges]
-            is_inner = not it.is_skip and it.head.kind != "out"
-            tail.has_word |= is_inner and any((edge.tail, edge.head) in self._words for edge in edges)
+            if not it.is_skip and it.head.kind != "out":
+                said = [self._words.get((edge.tail, edge.head), "") for edge in edges]
+                long = max(width(word, WORD_SIZE) for word in said) if self._is_sideways else 1.0
+                tail.word = max([tail.word, *(long for word in said if word)])
         return wires, late
 
     def _leaves_by_side_only(self, box: int | None, source: int) -> bool:
@@ -188,10 +195,10 @@ class Composer:
         self, rows: list[list[RowItem]], wires: list[Wire], late: Mapping[int, list[Wire]], box: int | None
     ) -> list[Strip]:
         """The rows of each column; what passes from one to the next does so through ports."""
-        lead = BAND if box is not None and box not in self._turned else 0.0
+        lead = self._band if box is not None and box not in self._turned else 0.0
         cuts = self._cuts.get(box, [])
         if not cuts or late:
-            return [Strip(rows, wires, late, lead, box is not None)]
+            return [Strip(rows, wires, late, lead, box is not None, is_sideways=self._is_sideways)]
         place = {key: r for r, row in enumerate(self._rows[box]) for key in row}
         column = {item: sum(cut < place.get(item.key, 0) for cut in cuts) for row in rows for item in row}
         strips = []
@@ -210,7 +217,9 @@ class Composer:
                     inner.append(Wire(wire.tail, port, wire.source, wire.edges, wire.is_skip))
             own = [*([[*ins.values()]] if ins else []), *own, *([[*outs.values()]] if outs else [])]
             prefer = RIGHT if c else LEFT  # data comes to a further column from the left
-            strips.append(Strip(own, inner, {}, 0.0 if c else lead, box is not None, prefer))
+            strips.append(
+                Strip(own, inner, {}, 0.0 if c else lead, box is not None, prefer, is_sideways=self._is_sideways)
+            )
         return strips
 
     def _framed(
@@ -223,11 +232,14 @@ class Composer:
             lead, is_lifted = BAND if box is not None else 0.0, box is not None and box == self._lifted
             height = join(strips, bridges, wires, lead, leaves_at_top=is_lifted)
         elif len(strips) > 1:
-            height = self._side_by_side(strips, wires, BAND if box is not None else 0.0)
+            height = self._side_by_side(strips, wires, self._band if box is not None else 0.0)
         left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
         piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
         if box is not None:
             piece.left, piece.right = left + MARGIN, right + MARGIN
+            if self._is_sideways:
+                set_title_beside(piece, self._titles[box])
+                return piece
             ports = [*(piece.exits if box in self._turned else piece.entries).values()]
             ports += piece.exits.values() if box == self._lifted else []
             if box in self._turned:

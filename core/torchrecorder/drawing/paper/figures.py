@@ -28,7 +28,8 @@ _ROUND = 0.55
 class _Path:
     source: int
     points: list[Point]
-    look: tuple[bool, EdgeStyle]
+    look: tuple[frozenset[str], EdgeStyle]
+    """The words by which it is painted, and what a styler changed."""
     is_end: bool
     """Whether it ends with an arrow."""
     begins_at_port: bool
@@ -41,16 +42,26 @@ class Figures:
     """Collects what is drawn, piece by piece."""
 
     def __init__(
-        self, view: View, labels: Labels, styles: Styles | None, shapes: Mapping[tuple[int, int], str], letter: str
+        self,
+        view: View,
+        labels: Labels,
+        styles: Styles | None,
+        shapes: Mapping[tuple[int, int], str],
+        letter: str,
+        *,
+        is_sideways: bool,
     ) -> None:
         self._view, self._labels, self._styles, self._shapes = view, labels, styles, shapes
         self._letter = letter
         """What the keys of an inset begin with."""
+        self._is_sideways = is_sideways
+        """Whether data flows to the right: across is then down, along to the right."""
         self._nodes: list[tuple[float, Figure]] = []
         self._boxes: dict[int, Figure] = {}
         self._titles: list[Title] = []
         self._paths: list[_Path] = []
         self._said: set[tuple[int, str]] = set()
+        self._marks = {(edge.tail, edge.head): edge.mark for edge in view.edges}
         self._first = {}
         for node in reversed(view.nodes):
             box = node.box
@@ -71,7 +82,10 @@ class Figures:
         titles = [replace(title, before=position(title.before)) for title in self._titles]
         lines = [_line(path, self._letter) for path in _joined(self._paths)]
         wide, high = piece.left + piece.right + 2 * PAD + _EDGE, piece.height + 2 * PAD + _EDGE
-        return Layout(wide, high, boxes, [figure for _, figure in self._nodes], lines, titles)
+        return Layout(*self._at(wide, high), boxes, [figure for _, figure in self._nodes], lines, titles)
+
+    def _at(self, across: float, along: float) -> Point:
+        return (along, across) if self._is_sideways else (across, along)
 
     def _put(self, piece: Piece, x: float, y: float) -> None:
         pending = [(piece, x, y)]
@@ -89,9 +103,10 @@ class Figures:
         if card.is_bare:
             return
         figure = card.figure
-        words = tuple([word._replace(x=word.x + x, y=word.y + y) for word in figure.words])
+        left, top = self._at(x, y)
+        words = tuple([word._replace(x=word.x + left, y=word.y + top) for word in figure.words])
         key = f"{self._letter}{card.node}" if card.node >= 0 else ""
-        self._nodes.append((order, figure._replace(rect=_moved(figure.rect, x, y), words=words, key=key)))
+        self._nodes.append((order, figure._replace(rect=_moved(figure.rect, left, top), words=words, key=key)))
         for i, (beside, (dx, dy)) in enumerate(zip(card.beside, card.places, strict=True)):
             own = float(beside.node) if beside.node >= 0 else order - 0.5 + i / 1000
             self._put_card(beside, x - dx if card.is_to_left else x + dx, y + dy, own)
@@ -100,14 +115,16 @@ class Figures:
             way, at = -1 if card.is_to_left else 1, max(min(dy, reach), -reach)
             begin, end = x + way * (dx - beside.half), x + way * card.half
             turn = [(end + way * 7.0, y + dy), (end + way * 7.0, y + at)] if dy != at else []
-            points = [(begin, y + dy), *turn, (end, y + at)]
-            self._paths.append(_Path(-1, points, (False, EdgeStyle()), True, False, (beside.shows, card.shows)))
+            points = [self._at(*point) for point in ((begin, y + dy), *turn, (end, y + at))]
+            mark = frozenset(filter(None, (self._marks.get((beside.shows, card.shows)),)))
+            self._paths.append(_Path(-1, points, (mark, EdgeStyle()), True, False, (beside.shows, card.shows)))
 
     def _put_box(self, piece: Piece, x: float, y: float) -> None:
         assert piece.box is not None
         box = self._view.boxes[piece.box]
         style = self._styles.boxes[box.id] if self._styles else NodeStyle()
-        rect = Rect(x - piece.left, y, x + piece.right, y + piece.height)
+        rect = Rect(*self._at(x - piece.left, y), *self._at(x + piece.right, y + piece.height))
+        x, y = self._at(x, y)
         cls = self._labels.cls(box.calls) if box.period == 1 else ""
         marks = frozenset(flags(self._view, "box", box, style))
         self._boxes[box.id] = Figure(marks, rect, False, (), cls, style, key=f"{self._letter}b{box.id}")
@@ -120,14 +137,17 @@ class Figures:
             self._titles.append(Title(left, said, around, link, before, style.ink, is_rest, key))
 
     def _put_wire(self, wire: Wire, x: float, y: float) -> None:
-        points = [(px + x, py + y) for px, py in wire.points]
+        points = [self._at(px + x, py + y) for px, py in wire.points]
         style = self._styles.edges[wire.edges[0]] if self._styles and wire.edges else EdgeStyle()
         inside = wire.head.piece.late[wire.source] if wire.head.piece and wire.is_late else None
         is_end = wire.is_open or wire.head.card is not None or bool(inside and inside.is_end)
         begins_at_port = wire.tail.is_port or wire.tail.piece is not None
         edges = [self._view.edges[position] for position in wire.edges]
         ends = (edges[0].tail, edges[0].head) if edges else (wire.source, -1)
-        path = _Path(wire.source, points, (wire.is_skip, style), is_end, begins_at_port, ends, wire.word)
+        marks = {edge.mark for edge in edges}
+        mark = next(iter(marks)) if len(marks) == 1 else None
+        look = frozenset(filter(None, ("skip" if wire.is_skip else "", mark)))
+        path = _Path(wire.source, points, (look, style), is_end, begins_at_port, ends, wire.word)
         if wire.tail.key.kind != "in" and wire.head.key.kind != "out" and not wire.is_skip:
             words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges]
             word = next(filter(None, words), "")
@@ -176,13 +196,12 @@ def _place(source: int, point: Point) -> tuple[int, int, int]:
 
 
 def _line(path: _Path, letter: str) -> Line:
-    is_skip, style = path.look
+    marks, style = path.look
     points, tip = [*path.points], None
     if path.is_end:
         tip, before = points[-1], points[-2]
         long = math.dist(before, tip)
         points[-1] = part(tip, before, min(_ARROW / long, 0.9) if long else 0.0)
-    marks = frozenset(("skip",)) if is_skip else frozenset[str]()
     tail, head = (f"{letter}{end}" for end in path.ends)
     return Line(marks, rounded(points), tip, path.word, style, (tail, head))
 

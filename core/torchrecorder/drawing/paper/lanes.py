@@ -23,6 +23,8 @@ _INSET = 7.0
 _BEND, _WRONG_SIDE, _SHARED = 10.0, 26.0, 1e4
 _FAN = 11.0
 """Between lines into one node, at most."""
+_SERIES = 3
+"""So much that leaves before the end does so on one side."""
 _FAR = 1e6
 Span = tuple[float, float]
 
@@ -55,6 +57,8 @@ class Router:
         self._from = Counter(wire.tail for wire in wires)
         for wire in wires:
             self._into[wire.head].append(wire)
+        early = [wire for wire in wires if wire.head.key.kind == "out" and wire.head.row - wire.tail.last > 1]
+        self._are_in_series = len(early) >= _SERIES
         self.tracks: dict[int, tuple[int, int]] = {}
         """By the row above a gap: how many tracks it has for leaving wires and for arriving ones."""
 
@@ -82,7 +86,9 @@ class Router:
         start, end = wire.tail.x + wire.tail.exit(wire.source), wire.head.x + wire.head.entry(wire.source)
         if wire.head.key.kind == "out" and len(self._into[wire.head]) == 1:
             wire.start = wire.end = start
-            wire.head.x = self._anywhere(wire, first, last, RIGHT)
+            # several at the left, the first outermost, so that they end in the order of the forward
+            lane = self._cheapest(wire, first, last, [(-_FAR, start)]) if self._are_in_series else None
+            wire.head.x = self._anywhere(wire, first, last, RIGHT) if lane is None else lane
         elif wire.tail.key.kind == "in" and self._from[wire.tail] == 1 and not wire.head.is_sign:
             wire.start = wire.end = end
             wire.tail.x = self._anywhere(wire, first, last)

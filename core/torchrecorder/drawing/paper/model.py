@@ -46,8 +46,8 @@ class RowItem:
     row: int = 0
     last: int = 0
     """The row that it ends in; a high one beside the spine takes several."""
-    has_word: bool = False
-    """Whether words stand below it, at a line to what reads it."""
+    word: float = 0.0
+    """How much room words need along the flow that stand at a line to what reads it; 0 if there are none."""
 
     @property
     def is_port(self) -> bool:

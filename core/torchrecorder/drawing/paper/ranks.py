@@ -7,7 +7,7 @@ answers is checked: where its rows do not lead downwards, ours are taken.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -56,37 +56,59 @@ class Ranking:
             if rows is None or not _leads_down(rows, segments):
                 rows = self._in_rows(keys, ranks)
             plain = [sorted(row, key=self._panels.order) for row in rows]
-            self.rows[box] = plain if _crossings(plain, segments) <= _crossings(rows, segments) else rows
+            self.rows[box] = _best((plain, rows), segments)
+        self._in_line_with_outer()
 
     def stack(self) -> bool:
         """Puts towers one below the other, which is less wide; whether that can be."""
         self.is_stacked = True
         try:
             for box in self._panels.by_box:
-                self.again(box)
+                self._again(box)
         except CyclicPanel:
             return False
+        self._in_line_with_outer()
         return True
 
     def again_around(self, box: int) -> None:
-        """As `again`, for the panel of a box and those around it that change with it.
+        """As `_again`, for the panel of a box and those around it that change with it.
 
         What cannot come to a box by the side cannot come so to the boxes around it.
         """
         around = self._panels.around(box)
         changed = [i for i, panel in enumerate(around) if self._is_outdated(panel)]
         for panel in around[max(min([*changed, len(around) - 1]) - 1, 0) :]:
-            self.again(panel)
+            self._again(panel)
+        self._in_line_with_outer()
 
     def _is_outdated(self, box: int | None) -> bool:
         """Whether a panel gets data from above for which its rows have no port, because it came in by the side."""
         keys, _ = self._used(box)
         return {key for row in self.rows[box] for key in row} != {*keys}
 
-    def again(self, box: int | None) -> None:
+    def _again(self, box: int | None) -> None:
         """The rows of a panel by the longest ways, after what can come in by the side has changed."""
         keys, segments = self._used(box)
-        self.rows[box] = self._in_rows(keys, _ranks(keys, segments))
+        rows = self._in_rows(keys, _ranks(keys, segments))
+        self.rows[box] = _best((rows, _untangled(rows, segments)), segments)
+
+    def _in_line_with_outer(self) -> None:
+        """Puts what enters boxes in the order in which it comes to them, where that makes no more lines cross.
+
+        What feeds only one box stands in the order of that box.
+        """
+        for box, parent in ((box.id, box.parent) for box in self._panels.view.boxes):  # a parent has a smaller id
+            rows, (_, segments) = self.rows[box], self._used(box)
+            around = self._panels.by_box[parent].segments
+            feeds = Counter(it.tail for it in around)
+            is_shared = any(feeds[it.tail] > 1 for it in around if it.head == Key("box", box))
+            if len(rows[0]) < 2 or not rows[0][0].is_port or not is_shared:
+                continue
+            place = {key: i for row in self.rows[parent] for i, key in enumerate(row)}
+            outer = {it.source: place.get(it.tail, 0) for it in around}
+            ports = sorted(rows[0], key=lambda key: outer.get(key.id, 0))
+            own = [ports, *rows[1:]]
+            self.rows[box] = _best((own, _untangled(own, segments), rows), segments)
 
     def _used(self, box: int | None) -> tuple[list[Key], list[Segment]]:
         panel = self._panels.by_box[box]
@@ -169,6 +191,29 @@ def _leads_down(rows: Rows, segments: Sequence[Segment]) -> bool:
     is_apart = all(len({key.is_port for key in row}) == 1 for row in rows)
     is_outside = all(at[key] in (0, len(rows) - 1) for key in at if key.is_port)
     return is_apart and is_outside and all(at[it.tail] < at[it.head] for it in segments)
+
+
+def _best(found: Sequence[Rows], segments: Sequence[Segment]) -> Rows:
+    """The first of those with the fewest crossings."""
+    return min(found, key=lambda rows: _crossings(rows, segments))
+
+
+def _untangled(rows: Rows, segments: Sequence[Segment]) -> Rows:
+    """Each row in the order of what it reads in the row above it, then the first in that of what reads it."""
+    near: dict[Key, list[Key]] = defaultdict(list)
+    for it in segments:
+        near[it.head].append(it.tail)
+        near[it.tail].append(it.head)
+
+    def after(row: list[Key], other: list[Key]) -> list[Key]:
+        at = {key: i for i, key in enumerate(other)}
+        where = {key: [at[end] for end in near[key] if end in at] or [i] for i, key in enumerate(row)}
+        return sorted(row, key=lambda key: sum(where[key]) / len(where[key]))
+
+    found = [rows[0]]
+    for row in rows[1:]:
+        found.append(after(row, found[-1]))
+    return [after(rows[0], found[1]), *found[1:]] if len(rows) > 1 else rows
 
 
 def _crossings(rows: Rows, segments: Sequence[Segment]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import cached_property
 
-from torchrecorder.drawing.dot import edge_shapes
+from torchrecorder.drawing.dot import box_title, edge_shapes
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.paper.cards import Card, Cards
 from torchrecorder.drawing.paper.check import Placement, no_placement, placement
@@ -16,23 +16,31 @@ from torchrecorder.drawing.paper.lanes import Blocked
 from torchrecorder.drawing.paper.panels import Panels
 from torchrecorder.drawing.paper.ranks import CyclicPanel, Ranking
 from torchrecorder.drawing.paper.ushape import NoWayAcross
-from torchrecorder.drawing.styles import Styles
-from torchrecorder.drawing.svg.arrange import PARTS
+from torchrecorder.drawing.styles import NodeStyle, Styles
 from torchrecorder.errors import EngineError
 from torchrecorder.view import View
 
 _TRIES = 20
 _GIVEN_UP = 400.0
 """Points of height that a U, or towers side by side, are worth."""
-_EN_SPACE = "\N{EN SPACE}"
 
 
 class Sheet:
-    def __init__(self, view: View, show: Collection[str], styles: Styles | None = None, letter: str = "") -> None:
+    def __init__(
+        self,
+        view: View,
+        show: Collection[str],
+        styles: Styles | None = None,
+        letter: str = "",
+        *,
+        is_sideways: bool = False,
+    ) -> None:
         self._view, self._show, self._styles = view, show, styles
         self._letter = letter
         """Of an inset; empty for the picture that it belongs to."""
-        self._is_plain = False
+        self._is_sideways = is_sideways
+        """Whether data flows to the right."""
+        self._is_plain = is_sideways
         """Whether nothing is laid out as a U."""
         self._is_narrow = False
         """Whether words are broken into more lines."""
@@ -93,7 +101,8 @@ class Sheet:
         plans: list[Columns] = []
         for height in heights:
             columns = Columns(self._panels, self._ranking.rows, self._cards)
-            columns.plan(height, width, with_u=not self._is_plain)
+            along, across = (width, height) if self._is_sideways else (height, width)
+            columns.plan(along, across, with_u=not self._is_plain)
             same = next((i for i, other in enumerate(plans) if other.is_same(columns)), None)
             found.append(self._placed(columns, width) if same is None else found[same])
             plans.append(columns)
@@ -102,7 +111,16 @@ class Sheet:
 
     def _placed(self, columns: Columns, width: float) -> Placement:
         rows, cards, words = self._ranking.rows, self._cards, self._shapes
-        composer = Composer(self._panels, rows, cards, self._titles, words, columns, is_narrow=self._is_narrow)
+        composer = Composer(
+            self._panels,
+            rows,
+            cards,
+            self._titles,
+            words,
+            columns,
+            is_narrow=self._is_narrow,
+            is_sideways=self._is_sideways,
+        )
         for _ in range(_TRIES):
             try:
                 piece = composer.compose(is_inset=bool(self._letter))
@@ -113,8 +131,10 @@ class Sheet:
             except NoWayAcross:  # `_simplify` does without the U
                 break
             else:
-                figures = Figures(self._view, self._labels, self._styles, self._shapes, self._letter)
-                return placement(figures.layout(piece), width)
+                figures = Figures(
+                    self._view, self._labels, self._styles, words, self._letter, is_sideways=self._is_sideways
+                )
+                return placement(figures.layout(piece), width, is_sideways=self._is_sideways)
         return no_placement("data cannot come in by the side")
 
     @cached_property
@@ -124,7 +144,14 @@ class Sheet:
     @cached_property
     def _cards(self) -> dict[int, Card]:
         is_inset = bool(self._letter)
-        cards = Cards(self._panels, self._labels, self._styles, are_ends_bare=is_inset, is_narrow=self._is_narrow)
+        cards = Cards(
+            self._panels,
+            self._labels,
+            self._styles,
+            are_ends_bare=is_inset,
+            is_narrow=self._is_narrow,
+            is_sideways=self._is_sideways,
+        )
         return cards.in_rows(self._ranking.rows)
 
     @cached_property
@@ -141,13 +168,6 @@ class Sheet:
 
     @cached_property
     def _titles(self) -> list[str]:
-        found = []
-        for box in self._view.boxes:
-            style = self._styles.boxes[box.id] if self._styles else None
-            text = PARTS.join(filter(None, style.label)) if style and style.label else self._labels.box(box)
-            if self._letter and box.parent is None:
-                name, *rest = text.split(PARTS)
-                kind, *facts = rest or [name]  # not the path: it stands for others, too
-                text = PARTS.join([f"{self._letter}{_EN_SPACE}{kind}", *facts])
-            found.append(text)
-        return found
+        styles = self._styles.boxes if self._styles else [NodeStyle()] * len(self._view.boxes)
+        pairs = zip(self._view.boxes, styles, strict=True)
+        return [box_title(self._labels, box, style, self._letter) for box, style in pairs]

@@ -20,6 +20,8 @@ _GAP, _WORD_GAP, _WORD_GAP_TO_BOX, _TRACK = ARROW, 12.5, 15.0, 7.0
 tracks."""
 _FIRST, _LAST, _TO_ARRIVING = 6.0, 4.0, 5.0
 """Above the first track of a gap, below the last leaving one, below the last arriving one."""
+_GAP_SIDEWAYS, _WORD_AIR = 16.0, 8.0
+"""Between two rows if data flows to the right, and what a word at a line needs besides its length and the arrow."""
 _PORT_GAP = 10.0
 _AIR = 9.0
 
@@ -36,6 +38,8 @@ class Strip:
     """Room for a title at the beginning."""
     is_boxed: bool
     prefer: int = LEFT
+    is_sideways: bool = False
+    """Whether data flows to the right; titles are then where data could come in from the left of the flow."""
     wanted: dict[RowItem, float] = field(default_factory=dict)
     """How far below the beginning something is at least."""
     left: float = 0.0
@@ -84,7 +88,8 @@ class Strip:
     def _open_sides(self, box: int | None) -> None:
         for source, wires in self.late.items():
             items = [wire.head for wire in wires]
-            sides = [side for side in (LEFT, RIGHT) if all(self._is_open(item, side, source) for item in items)]
+            able = (RIGHT,) if self.is_sideways else (LEFT, RIGHT)
+            sides = [side for side in able if all(self._is_open(item, side, source) for item in items)]
             if not sides:
                 raise Blocked(-1 if box is None else box, source)
             if len(items) > 1 or any(item.is_sign for item in items):
@@ -171,8 +176,10 @@ class Strip:
     def _gap(self, r: int, router: Router) -> float:
         room = self._needed(r, router)
         to_box = r + 1 < len(self.rows) and any(item.piece for item in self.rows[r + 1])
-        has_word = any(item.has_word for item in self.rows[r])
-        gap = max((_WORD_GAP_TO_BOX if to_box else _WORD_GAP) if has_word else _GAP, room + ARROW)
+        word = max(item.word for item in self.rows[r])
+        gap = max((_WORD_GAP_TO_BOX if to_box else _WORD_GAP) if word else _GAP, room + ARROW)
+        if self.is_sideways:
+            gap = max(gap, word + ARROW + _WORD_AIR if word else _GAP_SIDEWAYS)
         if r + 1 < len(self.rows) and self.rows[r + 1][0].is_port:
             gap = max(_PORT_GAP, room + 3.0 if room else 0.0)
         if self.rows[r][0].is_port and r == 0:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torchrecorder.drawing.paper.cards import SIZE
 from torchrecorder.drawing.paper.model import Piece
+from torchrecorder.drawing.paper.strips import MARGIN
 from torchrecorder.drawing.svg.arrange import PARTS
 from torchrecorder.drawing.svg.layout import Word
 from torchrecorder.drawing.svg.themes import width
@@ -24,6 +25,8 @@ _REST, _SPLIT, _SECOND = 6.0, 12.0, 30.0
 """What it costs to have nothing of a title at the left, to split it, and to have a second line."""
 _LINE = 12.6
 _AT_TOP = 0.01
+_LEAST_LINE = 110.0
+"""A shorter line of a title is not broken, if data flows to the right."""
 
 
 class _Words(NamedTuple):
@@ -61,6 +64,33 @@ def set_title(piece: Piece, text: str, xs: Sequence[float], *, is_narrow: bool =
             is_rest = True
     if words.lines > 1:
         _lower(piece)
+
+
+def set_title_beside(piece: Piece, text: str) -> None:
+    """Puts a title where data flows to the right: left of the stream, which is above it in the picture.
+
+    Its words have places across and along in this order turned: as they lie in the picture.
+    """
+    lines: list[list[str]] = [[]]
+    room = max(piece.height - 2 * _INSET, _LEAST_LINE)
+    for part in text.split(PARTS):
+        if lines[-1] and _long([*lines[-1], part], bold=len(lines) == 1) > room:
+            lines.append([])
+        lines[-1].append(part)
+    longs = [_long(line, bold=not i) for i, line in enumerate(lines)]
+    _lengthen(piece, max(longs) + 2 * _INSET)
+    piece.left += BAND - MARGIN + 4.0 + _LINE * (len(lines) - 1)
+    for i, (line, long) in enumerate(zip(lines, longs, strict=True)):
+        piece.title.append((Word(_INSET, -piece.left + _BASE + i * _LINE, SIZE, PARTS.join(line)), long, i > 0))
+
+
+def _lengthen(piece: Piece, height: float) -> None:
+    """Lets a box reach so far along the flow at least; what leaves it does so at the new end."""
+    for wire in piece.wires if height > piece.height else ():
+        if wire.head.key.kind == "out" and wire.head in piece.items:
+            wire.points[-1] = (wire.points[-1][0], height)
+            wire.head.y = height
+    piece.height = max(piece.height, height)
 
 
 def _ways(parts: Sequence[str], *, is_narrow: bool) -> Iterator[_Words]:

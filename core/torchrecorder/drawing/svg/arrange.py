@@ -35,7 +35,7 @@ _INSET = 9.0
 PARTS = " · "
 """Between the name in a title, which is bold, and the rest."""
 
-_WORD_SIZE = 9.0
+WORD_SIZE = 9.0
 _PLACES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
 _DIGIT_HEIGHT = 0.72
 """Height of a digit as a part of the size; shapes have no signs that are higher or reach lower."""
@@ -160,8 +160,8 @@ def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> 
             is_inside = rect.left >= 0 and rect.right <= layout.width
             if is_inside and not in_the_way.meeting(rect) and not curves.through(rect):
                 in_the_way.add(rect)
-                middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * _WORD_SIZE
-                found.append(Word(middle, base, _WORD_SIZE, line.word))
+                middle, base = (rect.left + rect.right) / 2, rect.bottom - 0.09 * WORD_SIZE
+                found.append(Word(middle, base, WORD_SIZE, line.word))
                 break
     return found
 
@@ -188,7 +188,7 @@ def _borders(layout: Layout) -> Iterator[Rect]:
 
 def _beside_ends(line: Line) -> Iterator[Rect]:
     """Beside the first part of a line of right angles, or the last: elsewhere it is far from what gives the data."""
-    wide, high = width(line.word, _WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * _WORD_SIZE
+    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
     whole = [*line.curve, line.tip] if line.tip else line.curve  # a word fits beside an arrow, too
     for points in (whole, line.curve[::-1]):
         x, y = points[0]
@@ -198,6 +198,7 @@ def _beside_ends(line: Line) -> Iterator[Rect]:
                 break
             end = py
         if abs(end - y) < high:
+            yield from _above_start(points, wide, high)
             continue
         middles = [(y + end) / 2] if abs(end - y) < 4 * high else [y + (1 if end > y else -1) * high, (y + end) / 2]
         for middle in middles:
@@ -206,8 +207,21 @@ def _beside_ends(line: Line) -> Iterator[Rect]:
             yield Rect(x - _GAP - wide, top, x - _GAP, bottom)
 
 
+def _above_start(points: Curve, wide: float, high: float) -> Iterator[Rect]:
+    """Above or below the first part of a line that begins across."""
+    (x, y), end = points[0], points[0][0]
+    for px, py in points:
+        if abs(py - y) > 0.5:
+            break
+        end = px
+    if abs(end - x) >= wide:
+        middle = (x + end) / 2
+        for top in (y - _GAP - high, y + _GAP):
+            yield Rect(middle - wide / 2, top, middle + wide / 2, top + high)
+
+
 def _places(line: Line) -> Iterator[Rect]:
-    wide, high = width(line.word, _WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * _WORD_SIZE
+    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
     points = along(line.curve, _PLACES)
     for x, y in points:
         yield Rect(x + _GAP, y - high / 2, x + _GAP + wide, y + high / 2)

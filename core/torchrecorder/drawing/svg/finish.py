@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 from torchrecorder.drawing.links import link, refer_to
 from torchrecorder.drawing.styles import EdgeStyle
 from torchrecorder.drawing.svg.arrange import PARTS, arranged, place_edge_labels, place_titles
+from torchrecorder.drawing.svg.badges import MARKS, badge, mark_line, mark_of, mark_paint
 from torchrecorder.drawing.svg.geometry import Curve, Curves, arrow
 from torchrecorder.drawing.svg.layout import Figure, Layout, Line, Title, Word
 from torchrecorder.drawing.svg.themes import (
@@ -25,10 +26,12 @@ from torchrecorder.drawing.svg.themes import (
     Theme,
     box_paint,
     line_paint,
+    luminance,
     node_paint,
     variable,
 )
 from torchrecorder.request.requests import ThemeName
+from torchrecorder.view import Mark
 
 _PX = 4 / 3
 """CSS pixels in a point."""
@@ -42,11 +45,12 @@ DECIDES = "the code takes one branch or another because of these numbers"
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _VARIABLE = re.compile(r"var\(--[\w-]+,(#[0-9a-f]{6})\)")
+_PAINT = re.compile(r"var\(--torchrecorder-(?P<kind>[\w-]+),(?P<colour>#[0-9a-f]{6})\)|(?P<plain>#[0-9a-f]{6})")
 _TAG = re.compile(r"<[^>]*>")
 _KEYS = re.compile(r' data-(?:n|ends)="[^"]*"')
 _DRAWN_WIDTH = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)" style="[^"]*"')
-_INK = {False: ("#1f2328", "#ffffff"), True: ("#e6edf3", "#16181d")}
-"""Text and background of a picture that stands alone, by `dark`."""
+_INK = {False: ("#1f2328", "#ffffff"), True: ("#e6edf3", "#16181d"), None: ("#767b82", "")}
+"""Text and background of a picture that stands alone, by `dark`: a middle grey is read on white and on near-black."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,9 @@ class FinishedSvg:
     height: float
 
 
-def finish(layout: str | Layout, *, uid: str, title: str, desc: str, theme: ThemeName = "modern") -> FinishedSvg:
+def finish(
+    layout: str | Layout, *, uid: str, title: str, desc: str, theme: ThemeName = "modern", grey: bool = False
+) -> FinishedSvg:
     """The picture, ready to stand inline in a page; an engine's layout is text."""
     if not _UID.fullmatch(uid):
         raise ValueError(f"{uid!r} is not a valid id")
@@ -75,16 +81,35 @@ def finish(layout: str | Layout, *, uid: str, title: str, desc: str, theme: Them
     )
     look = THEMES[theme]
     seen = curves.outside([*taken, *(node.inner for node in placed.nodes)])
-    lines = (*_edges(placed, seen, look), *_edge_labels(words))
-    parts = [head, *_boxes(placed, look), *lines, *_nodes(placed, titles, look), "</svg>"]
-    return FinishedSvg("".join(parts), round(width, 1), round(height, 1))
+    flags = [*(figure.flags for figure in (*placed.nodes, *placed.boxes)), *(line.flags for line in placed.lines)]
+    is_diff = any(map(mark_of, flags))
+    lines = (*_edges(placed, seen, look, is_diff=is_diff), *_edge_labels(words))
+    parts = [head, *_boxes(placed, look), *lines, *_nodes(placed, titles, look, is_diff=is_diff), "</svg>"]
+    svg = "".join(parts)
+    if grey:
+        svg = _TAG.sub(lambda tag: _PAINT.sub(_grey, tag[0]), svg)
+    return FinishedSvg(svg, round(width, 1), round(height, 1))
 
 
-def fixed(svg: str, *, dark: bool = False) -> str:
+def _grey(paint: re.Match[str]) -> str:
+    """A colour as it is seen in grey; edges that skip stay apart from others by being as dark as the words."""
+    if paint["kind"] == "skip":
+        return "currentColor"
+    light = luminance(paint["colour"] or paint["plain"])
+    shade = round(255 * (12.92 * light if light <= 0.0031308 else 1.055 * light ** (1 / 2.4) - 0.055))
+    return "#" + f"{shade:02x}" * 3
+
+
+def fixed(svg: str, *, dark: bool | None = False, scale: float = 1.0) -> str:
     """The picture with colours of its own, for files and `<img>`.
 
     It paints its own background, white or near-black: a picture in `<img>` does not learn the colour of the page, and
     dark text on a dark page cannot be read. It has its natural size in pixels.
+
+    Args:
+        svg: A finished picture.
+        dark: Which background; None leaves it out, and words have a grey that is read on either.
+        scale: How much larger it becomes, if not 1; its size is in points then.
     """
     svg = _KEYS.sub("", link(svg, {}))
     ink, paper = _INK[dark]
@@ -92,17 +117,21 @@ def fixed(svg: str, *, dark: bool = False) -> str:
     size = _DRAWN_WIDTH.search(text)
     if size is None:
         return text
-    width, height = float(size[1]), float(size[2])
-    box = f'viewBox="0 0 {size[1]} {size[2]}" width="{width * _PX:.0f}" height="{height * _PX:.0f}"'
+    if scale == 1:
+        width, height = (f"{float(side) * _PX:.0f}" for side in size.groups())
+    else:  # for print, where pixels are too coarse
+        width, height = (f"{float(side) * scale:.2f}pt" for side in size.groups())
+    box = f'viewBox="0 0 {size[1]} {size[2]}" width="{width}" height="{height}"'
     text = text.replace(size[0], box, 1)
-    return text.replace("</desc>", f'</desc><rect width="100%" height="100%" fill="{paper}"/>', 1)
+    return text.replace("</desc>", f'</desc><rect width="100%" height="100%" fill="{paper}"/>', 1) if paper else text
 
 
 def _boxes(layout: Layout, look: Theme) -> Iterator[str]:
     if layout.boxes:
         yield f'<g class="boxes" fill-opacity="{look.box_opacity}" stroke="currentColor" stroke-opacity=".3">'
         for box in layout.boxes:
-            yield _stack(box, look.round_box) + _outline(box, look.round_box, _error(box.flags) or box_paint(box.style))
+            paint = _error(box.flags) or box_paint(box.style) or mark_paint(box.flags, is_box=True)
+            yield _stack(box, look.round_box) + _outline(box, look.round_box, paint) + badge(box)
         yield "</g>"
 
 
@@ -121,14 +150,17 @@ _Seen = tuple[Line, Sequence[Curve]]
 """An edge, and its parts that do not lie behind something."""
 
 
-def _edges(layout: Layout, seen: Sequence[Sequence[Curve]], look: Theme) -> Iterator[str]:
-    groups: dict[tuple[bool, EdgeStyle], list[_Seen]] = {(False, EdgeStyle()): [], (True, EdgeStyle()): []}
+def _edges(layout: Layout, seen: Sequence[Sequence[Curve]], look: Theme, *, is_diff: bool) -> Iterator[str]:
+    groups: dict[tuple[bool, Mark | None, EdgeStyle], list[_Seen]]
+    groups = {(False, None, EdgeStyle()): [], (True, None, EdgeStyle()): []}
     for line, parts in zip(layout.lines, seen, strict=True):
-        groups.setdefault(("skip" in line.flags, line.style), []).append((line, parts))
-    for (is_skip, style), lines in groups.items():
+        groups.setdefault(("skip" in line.flags, mark_of(line.flags), line.style), []).append((line, parts))
+    for (is_skip, mark, style), lines in groups.items():
         if not lines:
             continue
         colour, opacity = (look.skip, ".9") if is_skip else ("currentColor", ".55")
+        if is_diff:  # colours say what became of a thing
+            colour, opacity = (variable(mark), ".9") if mark else ("currentColor", ".55")
         colour, opacity = (style.line, "1") if style.line else (colour, opacity)
         curves = "".join([_curve(part) for _, parts in lines for part in parts])
         heads = ""
@@ -139,7 +171,7 @@ def _edges(layout: Layout, seen: Sequence[Sequence[Curve]], look: Theme) -> Iter
         ends = ",".join(_ends(line, len(parts)) for line, parts in lines)
         joins = f' data-ends="{ends}"' if any(all(line.ends) for line, _ in lines) else ""
         yield f'<g class="{"skips" if is_skip else "edges"}"{joins}><path fill="none" stroke="{colour}"'
-        yield f' stroke-opacity="{opacity}"{line_paint(style)} d="{curves}"/>'
+        yield f' stroke-opacity="{opacity}"{line_paint(style)}{mark_line(mark)} d="{curves}"/>'
         yield f'<path fill="{colour}" fill-opacity="{opacity}" d="{heads}"/></g>'
 
 
@@ -160,7 +192,7 @@ def _edge_labels(words: Sequence[Word]) -> Iterator[str]:
         yield "</g>"
 
 
-def _nodes(layout: Layout, titles: Sequence[Title], look: Theme) -> Iterator[str]:
+def _nodes(layout: Layout, titles: Sequence[Title], look: Theme, *, is_diff: bool) -> Iterator[str]:
     opening: dict[int, list[Title]] = {}
     for title in titles:
         opening.setdefault(title.before, []).append(title)
@@ -168,17 +200,18 @@ def _nodes(layout: Layout, titles: Sequence[Title], look: Theme) -> Iterator[str
     for i, node in enumerate(layout.nodes):
         if i in opening:
             yield from _titles(opening.pop(i))
-        yield refer_to(_node(node, look), node.reference)
+        yield refer_to(_node(node, look, is_diff=is_diff), node.reference)
     yield "</g>"
     yield from _titles([title for rest in opening.values() for title in rest]) if opening else ()
 
 
-def _node(node: Figure, look: Theme) -> str:
-    kind = next((flag for flag in sorted(node.flags) if flag in COLOURS and flag != "error"), "op")
-    paint = look.paint(kind, bool(node.reference))
+def _node(node: Figure, look: Theme, *, is_diff: bool) -> str:
+    kind = next((flag for flag in sorted(node.flags) if flag in COLOURS and flag not in ("error", *MARKS)), "op")
+    paint = look.paint((mark_of(node.flags) or "op") if is_diff else kind, bool(node.reference))
     fill = f' fill="{paint.fill}"' + (f' fill-opacity="{paint.opacity}"' if paint.opacity != "1" else "")
     dashes = ' stroke-dasharray="3 2"' if look.dashes and kind in ("data", "link") else ""
-    outline = fill + (_error(node.flags) or f' stroke="{paint.stroke}"{dashes}')
+    marked = mark_paint(node.flags)
+    outline = fill + (_error(node.flags) or (marked or f' stroke="{paint.stroke}"{dashes}'))
     ink = f' fill="{paint.ink}"' if paint.ink else ""
     if "styled" in node.flags:
         outline, ink = node_paint(node.style, outline, ink)
@@ -191,7 +224,7 @@ def _node(node: Figure, look: Theme) -> str:
         place = f'x="{_n(word.x)}" y="{_n(word.y)}"'
         parts.append(f'<text {place}{size}{style}{ink} stroke="none">{_text(word.text)}</text>')
         style = f' fill-opacity="{_MUTED}"'
-    return "".join((*parts, _decides(node), "</g>"))
+    return "".join((*parts, _decides(node), badge(node), "</g>"))
 
 
 def _decides(node: Figure) -> str:

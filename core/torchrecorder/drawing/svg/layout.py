@@ -30,8 +30,8 @@ _BEHIND = 1.0
 _CORNER = (1 - 0.5**0.5) / 2
 """How far the largest rectangle in an ellipse is from the one around it, as a part of each side."""
 _ESCAPED = re.compile(r"\\(.)|&amp;", re.DOTALL)
-_NAME = re.compile(r"n(\d+)")
-_CLUSTER = re.compile(r"cluster_(\d+)")
+_NAME = re.compile(r"n(([A-Z]?)(\d+))")
+_CLUSTER = re.compile(r"cluster_([A-Z]?)(\d+)")
 _HEX = re.compile(r"#[0-9a-f]{6}")
 
 
@@ -128,7 +128,9 @@ class _LayoutReader:
         self.layout = Layout(right - left + 2 * PAD, top - bottom + 2 * PAD)
         # nodes in the order of the forward, in which the Tab key visits links; engines list them box by box
         names = ((row, _NAME.fullmatch(str(row.get("name")))) for row in data.get("objects", ()))
-        rows = [row for row, _ in sorted(names, key=lambda pair: int(pair[1][1]) if pair[1] else -1)]
+        rows = [
+            row for row, _ in sorted(names, key=lambda pair: (pair[1][2], int(pair[1][3])) if pair[1] else ("", -1))
+        ]
         self.order = {row.get("_gvid"): i for i, row in enumerate(row for row in rows if "pos" in row)}
         """The positions of the nodes by the engine's numbers."""
         self.keys = {row.get("_gvid"): name[1] for row in rows if (name := _NAME.fullmatch(str(row.get("name"))))}
@@ -160,7 +162,7 @@ class _LayoutReader:
         first = min((self.order[node] for node in row.get("nodes", ()) if node in self.order), default=0)
         words = _words(x, y, _USUAL_SIZE, [text])
         cluster = _CLUSTER.fullmatch(str(row["name"]))
-        key = f"b{cluster[1]}" if cluster else ""
+        key = f"{cluster[1]}b{cluster[2]}" if cluster else ""
         return Figure(_flags(row), rect, False, words, _plain(row.get("comment", "")), _style(row), first, key)
 
     def line(self, row: Mapping[str, Any]) -> Line:

@@ -30,8 +30,13 @@ COLOURS: dict[str, str] = {
     "link": "#d98e04",
     "skip": "#d98e04",
     "error": "#d1242f",
+    "added": "#1a85d6",
+    "removed": "#d9480f",
+    "changed": "#9a7d0a",
+    "moved": "#8a63d2",
 }
-"""Colour by kind, and of `skip` edges and of calls that failed (`error`)."""
+"""Colour by kind, of `skip` edges, of calls that failed (`error`), and of what a diff marks: readers who see no red and
+green apart see blue and orange."""
 
 FONT = "Helvetica,Arial,'Liberation Sans',Arimo,'Nimbus Sans',sans-serif"
 """Fonts as wide as the one that layout reckons with."""
@@ -104,11 +109,16 @@ def node_paint(style: NodeStyle, outline: str, ink: str) -> tuple[str, str]:
     if style.pen or style.stroke:
         outline = re.sub(r' stroke-(width|dasharray)="[^"]*"', "", outline) + line_paint(style)
     colour = style.ink
-    if style.fill and not colour:  # black or white, whichever has more contrast; by the relative luminance of WCAG 2
-        parts = [int(style.fill[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-        colour = "#000000" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > _MIDDLE else "#ffffff"
+    if style.fill and not colour:  # black or white, whichever has more contrast
+        colour = "#000000" if luminance(style.fill) > _MIDDLE else "#ffffff"
     return outline, f' fill="{colour}"' if colour else ink
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of WCAG 2: 0 of black, 1 of white."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def box_paint(style: NodeStyle) -> str:

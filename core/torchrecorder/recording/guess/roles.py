@@ -168,31 +168,14 @@ def _held(module: nn.Module) -> Iterator[Any]:
 
 def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpec:
     length = main.shape[1] if main.dtype == "int64" and len(main.shape) == 2 else _LENGTH
-    match role_of(name, (ROLES, _ALONE)):
-        case "time":
-            return InputSpec((batch,), "int64")
-        case "length":
+    role = role_of(name, (ROLES, _ALONE))
+    match role:
+        case "time" | "length":
             return InputSpec((batch,), "int64")
         case "sizes":
             return InputSpec((batch, 2))
         case "mask":
             return InputSpec((batch, length), "bool")
-        case "edges":
-            return InputSpec((2, EDGES), "int64", high=NODES)
-        case "weight":
-            return InputSpec((EDGES,))
-        case "attributes":
-            return InputSpec((EDGES, next(edge_widths(model), main.shape[-1] if main.shape else 1)))
-        case "kind":
-            return InputSpec((EDGES if "edge" in name else NODES,), "int64", high=1)
-        case "group":
-            return InputSpec((NODES,), "int64", high=1)
-        case "adjacency":
-            return InputSpec((NODES, NODES))
-        case "place":
-            return InputSpec((NODES, 3))
-        case "element":
-            return InputSpec((NODES,), "int64")
         case "words":
             words = next((m for m in model.modules() if isinstance(m, nn.Embedding)), None)
             return InputSpec((batch, _LENGTH), "int64", high=words.num_embeddings if words else 2)
@@ -211,7 +194,29 @@ def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpe
             return InputSpec((batch, _LENGTH, main.shape[-1] if main.shape else _LENGTH))
     if main.dtype == "float32" and len(name) > 2 and (table := _table_of(name, model)) is not None:
         return InputSpec((batch,), "int64", high=table.num_embeddings)
-    return main
+    return _of_graphs(role, name, model, main) or main
+
+
+def _of_graphs(role: str, name: str, model: nn.Module, main: InputSpec) -> InputSpec | None:
+    """What a net for graphs is called with."""
+    match role:
+        case "edges":
+            return InputSpec((2, EDGES), "int64", high=NODES)
+        case "weight":
+            return InputSpec((EDGES,))
+        case "attributes":
+            return InputSpec((EDGES, next(edge_widths(model), main.shape[-1] if main.shape else 1)))
+        case "kind":
+            return InputSpec((EDGES if "edge" in name else NODES,), "int64", high=1)
+        case "group":
+            return InputSpec((NODES,), "int64", high=1)
+        case "adjacency":
+            return InputSpec((NODES, NODES))
+        case "place":
+            return InputSpec((NODES, 3))
+        case "element":
+            return InputSpec((NODES,), "int64")
+    return None
 
 
 def _table_of(name: str, model: nn.Module) -> nn.Embedding | None:

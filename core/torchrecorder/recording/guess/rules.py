@@ -135,37 +135,15 @@ def _unequal(cause: str) -> list[tuple[int, int]]:
 
 def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpec]:
     """An axis of another size, of those that the error speaks of."""
-    if (found := re.search(r"'\[-1, (\d+)\]' is invalid for input of size (\d+)", cause)) and spec.shape:
-        count, left = divmod(math.prod(spec.shape) * int(found[1]), int(found[2]))
-        if count and not left and count % spec.shape[0] == 0:  # as many as are put into one row
-            yield replace(spec, shape=(spec.shape[0], count // spec.shape[0]))
-    if found := re.search(NAMED_AXIS, cause):
-        axis, new, old = map(int, found.groups())
-        if spec.shape[axis : axis + 1] == (old,):
-            yield replace(spec, shape=(*spec.shape[:axis], new, *spec.shape[axis + 1 :]))
-    if product := re.search(CERTAIN, cause):
-        known = {name.partition("_")[0]: int(size) for name, size in product.groupdict().items() if size}
-        pairs = [(known["is"], known["wants"])]
-    elif pairs := _unequal(cause):
-        pass
-    else:
-        numbers = list(dict.fromkeys(map(int, re.findall(r"(?<![\w.])\d+(?![\w.]*[A-Za-z])", cause))))[:8]
-        pairs = [(old, new) for old in numbers for new in reversed(numbers) if old != new and new]
-    is_certain = product is not None or bool(_unequal(cause))
+    product = re.search(CERTAIN, cause)
+    yield from _as_said(spec, cause, is_named, product)
+    pairs, is_certain = _sizes(cause, product)
     seen = set()
-    if is_named and (found := re.search(r"channels?\b.*\b(?:is|be|of|have|has) (?:\w+ )?(\d+)", cause)):
-        yield replace(spec, shape=(*spec.shape[:1], int(found[1]), *spec.shape[2:]))
-    if product and product["wants_conv"] and len(spec.shape) > 2:
-        old, new = pairs[0]
-        if {old, new} <= set(spec.shape[1:]):  # the channels are its last axis
-            there = {old: new, new: old}
-            yield replace(spec, shape=(*spec.shape[:1], *(there.get(size, size) for size in spec.shape[1:])))
     for old, new in pairs:
         if old > 1 and len(spec.shape) > 3 and spec.shape.count(old) > 1:  # the sides of a picture
             yield replace(spec, shape=tuple(new if size == old else size for size in spec.shape))
         for axis in reversed(range(len(spec.shape))):
-            size = spec.shape[axis]
-            right = _instead(size, old, new, product, is_certain)
+            right = _instead(spec.shape[axis], old, new, product, is_certain)
             for shape in [(*spec.shape[:axis], other, *spec.shape[axis + 1 :]) for other in right]:
                 if shape not in seen:
                     seen.add(shape)
@@ -177,6 +155,37 @@ def with_sizes(spec: InputSpec, cause: str, is_named: bool) -> Iterator[InputSpe
         sides = [int(group) for group in found.groups() if group]
         if len(spec.shape) >= 4:
             yield replace(spec, shape=(*spec.shape[:-2], *sides[-2:]))
+
+
+def _as_said(spec: InputSpec, cause: str, is_named: bool, product: re.Match[str] | None) -> Iterator[InputSpec]:
+    """The shape that follows from what the error says, without a search."""
+    if (found := re.search(r"'\[-1, (\d+)\]' is invalid for input of size (\d+)", cause)) and spec.shape:
+        count, left = divmod(math.prod(spec.shape) * int(found[1]), int(found[2]))
+        if count and not left and count % spec.shape[0] == 0:  # as many as are put into one row
+            yield replace(spec, shape=(spec.shape[0], count // spec.shape[0]))
+    if found := re.search(NAMED_AXIS, cause):
+        axis, new, old = map(int, found.groups())
+        if spec.shape[axis : axis + 1] == (old,):
+            yield replace(spec, shape=(*spec.shape[:axis], new, *spec.shape[axis + 1 :]))
+    if is_named and (found := re.search(r"channels?\b.*\b(?:is|be|of|have|has) (?:\w+ )?(\d+)", cause)):
+        yield replace(spec, shape=(*spec.shape[:1], int(found[1]), *spec.shape[2:]))
+    layer = product and next((kind for kind in ("conv", "norm") if product[f"wants_{kind}"]), None)
+    if product and layer and len(spec.shape) > 2:
+        old, new = int(product[f"is_{layer}"]), int(product[f"wants_{layer}"])
+        if {old, new} <= set(spec.shape[1:]):  # the channels are its last axis
+            there = {old: new, new: old}
+            yield replace(spec, shape=(*spec.shape[:1], *(there.get(size, size) for size in spec.shape[1:])))
+
+
+def _sizes(cause: str, product: re.Match[str] | None) -> tuple[list[tuple[int, int]], bool]:
+    """Sizes that may be wrong, each with the right one, and whether the error is about these."""
+    if product:
+        known = {name.partition("_")[0]: int(size) for name, size in product.groupdict().items() if size}
+        return [(known["is"], known["wants"])], True
+    if pairs := _unequal(cause):
+        return pairs, True
+    numbers = list(dict.fromkeys(map(int, re.findall(r"(?<![\w.])\d+(?![\w.]*[A-Za-z])", cause))))[:8]
+    return [(old, new) for old in numbers for new in reversed(numbers) if old != new and new], False
 
 
 def _instead(size: int, old: int, new: int, product: re.Match[str] | None, is_certain: bool) -> list[int]:

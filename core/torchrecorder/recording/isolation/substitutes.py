@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
-from torchrecorder.recording.devices import is_there
+from torchrecorder.recording.machine.devices import is_there
 from torchrecorder.recording.values import storage_address
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import named_tensors

@@ -161,7 +161,7 @@ def sizes(graph: Graph, calls: Sequence[int]) -> Iterator[str]:
     """`64→2`: the sizes that change from the first of equal calls to the last, if they do."""
     metas = [_given(graph, call) for call in calls]
     shapes = [meta for meta in metas if meta]
-    if len(shapes) < len(calls) or len(set(shapes)) == 1:
+    if len(shapes) < len(calls) or len(set(shapes)) == 1 or len({*map(len, shapes)}) > 1:
         return
     first = next((s for v in graph.calls[calls[0]].inputs.values() if len(s := _shape(graph, v)) == len(shapes[0])), ())
     shapes = [first, *shapes] if first else shapes
@@ -210,15 +210,22 @@ class CallRun:
     differs: tuple[str, ...] = ()
 
 
-def call_runs(graph: Graph, depth: int | Literal["all"] = "all", opened: Set[int] | None = None) -> list[CallRun]:
-    """The calls down to a depth, those that are drawn once as one; a parent stands before its children.
+def call_runs(
+    graph: Graph,
+    depth: int | Literal["all"] = "all",
+    opened: Set[int] | None = None,
+    *,
+    root: int = 0,
+    fold: bool = True,
+) -> list[CallRun]:
+    """The calls in one down to a depth, those that are drawn once as one; a parent stands before its children.
 
     If some are `opened`, no others are, at any depth.
     """
     tree = call_tree(graph)
     repeats = Repeats(tree)
     found: list[CallRun] = []
-    pending = [CallRun((0,), 0)]
+    pending = [CallRun((root,), 0)]
     while pending:
         run = pending.pop()
         found.append(run)
@@ -227,9 +234,7 @@ def call_runs(graph: Graph, depth: int | Literal["all"] = "all", opened: Set[int
         if opened is not None:
             around = next((call for call in run.calls if call in opened), None)
         if around is not None:
-            inside = [
-                CallRun(row.calls, run.level + 1, row.repetition, row.differs)
-                for row in repeats.all_of(tree.children[around])
-            ]
+            rows = repeats.all_of(tree.children[around]) if fold else [Run((call,)) for call in tree.children[around]]
+            inside = [CallRun(row.calls, run.level + 1, row.repetition, row.differs) for row in rows]
             pending.extend(reversed(inside))
     return found

@@ -16,7 +16,7 @@ from typing import Literal
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.facts import Facts
-from torchrecorder.view.model import ViewOptions
+from torchrecorder.view.model import Marks, ViewOptions
 from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.plan.repeats import Repeats
 from torchrecorder.view.tree import call_tree
@@ -48,7 +48,12 @@ class Visibility:
         """The call that is shown."""
         self.repeats = Repeats(tree) if options.fold else None
         is_all = options.depth == "all"
-        self.handed = [_handed_on(graph, op, is_all) if options.contract else None for op in graph.ops]
+        self._seen = _seen_in_diff(graph, options.marks) if options.marks is not None else set[int]()
+        """Calls that are drawn though they do nothing, because they are new or gone."""
+        self.handed = [
+            _handed_on(graph, op, is_all) if options.contract and op.call not in self._seen else None
+            for op in graph.ops
+        ]
         for op, value in _put_together(graph) if options.contract and not is_all else ():
             self.handed[op] = value
         """For each op the value whose data it only gives another shape, type or place; None if it is a node."""
@@ -157,7 +162,7 @@ class Visibility:
         return found
 
     def _is_gone(self, call: int, found: Sequence[State]) -> bool:
-        if not self.graph.calls[call].ok:
+        if not self.graph.calls[call].ok or call in self._seen:
             return False
         if not self.tree.n_ops[call]:
             return True
@@ -172,6 +177,12 @@ class Visibility:
         if is_handed_on and self.tree.n_ops[call] == 1 and call != self.root:
             return True
         return all(item.is_call and found[item.id] == "gone" for item in self.tree.items[call])
+
+
+def _seen_in_diff(graph: Graph, marks: Marks) -> set[int]:
+    ran = {op.call for op in graph.ops}
+    rows = [row for row in graph.calls if row.id in ran]
+    return {row.id for row in rows if marks.calls.get((row.module, row.index)) in ("added", "removed")}
 
 
 def _focused(graph: Graph, focus: str) -> int:

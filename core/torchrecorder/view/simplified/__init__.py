@@ -35,10 +35,10 @@ def simplified(view: View, facts: Facts, options: ViewOptions, asked: Set[int] =
     if not options.weights:
         view = named_in_readers(view)
     view = without_lone_boxes(scaled_and_shifted(view), asked)
-    view = fused(view, facts, fold=options.fold)
+    view = fused(view, facts, fold=options.fold, marks=options.marks)
     alone = without_lone_boxes(view, asked)
     if alone is not view:  # what had boxes of its own may be in series
-        view = fused(alone, facts, fold=options.fold)
+        view = fused(alone, facts, fold=options.fold, marks=options.marks)
     return _side_by_side(view) if options.fold else view
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchrecorder.view.facts import Facts
-from torchrecorder.view.model import Node, View
+from torchrecorder.view.model import Marks, Node, View
 from torchrecorder.view.node_kinds import Kind, plain
 from torchrecorder.view.op_families import DROPOUTS, JOINS, SUMS
 from torchrecorder.view.simplified.draft import Draft
@@ -21,9 +21,9 @@ _HEAVY: tuple[Kind, ...] = ("conv", "linear")
 _LIGHT: tuple[Kind, ...] = ("norm", "act")
 
 
-def fused(view: View, facts: Facts, *, fold: bool) -> View:
-    """The View with such layers as one node each, and equal ones in a row as one."""
-    fuser = _Fuser(view, facts)
+def fused(view: View, facts: Facts, *, fold: bool, marks: Marks | None = None) -> View:
+    """The View with such layers as one node each, and equal ones in a row as one; what is new or gone stays alone."""
+    fuser = _Fuser(view, facts, marks)
     for chain in fuser.chains():
         pieces = [*fuser.cut(chain)]
         for piece in pieces:
@@ -35,8 +35,8 @@ def fused(view: View, facts: Facts, *, fold: bool) -> View:
 
 
 class _Fuser:
-    def __init__(self, view: View, facts: Facts) -> None:
-        self.draft, self.graph = Draft(view), view.graph
+    def __init__(self, view: View, facts: Facts, marks: Marks | None) -> None:
+        self.draft, self.graph, self.marks = Draft(view), view.graph, marks
         self.kinds = facts.kinds
 
     def chains(self) -> Iterator[list[Node]]:
@@ -97,7 +97,7 @@ class _Fuser:
 
     def sort(self, node: Node) -> str:
         """`heavy`, `norm`, `act`, `join`, `drop` or `other`."""
-        if node.repeat > 1 or node.ops:
+        if node.repeat > 1 or node.ops or (self.marks is not None and self._is_marked(node, self.marks)):
             return "other"
         if node.kind == "op" and node.op is not None:
             name = plain(self.graph.ops[node.op].name)
@@ -114,6 +114,11 @@ class _Fuser:
             if module.native and module.cls.rpartition(".")[2] in DROPOUTS:
                 return "drop"
         return "heavy" if kind in _HEAVY else kind if kind in _LIGHT else "other"
+
+    def _is_marked(self, node: Node, marks: Marks) -> bool:
+        names = [(self.graph.calls[call].module, self.graph.calls[call].index) for call in node.calls]
+        found = [marks.calls.get(name) for name in names] or [marks.ops.get(node.op if node.op is not None else -1)]
+        return "added" in found or "removed" in found
 
     def whole(self, piece: list[Node]) -> Node:
         """One node for the piece: the part with the most parameters, else the first that does something."""

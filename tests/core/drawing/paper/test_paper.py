@@ -28,8 +28,15 @@ COLUMN = 540.0
 """Width of a page's column, in points."""
 
 
-def paper(graph: Graph, *, width: float = COLUMN, answer: Callable[[str], str] = laid_out, depth: Depth = 9) -> Seen:
-    layout = PaperLayout(make_view(graph, ViewOptions(depth=depth)), width=width)
+def paper(
+    graph: Graph,
+    *,
+    width: float = COLUMN,
+    answer: Callable[[str], str] = laid_out,
+    depth: Depth = 9,
+    is_sideways: bool = False,
+) -> Seen:
+    layout = PaperLayout(make_view(graph, ViewOptions(depth=depth)), width=width, is_sideways=is_sideways)
     placed = layout.place([answer(dot) for dot in layout.dots])
     assert placed is not None, layout.reason
     return seen(finish(placed, uid="p1", title="t", desc="d").svg)
@@ -320,10 +327,10 @@ def graphs(draw: st.DrawFn) -> Graph:
     return net.graph(values[-1], *[value for value in outputs if value != values[-1]])
 
 
-@given(graph=graphs(), width=st.sampled_from([260.0, COLUMN]))
+@given(graph=graphs(), width=st.sampled_from([260.0, COLUMN]), is_sideways=st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_every_picture_is_right_or_gives_way(graph: Graph, width: float) -> None:
-    layout = PaperLayout(make_view(graph, ViewOptions(depth="all")), width=width)
+def test_every_picture_is_right_or_gives_way(graph: Graph, width: float, is_sideways: bool) -> None:
+    layout = PaperLayout(make_view(graph, ViewOptions(depth="all")), width=width, is_sideways=is_sideways)
     placed = layout.place([other_ranks(dot) for dot in layout.dots])
     if placed is None:
         assert layout.reason

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.entries import entries, facts_of
 
 NET = """import os, subprocess, sys
 from torch import nn
@@ -26,8 +27,8 @@ class Net(nn.Module):
 
 
 def manifest(project: Any) -> dict[str, Any]:
-    (file,) = (project.root / ".torchrecorder" / "rec").rglob("*.json")
-    return dict(json.loads(file.read_text()))
+    (file,) = entries(project.root / ".torchrecorder")
+    return facts_of(file)
 
 
 def test_a_file_that_another_program_reads(make_project: Callable[..., Any]) -> None:
@@ -55,13 +56,13 @@ def test_a_folder_and_a_variable(make_project: Callable[..., Any], monkeypatch: 
     monkeypatch.setenv("UNSEEN", "secret-value")
     assert str(project.finding(**options)) == "$UNSEEN appeared"
     project.draw(**options)
-    assert "secret-value" not in (project.root / ".torchrecorder/rec").rglob("*.json").__next__().read_text()
+    assert "secret-value" not in entries(project.root / ".torchrecorder")[0].read_text()
 
 
 def test_no_path_of_this_machine_is_kept(make_project: Callable[..., Any], tmp_path: Path) -> None:
     project = make_project({"src/pkg.py": f"HERE = '.'\n{NET}"})
     project.draw()
-    for file in (project.root / ".torchrecorder" / "rec").rglob("*.json"):
+    for file in entries(project.root / ".torchrecorder"):
         assert str(tmp_path) not in file.read_text()
         assert str(Path.home()) + "/" not in file.read_text()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.entries import entries, facts_of
 from tests.models.one_layer import net
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import read_request
@@ -126,6 +126,16 @@ def test_a_variable_that_a_package_asks_for(
     is_shown_right(project)
 
 
+def test_a_look_for_proxies_is_no_question(
+    make_project: MakeProject, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failed download asks so for the whole environment, in which Sphinx sets a variable while it reads pages."""
+    monkeypatch.setenv("DOCUTILSCONFIG", "docutils.conf")
+    project = project_of(make_project, site, "4 + 0 * len(urllib.request.getproxies())", "import urllib.request")
+    monkeypatch.delenv("DOCUTILSCONFIG")
+    assert project.draw()[1] == 0, project.finding()
+
+
 ASKED = {
     "HOME": ("len(os.path.expanduser('~'))", "import os"),
     "TMPDIR": ("len(tempfile._candidate_tempdir_list()[0])", "import tempfile"),
@@ -144,7 +154,7 @@ def test_a_variable_of_this_machine(
     monkeypatch.setenv(name, str(tmp_path) if name != "LC_ALL" else "de_DE.UTF-8")
     assert str(project.finding()) == f"${name} changed"
     assert project.draw()[1] == 1
-    for file in (project.root / ".torchrecorder" / "rec").rglob("*.json"):
+    for file in entries(project.root / ".torchrecorder"):
         assert str(tmp_path) not in file.read_text()
 
 
@@ -241,8 +251,8 @@ def test_what_cannot_be_followed_is_told(
     make_project: MakeProject, site: Path, told: str, code: tuple[str, str]
 ) -> None:
     project = project_of(make_project, site, *code)
-    (file,) = (project.root / ".torchrecorder" / "rec").rglob("*.json")
-    assert json.loads(file.read_text())["untracked"] == [told]
+    (file,) = entries(project.root / ".torchrecorder")
+    assert facts_of(file)["untracked"] == [told]
 
 
 def test_what_means_something_here_only_is_not_shared(make_project: MakeProject, site: Path, tmp_path: Path) -> None:
@@ -254,8 +264,8 @@ def test_what_means_something_here_only_is_not_shared(make_project: MakeProject,
     settings = replace(project.settings(), committed=committed)
     pipeline = Pipeline(settings, project.worker.open, writes_committed=True)
     assert pipeline.run([request])[request].error is None
-    (file,) = (committed / "rec").rglob("*.json")
-    kept = json.loads(file.read_text())
+    (file,) = entries(committed)
+    kept = facts_of(file)
     assert "machine" not in kept
     assert "installed" not in kept
     assert kept["untracked"] == ["reads secret-place, which lies outside of the project"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,8 @@ from tests.core.trace.freshness.edits_of_machine import MACHINE
 from tests.core.trace.freshness.edits_without_effect import WITHOUT_EFFECT
 from tests.core.trace.freshness.test_needless import INIT, PARTS, SEEN, edit
 from tests.core.trace.freshness.test_tricky_cases import CASES
+from tests.core.trace.freshness.tools import Site, Tool, said
+from tests.entries import entries, facts_of
 from tests.soaked import Tally
 
 LOOKED_FOR = {
@@ -56,9 +57,19 @@ def make(
         yield make
 
 
-def manifest(project: Project) -> dict[str, object]:
-    files = (project.root / ".torchrecorder" / "rec").rglob("*.json")
-    return dict(json.loads(max(files, key=lambda file: file.stat().st_mtime_ns).read_text()))
+def judge(
+    case: Case, cache: Path, before: object, shown: tuple[object, bool | int], truth: object, tally: Tally
+) -> None:
+    """Count what an edit led to; `cache` has what is told of what cannot be followed."""
+    (after, recorded), told = shown, case.guide or facts_of(entries(cache)[0]).get("untracked")
+    tally.add("edits that change something")
+    if recorded or after == truth:
+        tally.add("needless of these", bool(recorded and before == after))
+        return
+    tally.add("stale and told", bool(told))
+    tally.add("stale and untold", not told)
+    assert told, "stale, and nothing tells it"
+    assert not case.guide or case.guide in GUIDE
 
 
 @pytest.mark.soak
@@ -67,16 +78,25 @@ def test_what_an_edit_changes_is_shown_or_told(name: str, make: Callable[[Case],
     case = EDITS[name]
     project = make(case)
     before = project.draw()[0]
-    told = manifest(project).get("untracked")
     case.edit(project)
     after, recorded = project.draw()
-    tally.add("edits that change something")
-    if recorded or after.svg == project.truth().svg:
-        tally.add("needless of these", bool(recorded and before.svg == after.svg))
-        return
-    tally.add("stale and told", bool(told or case.guide))
-    tally.add("stale and untold", not (told or case.guide))
-    assert told or (case.guide and case.guide in GUIDE), "stale, and nothing tells it"
+    judge(case, project.root / ".torchrecorder", before.svg, (after.svg, recorded), project.truth().svg, tally)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("tool", ["sphinx", "mkdocs"])
+@pytest.mark.parametrize("name", EDITS)
+def test_what_an_edit_changes_is_shown_or_told_in_a_page(
+    name: str, tool: Tool, make: Callable[[Case], Project], tally: Tally
+) -> None:
+    case = EDITS[name]
+    project = make(case)
+    site = Site(project, tool)
+    before = site.draw()[0]
+    case.edit(project)
+    shown = site.draw()
+    tally.add("of these, built by Sphinx or MkDocs")
+    judge(case, project.root / site.cache, before, shown, said(project.truth().svg), tally)
 
 
 @pytest.mark.soak

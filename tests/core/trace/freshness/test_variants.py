@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from tests.core.trace.freshness.conftest import Project
+from tests.entries import entries
 from tests.models.one_layer import net
 from torchrecorder.cache.store import VARIANTS
 from torchrecorder.cache.sweep import sweep
@@ -36,16 +36,16 @@ def test_as_many_branches_as_are_kept(project: Project) -> None:
     assert [switch(project, width) for width in widths] == [0] * VARIANTS
     assert switch(project, 20) == 1
     assert [switch(project, width) for width in (20, *widths[1:], widths[0])] == [0] * VARIANTS + [1]
-    assert len(entries(project)) == VARIANTS
+    assert len(entries(project.root / ".torchrecorder")) == VARIANTS
 
 
 def test_a_damaged_one_is_a_miss_and_the_others_serve(project: Project) -> None:
     for width in (4, 5, 6):
         switch(project, width)
-    entries(project)[0].write_bytes(b"{")
+    entries(project.root / ".torchrecorder")[0].write_bytes(b"{")
     assert (switch(project, 4), switch(project, 5)) == (0, 0)
     assert switch(project, 6) == 1
-    entries(project)[-1].unlink()
+    entries(project.root / ".torchrecorder")[-1].unlink()
     assert switch(project, 5) == 0
 
 
@@ -55,9 +55,3 @@ def test_tidying_keeps_what_they_lead_to(project: Project) -> None:
     swept = sweep(project.root / ".torchrecorder", now=4e9)
     assert (swept.files, swept.young) == (0, 0)
     assert switch(project, 4) == 0
-
-
-def entries(project: Project) -> list[Path]:
-    """The entries of the one request, the last one first."""
-    files = (project.root / ".torchrecorder" / "rec").glob("*/*.json")
-    return sorted(files, key=lambda file: (len(file.name), file.name))

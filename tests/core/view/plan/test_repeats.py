@@ -150,3 +150,11 @@ def test_equal_layers_whose_sizes_change_say_so() -> None:
     assert words(view) == ["b | Sequential ×5 · 64→2 · 72 params each"]
     assert boxes(make_view(shrinking(5), ViewOptions(depth="all")))[1:] == ["b.0 x5"]
     assert len(make_view(shrinking(2), ViewOptions(depth=1)).nodes) == 4
+
+
+def test_the_last_of_equal_layers_may_give_fewer_axes() -> None:
+    net = Net("Reducing", params=216)
+    x = net.input("x", 2, 12, 8)
+    for i in range(3):
+        x = net.layer(f"b.{i}", "Linear", x, (2, 8) if i == 2 else (2, 12, 8), "in_features=8, out_features=8", 72)
+    assert words(make_view(net.graph(x))) == ["b | Linear 8→8 ×3"]

@@ -1,0 +1,158 @@
+"""What changed, in the words of a reviewer; what is the same change at several places is one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from torchrecorder.comparison.layers import Layer
+from torchrecorder.comparison.settings import Setting
+from torchrecorder.view.model import Mark
+
+NUMBER = re.compile(r"(?<![^.\[])\d+(?![^.\]])")
+"""A part of a path that counts."""
+_DIGITS = re.compile(r"\d+")
+_LISTED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that a reviewer would say."""
+
+    mark: Mark
+    where: tuple[str, ...]
+    """The paths of the layers, in the new model if they are in it; empty for the model itself."""
+    text: str
+    """What it is, without the path: `kernel_size 3×3 → 5×5`."""
+    params: int = 0
+    """By how many parameters all of them have more or less."""
+    order: int = 0
+    """Where it stands in the list: the position of its layer."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, in a few words: `blocks.*.mlp`."""
+        return shown_paths(self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSettings:
+    """What changed of the settings of one layer."""
+
+    layer: Layer
+    settings: tuple[Setting, ...]
+    params: int
+
+
+def shown_paths(paths: Sequence[str]) -> str:
+    """Paths as one: `layer1.0.conv1`, `blocks.*.mlp`, or the first ones and how many more."""
+    if len(paths) == 1:
+        return paths[0]
+    if in_row := _row(paths):
+        return in_row
+    if all(path.isdigit() for path in paths[:_LISTED]) and len(paths) <= _LISTED:
+        return ", ".join(paths)
+    for of_path in (pattern, lambda path: _DIGITS.sub("*", path)):
+        kinds: dict[str, list[str]] = {}
+        for path in paths:
+            kinds.setdefault(of_path(path), []).append(path)
+        names = [those[0] if len(those) == 1 else kind for kind, those in kinds.items()]
+        if len(names) <= _LISTED:
+            return ", ".join(names)
+    return f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} more"
+
+
+def _row(paths: Sequence[str]) -> str:
+    """`features.2–3` for neighbours with numbers; empty if they are not."""
+    parts = [path.rpartition(".") for path in paths]
+    if len({around for around, _, _ in parts}) > 1 or not all(name.isdigit() for _, _, name in parts):
+        return ""
+    numbers = [int(name) for _, _, name in parts]
+    is_row = numbers == [*range(numbers[0], numbers[0] + len(numbers))]
+    return f"{paths[0]}–{numbers[-1]}" if is_row else ""
+
+
+def pattern(path: str) -> str:
+    """The path with `*` for each number in it."""
+    return NUMBER.sub("*", path)
+
+
+def folded(changes: Iterable[Change]) -> list[Change]:
+    """Equal changes as one, where they begin."""
+    found: dict[tuple[Mark, str, str], Change] = {}
+    for change in sorted(changes, key=lambda change: change.order):
+        name = pattern(change.where[0]) if change.where else ""
+        # the same at many places is one change, however these are called; with few it matters how
+        keys: list[tuple[Mark, str, str]] = [(change.mark, "", change.text), (change.mark, name, change.text)]
+        for key in keys:
+            if (before := found.get(key)) is not None:
+                found[key] = _joined(before, change)
+                break
+        else:
+            found[change.mark, "" if change.where else name, change.text] = change
+    return sorted(found.values(), key=lambda change: change.order)
+
+
+def _joined(one: Change, other: Change) -> Change:
+    where = tuple(dict.fromkeys((*one.where, *other.where)))
+    return replace(one, where=where, params=one.params + other.params)
+
+
+def of_settings(changed: Sequence[LayerSettings], position: dict[Layer, int], most: int) -> list[Change]:
+    """The changes of settings.
+
+    Widths are said with the other settings while few layers have others, else as numbers that changed all over the
+    model: nearly each layer follows from the one before.
+    """
+
+    def said(of: Callable[[Setting], bool]) -> list[Change]:
+        rows = [(one, ", ".join(str(it) for it in one.settings if of(it))) for one in changed]
+        each = [Change("changed", (it.layer.path,), text, it.params, position[it.layer]) for it, text in rows if text]
+        return folded(each)
+
+    if len(said(lambda setting: setting.is_width)) <= most:
+        return said(lambda _: True)
+    layers: dict[tuple[str, str], set[Layer]] = {}
+    for one in changed:
+        for setting in one.settings:
+            if setting.is_width:
+                layers.setdefault((setting.old, setting.new), set()).add(one.layer)
+    often = sorted(layers, key=lambda pair: -len(layers[pair]))
+    words = [f"{old} → {new} in {_count(len(layers[old, new]), 'layer')}" for old, new in often[:_LISTED]]
+    more = f" and {len(often) - _LISTED} more numbers" if len(often) > _LISTED else ""
+    params = sum(one.params for one in changed)
+    others = [replace(change, params=0) for change in said(lambda setting: not setting.is_width)]
+    return [Change("changed", (), f"widths {', '.join(words)}{more}", params, 0), *others]
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def of_classes(renamed: Sequence[tuple[Layer, Layer]], position: dict[Layer, int]) -> list[Change]:
+    """The layers of the user's own classes that are of another class now."""
+    families: dict[tuple[str, str], list[tuple[Layer, Layer]]] = {}
+    for old, new in renamed:
+        families.setdefault(_parts_that_differ(old.cls, new.cls), []).append((old, new))
+    found = []
+    for (before, now), pairs in families.items():
+        kinds = [*dict.fromkeys((old.cls, new.cls) for old, new in pairs)]
+        shown = ", ".join(f"{old} → {new}" for old, new in kinds[:2])
+        is_family = len(kinds) > 2 and before and now
+        text = f"class {shown}" if len(kinds) == 1 else f"classes {shown}"
+        if is_family:
+            text = f"{len(kinds)} classes {before}… → {now}…, such as {kinds[0][0]} → {kinds[0][1]}"
+        where = () if is_family else tuple(new.path for _, new in pairs)
+        found.append(Change("changed", where, text, 0, min(position[new] for _, new in pairs)))
+    return found
+
+
+def _parts_that_differ(old: str, new: str) -> tuple[str, str]:
+    """What is left of two names without the end that they share: `Bert` and `Roberta`."""
+    shared = 0
+    while shared < min(len(old), len(new)) and old[-1 - shared] == new[-1 - shared]:
+        shared += 1
+    tail = re.search(r"[A-Z].*", old[len(old) - shared :])  # whole words: not the `rt` of both
+    size = len(tail[0]) if tail else 0
+    return (old[: len(old) - size], new[: len(new) - size]) if size else (old, new)

@@ -1,0 +1,177 @@
+"""Two Graphs compared: what changed, by how many parameters and FLOPs, and which shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from torchrecorder.comparison.changes import NUMBER, Change, LayerSettings, folded, of_classes, of_settings, pattern
+from torchrecorder.comparison.flow import Flow
+from torchrecorder.comparison.layers import Layer
+from torchrecorder.comparison.matching import Matching
+from torchrecorder.comparison.presence import presence
+from torchrecorder.comparison.settings import changed_settings, described
+from torchrecorder.comparison.wiring import WiringChanges
+from torchrecorder.drawing.names import shape
+from torchrecorder.graph import Graph, batch_size, symbolic
+
+_MOST_WIDTHS = 4
+"""More changes of widths than this are said as numbers that changed all over the model."""
+_FEW = 0.1
+"""A smaller part of the layers in common is nothing in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeChange:
+    """What a layer gives."""
+
+    place: str
+    """Its path; `input` and `output` for those of the model."""
+    old: str
+    new: str
+
+
+class Difference:
+    """What a new Graph has otherwise than an old one."""
+
+    def __init__(self, old: Graph, new: Graph) -> None:
+        self.old, self.new = old, new
+        self.matching = Matching(old, new)
+        self.flow = Flow(self.matching)
+        self._position = self.matching.position
+        self.changes = self._changes()
+        self.inputs = [*_ends("input", self._shapes(old, old.inputs), self._shapes(new, new.inputs))]
+        self.outputs = [*_ends("output", self._shapes(old, _last(old)), self._shapes(new, _last(new)))]
+        self.shapes = [*self._changed_shapes()] if not self.inputs else []
+        """Of layers in the model; with other inputs all of them differ, so there are none."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a reader of the two models would see no difference."""
+        return not (self.changes or self.inputs or self.outputs)
+
+    @property
+    def is_of_strangers(self) -> bool:
+        """Whether the two have next to nothing in common."""
+        leaves = [layer for layer in self.matching.old.walk() if layer.module.params.own]
+        kept = [it for it in leaves if it in self.matching.new_of and self.matching.new_of[it].cls == it.cls]
+        others = sum(layer.module.params.own > 0 for layer in self.matching.new.walk())
+        return bool(leaves and others) and len(kept) < _FEW * min(len(leaves), others)
+
+    def _changes(self) -> list[Change]:
+        changed: list[LayerSettings] = []
+        renamed: list[tuple[Layer, Layer]] = []
+        found = [*presence(self.matching), *WiringChanges(self.flow).changes()]
+        for old, new in self.matching.pairs:
+            found += self._of_place(old, new)
+            if old.cls != new.cls and old.parent is not None and new.parent is not None:
+                if old.module.native or new.module.native:
+                    found.append(self._changed(new, f"{described(old)} → {described(new)}", old))
+                else:
+                    renamed.append((old, new))
+            if settings := tuple(changed_settings(old, new)) if old.cls == new.cls else ():
+                changed.append(LayerSettings(new, settings, new.module.params.own - old.module.params.own))
+            elif old.cls == new.cls or not (old.module.native or new.module.native):
+                found += self._of_params(old, new)
+            found += self._of_training(old, new)
+        found += of_classes(renamed, self._position)
+        return sorted(
+            [*folded(found), *self._shifted(), *of_settings(changed, self._position, _MOST_WIDTHS)],
+            key=lambda change: change.order,
+        )
+
+    def _changed(self, new: Layer, text: str, old: Layer) -> Change:
+        params = new.module.params.own - old.module.params.own
+        return Change("changed", (new.path,) if new.path else (), text, params, self._position[new])
+
+    def _of_place(self, old: Layer, new: Layer) -> Iterator[Change]:
+        """A layer that has another name, or is in another one."""
+        if old.parent is None or new.parent is None:
+            return
+        if self.matching.new_of.get(old.parent) is not new.parent:
+            is_alike = NUMBER.findall(old.path) == NUMBER.findall(new.path)
+            was = pattern(old.path) if is_alike else old.path
+            yield Change("moved", (new.path,), f"moved, was {was}", 0, self._position[new])
+        elif old.name != new.name and pattern(old.name) != pattern(new.name):
+            yield Change("moved", (new.path,), f"renamed, was {old.name}", 0, self._position[new])
+
+    def _of_params(self, old: Layer, new: Layer) -> Iterator[Change]:
+        """Parameters that a layer has of its own, where no setting says so."""
+        for name in dict.fromkeys((*old.params, *new.params)):
+            before, now = old.params.get(name, ""), new.params.get(name, "")
+            if before != now:
+                change = f"{before} → {now}" if before and now else f"{now} added" if now else f"{before} removed"
+                yield self._changed(new, f"parameter {name} {change}", old)
+
+    def _of_training(self, old: Layer, new: Layer) -> Iterator[Change]:
+        """A layer of which all parameters are trained in one model and none in the other."""
+        params, others = old.module.params, new.module.params
+        if not params.total or not others.total or (old.parent and self._is_frozen(old.parent) is not None):
+            return
+        if (frozen := self._is_frozen(old)) is not None:
+            yield self._changed(new, "frozen" if frozen else "no longer frozen", new)
+
+    def _is_frozen(self, old: Layer) -> bool | None:
+        """Whether a layer has been frozen; None if it is as it was, or in part."""
+        new = self.matching.new_of.get(old)
+        if new is None:
+            return None
+        before, now = old.module.params, new.module.params
+        was, is_ = before.trainable == 0 < before.total, now.trainable == 0 < now.total
+        is_all = before.trainable in (0, before.total) and now.trainable in (0, now.total)
+        return is_ if is_all and was != is_ and before.total and now.total else None
+
+    def _shifted(self) -> Iterator[Change]:
+        """Neighbours with numbers that moved on together: `3–20 are 4–21 now`."""
+        for around in [new for _, new in self.matching.pairs]:
+            runs: list[list[tuple[int, int]]] = []
+            for child in around.children:
+                old = self.matching.old_of.get(child)
+                if old is None or old.parent is None or self.matching.new_of.get(old.parent) is not around:
+                    continue
+                if not (old.name.isdigit() and child.name.isdigit() and old.name != child.name):
+                    continue
+                pair = int(old.name), int(child.name)
+                if runs and runs[-1][-1][1] - runs[-1][-1][0] == pair[1] - pair[0]:
+                    runs[-1].append(pair)
+                else:
+                    runs.append([pair])
+            if runs:
+                path = (around.path,) if around.path else ()
+                words = [f"{_range(run, 0)} {'are' if len(run) > 1 else 'is'} {_range(run, 1)} now" for run in runs]
+                shown = f"{words[0]} … {words[-1]}" if len(words) > 2 else ", ".join(words)
+                yield Change("moved", path, f"numbers: {shown}", 0, len(self._position))
+
+    def _shapes(self, graph: Graph, values: Mapping[str, int]) -> dict[str, str]:
+        has_batch = batch_size(self.old) is not None and batch_size(self.new) is not None
+        metas = {path: symbolic(graph, it) if has_batch else graph.values[it].meta for path, it in values.items()}
+        return {path: shape(meta.shape) for path, meta in metas.items() if meta is not None}
+
+    def _changed_shapes(self) -> Iterator[ShapeChange]:
+        seen: set[str] = {""}
+        for new, old in sorted(self.flow.old_call.items()):
+            one, other = self.flow.old.graph.calls[old], self.flow.new.graph.calls[new]
+            if other.kind != "module" or other.module in seen:
+                continue
+            seen.add(other.module)
+            before = [*self._shapes(self.old, dict(one.outputs)).values()]
+            now = [*self._shapes(self.new, dict(other.outputs)).values()]
+            if before != now and before and now:
+                yield ShapeChange(other.module, ", ".join(before), ", ".join(now))
+
+
+def _last(graph: Graph) -> dict[str, int]:
+    return {path: values[-1] for path, values in graph.outputs.items() if values}
+
+
+def _ends(word: str, old: dict[str, str], new: dict[str, str]) -> Iterator[ShapeChange]:
+    if [*old.values()] == [*new.values()]:
+        return
+    for path in dict.fromkeys((*old, *new)):
+        if old.get(path) != new.get(path):
+            yield ShapeChange(f"{word} {path}".strip(), old.get(path, ""), new.get(path, ""))
+
+
+def _range(pairs: list[tuple[int, int]], side: int) -> str:
+    first, last = pairs[0][side], pairs[-1][side]
+    return str(first) if first == last else f"{first}–{last}"

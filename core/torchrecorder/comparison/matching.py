@@ -1,0 +1,184 @@
+"""Which layer of one model is which of another: by path, then by what it is and what stands beside it.
+
+Neighbours in a matched layer are put side by side in order, so a layer that is inserted into a numbered `Sequential`
+makes one difference and not one for each that follows. What is left then is looked for elsewhere: a layer that was
+moved into another one, or out of it, is found by what it consists of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+from torchrecorder.comparison.alignment import aligned
+from torchrecorder.comparison.layers import Layer, Table, layer_tree
+from torchrecorder.graph import Graph
+
+_LIKELY = 0.3
+"""The least score of layers that are taken for one another where they stand at the same place."""
+_SURE = 0.6
+"""The same where they stand at different places."""
+_SAME_NAME = 0.25
+_MOST = 200_000
+"""More pairs of layers than this are not compared wherever they stand: such models have little in common."""
+
+
+class Matching:
+    """The layers of an old and a new Graph, and which are the same."""
+
+    def __init__(self, old: Graph, new: Graph) -> None:
+        self.old_graph, self.new_graph = old, new
+        table: Table = {}
+        self.old, self.new = layer_tree(old, table), layer_tree(new, table)
+        self.new_of: dict[Layer, Layer] = {}
+        self.old_of: dict[Layer, Layer] = {}
+        self._match(*self._roots())
+        for is_same in (_is_same_part, None, _is_same, _is_surely):
+            if is_same is None:
+                self._match_by_likeness()
+            else:
+                self._match_elsewhere(is_same)
+
+    def _roots(self) -> tuple[Layer, Layer]:
+        """The two models; if one of them is a layer in the other now, that layer in its place."""
+        if self.old.cls == self.new.cls:
+            return self.old, self.new
+        inner = [(likeness(self.old, it), self.old, it) for it in self.new.walk() if it.cls == self.old.cls]
+        inner += [(likeness(it, self.new), it, self.new) for it in self.old.walk() if it.cls == self.new.cls]
+        best = max(inner, key=lambda found: found[0], default=(0.0, self.old, self.new))
+        return best[1:] if best[0] > max(_SURE, likeness(self.old, self.new)) else (self.old, self.new)
+
+    @property
+    def pairs(self) -> list[tuple[Layer, Layer]]:
+        """All pairs in the order of the new model."""
+        return sorted(((old, new) for new, old in self.old_of.items()), key=lambda pair: self.position[pair[1]])
+
+    @cached_property
+    def position(self) -> dict[Layer, int]:
+        """Where each layer stands in its model, an outer one before those in it."""
+        return {layer: i for root in (self.old, self.new) for i, layer in enumerate(root.walk())}
+
+    @cached_property
+    def by_path(self) -> tuple[dict[str, Layer], dict[str, Layer]]:
+        """The layers of the old and of the new model."""
+        old, new = ({layer.path: layer for layer in root.walk()} for root in (self.old, self.new))
+        return old, new
+
+    def removed(self) -> Iterator[Layer]:
+        """Layers of the old model that the new one does not have; not those within another of them."""
+        return _outermost(self.old, self.new_of)
+
+    def added(self) -> Iterator[Layer]:
+        """Layers of the new model that the old one does not have; not those within another of them."""
+        return _outermost(self.new, self.old_of)
+
+    def _match(self, old: Layer, new: Layer) -> None:
+        """A pair, and what in it has the same name or is exactly the same."""
+        pending = [(old, new)]
+        while pending:
+            one, other = pending.pop()
+            self.new_of[one], self.old_of[other] = other, one
+            pending += _certain(*self._free(one, other))
+
+    def _match_by_likeness(self) -> None:
+        """What is left of the children of matched layers, in order."""
+        for old in self.old.walk():
+            if (new := self.new_of.get(old)) is not None:
+                for one, other in _likely(*self._free(old, new)):
+                    self._match(one, other)
+
+    def _free(self, old: Layer, new: Layer) -> tuple[list[Layer], list[Layer]]:
+        ones = [child for child in old.children if child not in self.new_of]
+        return ones, [child for child in new.children if child not in self.old_of]
+
+    def _match_elsewhere(self, is_same: Callable[[Layer, Layer], bool]) -> None:
+        """Pairs of layers that stand at different places, the largest first."""
+        olds = sorted((it for it in self.old.walk() if it not in self.new_of and it.module.params.total), key=_weight)
+        left = [it for it in self.new.walk() if it not in self.old_of and it.module.params.total]
+        if len(olds) * len(left) > _MOST:  # what has no parameters is too common to be known again
+            return
+        for old in olds:
+            if old in self.new_of:
+                continue
+            news = [new for new in left if new not in self.old_of and is_same(old, new)]
+            if news:
+                self._match(old, max(news, key=lambda new: (new.name == old.name, -self.position[new])))
+
+
+def _weight(layer: Layer) -> tuple[int, int]:
+    """Sorts the largest first."""
+    return -layer.module.params.total, -sum(layer.inner.values())
+
+
+def _is_same(old: Layer, new: Layer) -> bool:
+    return old.exact == new.exact
+
+
+def _is_same_part(old: Layer, new: Layer) -> bool:
+    """Whether they are the same and so large that this is not by chance."""
+    return old.exact == new.exact and bool(old.children)
+
+
+def _is_surely(old: Layer, new: Layer) -> bool:
+    if not old.children or not new.children:
+        return old.loose == new.loose and old.name == new.name
+    return likeness(old, new) >= _SURE
+
+
+def _certain(ones: list[Layer], others: list[Layer]) -> list[tuple[Layer, Layer]]:
+    """The children of two layers that have one name, or are exactly the same in order."""
+    named = {other.name: other for other in others if not other.name.isdigit()}
+    found = [(one, named[one.name]) for one in ones if one.name in named and _is_by_name(one, named[one.name])]
+    done = {layer for pair in found for layer in pair}
+    return found + _in_order(*([it for it in them if it not in done] for them in (ones, others)), least=1.0)
+
+
+def _likely(ones: list[Layer], others: list[Layer]) -> list[tuple[Layer, Layer]]:
+    """The children of two layers that are about the same in order, or exactly the same in another order."""
+    found = _in_order(ones, others, least=_LIKELY)
+    done = {layer for pair in found for layer in pair}
+    for one in (it for it in ones if it not in done):
+        same = next((it for it in others if it not in done and it.exact == one.exact), None)
+        if same is not None:
+            done.add(same)
+            found.append((one, same))
+    return found
+
+
+def _in_order(ones: list[Layer], others: list[Layer], *, least: float) -> list[tuple[Layer, Layer]]:
+    def score(i: int, j: int) -> float:
+        one, other = ones[i], others[j]
+        fits = likeness(one, other)
+        is_same = one.name == other.name
+        return fits + (_SAME_NAME if is_same else 0) if fits >= least else 0.0
+
+    pairs = aligned([(it.name, it.exact) for it in ones], [(it.name, it.exact) for it in others], score)
+    return [(ones[i], others[j]) for i, j in pairs]
+
+
+def _is_by_name(one: Layer, other: Layer) -> bool:
+    """Whether one name stands for one thing; not if it names a layer in one model and what is around it in another."""
+    return bool(one.children) == bool(other.children) or likeness(one, other) >= _LIKELY
+
+
+def likeness(one: Layer, other: Layer) -> float:
+    """How much two layers are the same, from 0 to 1."""
+    if one.exact == other.exact:
+        return 1.0
+    if one.loose == other.loose:
+        return 0.8
+    common, size = sum((one.inner & other.inner).values()), sum((one.inner | other.inner).values())
+    inside = common / size if size else 0.0
+    if one.cls == other.cls:
+        return 0.4 + 0.3 * inside
+    if not one.children and not other.children:
+        is_swap = one.module.native and other.module.native and one.kind == other.kind != "op"
+        is_swap = is_swap and "Identity" not in (one.cls, other.cls)
+        return 0.5 if is_swap else 0.0
+    return 0.7 * inside if one.children and other.children else 0.0
+
+
+def _outermost(root: Layer, known: dict[Layer, Layer]) -> Iterator[Layer]:
+    for layer in root.walk():
+        if layer not in known and (layer.parent is None or layer.parent in known):
+            yield layer

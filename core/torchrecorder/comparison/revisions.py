@@ -1,0 +1,174 @@
+"""The recordings and Graphs that are committed to a git repository, at one of its revisions or as they are now."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from torchrecorder.cache.store import divided, entry_of, object_name
+from torchrecorder.comparison.compared import graph_from
+from torchrecorder.errors import CannotCompare
+from torchrecorder.graph import Graph
+from torchrecorder.trace.manifest import Manifest
+
+_RECORDING = re.compile(r"(?P<cache>.*?)(?:^|/)rec/[0-9a-f]{2}/(?P<key>[0-9a-f]{64})(?:\.json)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A recording that is committed."""
+
+    file: str
+    """Where it lies, from the top of the repository."""
+    cache: str
+    """The folder of its cache."""
+    key: str
+    """Its request key."""
+    target: str
+    digest: str
+    """The hash of its Graph."""
+
+
+class Revision:
+    """One state of a repository: a revision, or the files as they are now."""
+
+    def __init__(self, folder: Path, name: str = "") -> None:
+        """Look for it.
+
+        Args:
+            folder: Any folder of the checkout.
+            name: What git calls the revision; empty for the files as they are now.
+
+        Raises:
+            CannotCompare: There is no git, no repository, or no such revision.
+        """
+        self._folder, self.name = folder, name
+        self._commit = ""
+        if name:
+            commit = self._git(
+                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", check=False
+            )
+            self._commit = commit.decode().strip()
+            if not self._commit:
+                advice = (
+                    f"`git fetch origin {name}` may bring it here, and `git log --oneline` lists those that are here"
+                )
+                raise CannotCompare(f"git does not know the revision {name!r}", advice)
+
+    def __str__(self) -> str:
+        return f"the revision {self.name}" if self.name else "this checkout"
+
+    @cached_property
+    def top(self) -> Path:
+        """The folder of the checkout.
+
+        Raises:
+            CannotCompare: There is none.
+        """
+        return Path(self._git("rev-parse", "--show-toplevel").decode().removesuffix("\n"))
+
+    def recordings(self) -> list[Committed]:
+        """The recordings of all caches that are committed.
+
+        Raises:
+            CannotCompare: There are none.
+        """
+        places = [(place, file) for file in self._files() if (place := _RECORDING.fullmatch(file))]
+        found = [*self._read_recordings(places)]
+        if not found:
+            advice = "`torchrecorder update DOCS` makes recordings in the cache that is committed with the project"
+            raise CannotCompare(f"{self} does not have committed recordings", advice)
+        return found
+
+    def graph(self, file: str) -> Graph:
+        """The Graph in a file, named from the top of the repository.
+
+        Raises:
+            CannotCompare: There is none.
+        """
+        (data,) = self._contents([file])
+        if data is None:
+            raise CannotCompare(f"{file} is not in {self}", "`git log -- FILE` lists the revisions that changed it")
+        return graph_from(data, f"{self.name}:{file}" if self.name else file)
+
+    def recorded(self, one: Committed) -> Graph:
+        """The Graph of a recording: behind it, or as caches of earlier versions have it, a file of its own.
+
+        Raises:
+            CannotCompare: It is not there.
+        """
+        (data,) = self._contents([one.file])
+        _, graph = divided(data or b"")
+        if not graph:
+            return self.graph(f"{one.cache}/{object_name(one.digest)}".lstrip("/"))
+        return graph_from(graph, f"the Graph of {one.target}")
+
+    def _read_recordings(self, places: Sequence[tuple[re.Match[str], str]]) -> Iterator[Committed]:
+        contents = self._contents([file for _, file in places])
+        for (found, file), data in zip(places, contents, strict=True):
+            manifest = Manifest.from_json(entry_of(data))
+            if manifest is not None and isinstance(target := manifest.request.get("target"), str):
+                yield Committed(file, found["cache"], found["key"], target, manifest.graph)
+
+    def _files(self) -> list[str]:
+        if self._commit:
+            listed = self._git("ls-tree", "-r", "-z", "--name-only", "--full-tree", self._commit)
+        else:  # the cache of this machine is hidden from git
+            listed = self._git("-C", str(self.top), "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        return sorted({name.decode("utf-8", "surrogateescape") for name in listed.split(b"\0") if name})
+
+    def _contents(self, files: Sequence[str]) -> list[bytes | None]:
+        """What each file holds; None where there is none."""
+        if not self._commit:
+            return [(self.top / file).read_bytes() if (self.top / file).is_file() else None for file in files]
+        asked = "".join(f"{self._commit}:{file}\n" for file in files).encode("utf-8", "surrogateescape")
+        answer = self._git("cat-file", "--batch", given=asked)
+        found: list[bytes | None] = []
+        at = 0
+        for _ in files:
+            end = answer.index(b"\n", at)
+            head = answer[at:end].split(b" ")
+            at = end + 1
+            if head[-1] == b"missing":
+                found.append(None)
+                continue
+            size = int(head[-1])
+            found.append(answer[at : at + size])
+            at += size + 1
+        return found
+
+    def _git(self, *command: str, given: bytes = b"", check: bool = True) -> bytes:
+        try:
+            done = subprocess.run(["git", *command], cwd=self._folder, input=given, capture_output=True)
+        except FileNotFoundError as error:
+            advice = "install it, or compare two files: torchrecorder diff OLD.json NEW.json"
+            raise CannotCompare("git is not installed, and revisions are read with it", advice) from error
+        if b"not a git repository" in done.stderr:
+            advice = "run it in a checkout, or compare two files: torchrecorder diff OLD.json NEW.json"
+            raise CannotCompare(f"{self._folder.absolute()} is not in a git repository", advice)
+        if done.returncode and check:
+            reason = done.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
+            raise CannotCompare(f"git {command[0]} failed: {reason}", "`git status` says more of the repository")
+        return b"" if done.returncode else done.stdout
+
+
+def paired(olds: Sequence[Committed], news: Sequence[Committed]) -> Iterator[tuple[Committed | None, Committed | None]]:
+    """The recordings of two revisions that are of one request, or else of one target; None where there is none."""
+    left = {(one.cache, one.key): one for one in news}
+    rest: list[Committed] = []
+    for one in olds:
+        other = left.pop((one.cache, one.key), None)
+        if other is None:
+            rest.append(one)
+        else:
+            yield one, other
+    for one in rest:  # what its options say has changed
+        other = next((it for it in left.values() if (it.cache, it.target) == (one.cache, one.target)), None)
+        if other is not None:
+            del left[other.cache, other.key]
+        yield one, other
+    yield from ((None, other) for other in left.values())

@@ -1,0 +1,292 @@
+"""Two Graphs as one: the new one, with what the old one has besides, so that one picture shows both.
+
+The new Graph keeps its order. What is gone stands where it stood, before the next thing that is still there, reads what
+gave its data then, and is read by what is left of its readers. A layer that has moved or changed is there once. An
+edge of the old model stays only where nothing new stands between its ends: a layer that was inserted needs no second
+line that leads past it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from torchrecorder.comparison.flow import Flow, Forward, is_shaping
+from torchrecorder.comparison.layers import Layer
+from torchrecorder.comparison.words import words_for
+from torchrecorder.graph import Call, Frame, Graph, Module, Op, Value
+from torchrecorder.view.model import CallName, Mark, Marks
+from torchrecorder.view.tree import Item
+
+_GONE, _GONE_NUMBER = "′", "–"
+"""Stands behind the path of a layer that is gone, if another has its path now; a number is not shown in a picture."""
+
+_Steps = Iterator["_Steps"]
+"""What is left to do in a call; each step into another call is one of its own, since calls may nest deeply."""
+
+
+class Union:
+    """The Graph of both, and what became of its things."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow, self._matching = flow, flow.matching
+        self._old, self._new = flow.old, flow.new
+        self._values: list[Value] = []
+        self._ops: list[Op] = []
+        self._calls: list[tuple[Call, bool]] = []
+        """Rows with the ids of their own Graph in them, and whether that is the old one."""
+        self._ids: tuple[dict[int, int], dict[int, int]] = {}, {}
+        """By id in the new and in the old Graph the values of this one; of the old one only what is gone."""
+        self._call_ids: tuple[dict[int, int], dict[int, int]] = {}, {}
+        self._paths = self._gone_paths()
+        self._readers = self._old_readers()
+        self._op_marks: dict[int, Mark] = {}
+        self._reads: dict[tuple[int, int], Mark] = {}
+        self._kept = {value for value in flow.new_value.values() if self._new.origin(value) == value}
+        self._merge()
+        self.graph = self._graph()
+        self.marks = self._marks()
+
+    def _merge(self) -> None:
+        for value in self._new.graph.inputs.values():
+            self._value(value)
+        steps = [self._both(0, None)]
+        while steps:
+            inner = next(steps[-1], None)
+            if inner is None:
+                steps.pop()
+            else:
+                steps.append(inner)
+
+    def _both(self, call: int, parent: int | None) -> _Steps:
+        """A call of the new Graph, with what is gone from its body."""
+        id_ = self._enter(call, parent, is_old=False)
+        was = self._flow.old_call.get(call)
+        olds = [] if was is None or self._is_leaf(call) else self._old.tree.items[was]
+        place = {item: i for i, item in enumerate(olds)}
+        at = 0
+        for item in self._with_idle(call):
+            before = (self._flow.old_call if item.is_call else self._flow.old_op).get(item.id)
+            there = -1 if before is None else place.get(Item(item.is_call, before), -1)
+            if there >= at:
+                yield from self._gone(olds[at:there], id_)
+                at = there + 1
+            if item.is_call:
+                yield self._both(item.id, id_)
+            else:
+                self._add(self._new.graph.ops[item.id], id_)
+        yield from self._gone(olds[at:], id_)
+
+    def _with_idle(self, call: int) -> Iterator[Item]:
+        """What is in a call of the new Graph, with the calls that ran no op."""
+        tree = self._new.tree
+        idle = [child for child in tree.children[call] if not tree.n_ops[child]]
+        for item in tree.items[call]:
+            while item.is_call and idle and idle[0] < item.id:
+                yield Item(True, idle.pop(0))
+            yield item
+        yield from (Item(True, child) for child in idle)
+
+    def _gone(self, items: list[Item], parent: int) -> _Steps:
+        for item in items:
+            if item.is_call and item.id not in self._flow.new_call:
+                yield self._old_call(item.id, parent)
+            elif not item.is_call and item.id not in self._flow.new_op:
+                self._add_gone(self._old.graph.ops[item.id], parent)
+
+    def _old_call(self, call: int, parent: int) -> _Steps:
+        id_ = self._enter(call, parent, is_old=True)
+        yield from self._gone(self._old.tree.items[call], id_)
+
+    def _enter(self, call: int, parent: int | None, *, is_old: bool) -> int:
+        id_ = len(self._calls)
+        graph = (self._old if is_old else self._new).graph
+        self._calls.append((replace(graph.calls[call], id=id_, parent=parent), is_old))
+        self._call_ids[is_old][call] = id_
+        return id_
+
+    def _add(self, op: Op, call: int) -> None:
+        """An op of the new Graph; what its counterpart read besides is read too, if something gives it."""
+        olds = self._readers.get(op.id, [])
+        if olds and is_shaping(self._new.graph, op.id):
+            if any(value in self._ids[True] for value in olds[0].inputs):
+                self._add_gone(olds[0], call)
+            olds = []
+        inputs = [self._value(value) for value in op.inputs]
+        id_ = len(self._ops)
+        now = self._new.data(op.inputs)
+        was = {self._old.origin(value): value for old in olds for value in old.inputs}
+        was = {origin: value for origin, value in was.items() if self._old.graph.values[origin].kind in ("input", "op")}
+        known = {origin: self._flow.known(origin) for origin in was}
+        gone = [self._ids[True][value] for value in was.values() if value in self._ids[True]]
+        lost: list[int] = []
+        if olds and not gone and None not in known.values() and now <= self._kept:
+            lost = [found for found in known.values() if found is not None and found not in now]
+            gone = [self._ids[False][value] for value in lost if value in self._ids[False]]
+            for value in op.inputs:
+                if self._new.origin(value) in now - {*known.values()}:
+                    self._reads[self._value(value), id_] = "added"
+        extra = [value for value in dict.fromkeys(gone) if value not in inputs]
+        self._reads.update({(value, id_): "removed" for value in extra})
+        if op.id not in self._flow.old_op and self._is_marked(op.call):
+            self._op_marks[id_] = "added"
+        self._put(op, call, [*inputs, *extra], is_old=False)
+
+    def _add_gone(self, op: Op, call: int) -> None:
+        """An op of the old Graph, without the inputs that come later now."""
+        found = [self._old_value(value) for value in op.inputs]
+        self._op_marks[len(self._ops)] = "removed"
+        self._put(op, call, [value for value in found if value is not None], is_old=True)
+
+    def _put(self, op: Op, call: int, inputs: list[int], *, is_old: bool) -> None:
+        graph, id_ = (self._old if is_old else self._new).graph, len(self._ops)
+        outputs = []
+        for value in op.outputs:
+            self._ids[is_old][value] = len(self._values)
+            outputs.append(len(self._values))
+            group = None if is_old else graph.values[value].storage_group
+            self._values.append(replace(graph.values[value], id=len(self._values), producer=id_, storage_group=group))
+        mutates = tuple(self._ids[is_old][value] for value in op.mutates)
+        frame = self._frame(op.frame, call, is_old)
+        row = replace(op, id=id_, call=call, inputs=tuple(dict.fromkeys(inputs)), outputs=tuple(outputs))
+        self._ops.append(replace(row, mutates=mutates, frame=frame))
+
+    def _frame(self, frame: int | None, call: int, is_old: bool) -> int | None:
+        """The id of a frame here; None if what ran in it is not in the call of the frame any more."""
+        if frame is None:
+            return None
+        around = (self._old if is_old else self._new).graph.frames[frame].call
+        return frame + is_old * len(self._new.graph.frames) if self._here(around, is_old) == call else None
+
+    def _here(self, call: int, is_old: bool) -> int | None:
+        """The id of a call here."""
+        if is_old and call in self._flow.new_call:
+            return self._call_ids[False].get(self._flow.new_call[call])
+        return self._call_ids[is_old].get(call)
+
+    def _value(self, value: int) -> int:
+        """A value of the new Graph."""
+        if value not in self._ids[False]:
+            self._ids[False][value] = len(self._values)
+            self._values.append(replace(self._new.graph.values[value], id=len(self._values)))
+        return self._ids[False][value]
+
+    def _old_value(self, value: int) -> int | None:
+        """A value of the old Graph, as what gives it now; None if that comes later."""
+        row = self._old.graph.values[value]
+        if value in self._ids[True]:
+            return self._ids[True][value]
+        if (found := self._flow.new_value.get(value)) is not None:
+            return self._value(found) if self._new.graph.values[found].kind == "input" else self._ids[False].get(found)
+        if row.kind == "op":
+            return None
+        holder, _, name = (row.name or "").rpartition(".")
+        named = f"{self._paths.get(holder, holder)}.{name}".lstrip(".") if row.kind in ("param", "buffer") else row.name
+        self._ids[True][value] = len(self._values)
+        self._values.append(replace(row, id=len(self._values), name=named, storage_group=None))
+        return self._ids[True][value]
+
+    def _is_leaf(self, call: int) -> bool:
+        """Whether nothing is drawn in a call of the new Graph but its ops, which its layer stands for."""
+        layer = self._matching.by_path[1].get(self._new.graph.calls[call].module)
+        return layer is None or (layer.module.native and not layer.children)
+
+    def _is_marked(self, call: int) -> bool:
+        """Whether what is new in a call of the new Graph is not only another class of layer."""
+        return call not in self._flow.old_call or not self._is_leaf(call)
+
+    def _old_readers(self) -> dict[int, list[Op]]:
+        """By op of the new Graph what read its data in the old one."""
+        found = {new: [self._old.graph.ops[old]] for old, new in self._flow.new_op.items()}
+        for old, new in self._flow.new_call.items():
+            tree = self._new.tree
+            if tree.n_ops[new] and not tree.children[new] and tree.first_op[new] not in self._flow.old_op:
+                ops = self._old.tree.ops_of(old) if self._old.tree.n_ops[old] else ()
+                found[tree.first_op[new]] = [self._old.graph.ops[op] for op in ops]
+        return found
+
+    def _gone_paths(self) -> dict[str, str]:
+        """By path in the old model where its layers are here."""
+        found: dict[str, str] = {}
+        taken = {*self._new.graph.modules}
+        for layer in self._matching.old.walk():
+            now = self._matching.new_of.get(layer)
+            if now is not None:
+                found[layer.path] = now.path
+                continue
+            around = found[layer.parent.path] if layer.parent is not None else ""
+            path = f"{around}.{layer.name}".lstrip(".") or f"~{layer.cls}"
+            while path in taken:
+                path += _GONE_NUMBER if path[-1].isdigit() else _GONE
+            taken.add(path)
+            found[layer.path] = path
+        return found
+
+    def _graph(self) -> Graph:
+        new, old = self._new.graph, self._old.graph
+        gone = {layer.path: layer for layer in self._matching.old.walk() if layer not in self._matching.new_of}
+        modules: dict[str, Module] = dict(new.modules)
+        for path, layer in gone.items():
+            modules[self._paths[path]] = replace(layer.module, fqn=self._paths[path])
+        outputs = {path: tuple(map(self._value, values)) for path, values in new.outputs.items()}
+        for path, values in old.outputs.items():
+            ghosts = tuple(self._ids[True][value] for value in values[-1:] if value in self._ids[True])
+            outputs[path] = (*outputs.get(path, ()), *ghosts)
+        inputs = {path: self._value(value) for path, value in new.inputs.items()}
+        inputs |= {path: self._ids[True][v] for path, v in old.inputs.items() if v in self._ids[True]}
+        batch = {self._ids[False][v]: axes for v, axes in new.batch.items() if v in self._ids[False]}
+        if new.batch:  # else its sizes do not follow one, so nothing here does
+            batch |= {self._ids[True][v]: axes for v, axes in old.batch.items() if v in self._ids[True]}
+        return replace(
+            new,
+            modules=modules,
+            calls=tuple(self._call(row, is_old) for row, is_old in self._calls),
+            ops=tuple(self._ops),
+            values=tuple(self._values),
+            inputs=inputs,
+            outputs={path: values for path, values in outputs.items() if values},
+            frames=(*self._frames(self._new, is_old=False), *self._frames(self._old, is_old=True)),
+            decisions=tuple(replace(it, values=tuple(map(self._value, it.values))) for it in new.decisions),
+            batch=dict(sorted(batch.items())),
+            info=replace(new.info, recorder="modern"),  # the classic picture is drawn from autograd's own graph
+        )
+
+    def _call(self, row: Call, is_old: bool) -> Call:
+        """A row with the ids of this Graph."""
+        frame = None if row.parent is None else self._frame(row.frame, row.parent, is_old)
+        find = self._old_value if is_old else self._value
+        inputs, outputs = (
+            {path: found for path, value in ends.items() if (found := find(value)) is not None}
+            for ends in (row.inputs, row.outputs)
+        )
+        module = self._paths.get(row.module, row.module) if is_old else row.module
+        return replace(row, module=module, inputs=inputs, outputs=outputs, frame=frame)
+
+    def _frames(self, forward: Forward, *, is_old: bool) -> Iterator[Frame]:
+        shift = len(self._new.graph.frames) if is_old else 0
+        for frame in forward.graph.frames:
+            parent = None if frame.parent is None else frame.parent + shift
+            yield replace(frame, id=frame.id + shift, call=self._here(frame.call, is_old) or 0, parent=parent)
+
+    def _marks(self) -> Marks:
+        calls: dict[CallName, Mark] = {}
+        said: dict[CallName, str] = {}
+        new_ids = {id_: call for call, id_ in self._call_ids[False].items()}
+        for row in self.graph.calls:
+            name = (row.module, row.index)
+            if row.id not in new_ids:
+                calls[name] = "removed"
+            elif new_ids[row.id] not in self._flow.old_call:
+                calls[name] = "added"
+            elif (layer := self._layer(row)) is not None and (found := words_for(self._matching, layer)) is not None:
+                calls[name], said[name] = found
+        values: dict[int, Mark] = {}
+        gone = [self._ids[True][v] for v in self._old.graph.inputs.values() if v in self._ids[True]]
+        values.update(dict.fromkeys(gone, "removed"))
+        known = {*self._flow.new_value.values()}
+        come = [self._value(v) for v in self._new.graph.inputs.values() if v not in known]
+        values.update(dict.fromkeys(come, "added"))
+        return Marks(calls, self._op_marks, values, self._reads, said)
+
+    def _layer(self, row: Call) -> Layer | None:
+        return self._matching.by_path[1].get(row.module) if row.kind == "module" else None

@@ -1,0 +1,266 @@
+"""What changed in the forwards of matched layers: ops, their order, and what reads what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from torchrecorder.comparison.changes import Change
+from torchrecorder.comparison.flow import Flow, Forward, items_of
+from torchrecorder.comparison.layers import Layer
+from torchrecorder.drawing.labels import op_label
+from torchrecorder.graph import Graph, Op
+from torchrecorder.view.model import Mark
+from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.op_families import PIECES, SUMS, WEIGHTED
+from torchrecorder.view.tree import Item
+
+_FOLLOWING = WEIGHTED | PIECES | {"getitem", "arange", "zeros", "ones", "full", "empty", "new_zeros", "linspace", "pad"}
+"""Ops whose arguments follow from the shapes of what they read."""
+_UNSEEN = ("inplace",)
+_LONGEST = 60
+_LISTED = 3
+
+
+class _Source(NamedTuple):
+    """What gives a value that is read: an op, a call with the path of its result, or a value from outside."""
+
+    op: int | None
+    call: int | None
+    path: str
+    value: int
+
+
+class WiringChanges:
+    def __init__(self, flow: Flow) -> None:
+        self.flow, self.matching = flow, flow.matching
+        self.old, self.new = flow.old, flow.new
+        self._explained: dict[int, set[_Source]] = {}
+        """By call of the new Graph the values of which it is said, there or around it, that they are read or not."""
+
+    def changes(self) -> Iterator[Change]:
+        """The changes in all matched calls, an outer call before those in it."""
+        seen: set[tuple[str, str]] = set()
+        for new in sorted(self.flow.old_call):
+            old = self.flow.old_call[new]
+            layer = self.matching.by_path[1].get(self.new.graph.calls[new].module)
+            before = self.matching.by_path[0].get(self.old.graph.calls[old].module)
+            if layer is None or before is None or _is_leaf(layer) or _is_leaf(before):
+                continue
+            for mark, text in self._of_call(old, new):
+                if (layer.path, text) not in seen:  # of a layer that is called several times
+                    seen.add((layer.path, text))
+                    where = (layer.path,) if layer.path else ()
+                    yield Change(mark, where, text, 0, self.matching.position[layer])
+
+    def _of_call(self, old: int, new: int) -> Iterator[tuple[Mark, str]]:
+        yield from self._ops(old, new)
+        around = self.new.graph.calls[new].parent
+        explained = {*self._explained.get(-1 if around is None else around, ())}
+        self._explained[new] = explained
+        moved = [it for it in items_of(self.new, new) if it.is_call and it.id in self.flow.out_of_order]
+        found = []
+        for item in items_of(self.new, new):
+            was = self._was(item)
+            if was is None:
+                continue
+            lost, gained = self._differs(was, item, old, new)
+            if lost or gained:
+                explained |= lost | gained
+                if item in moved and self._is_in(was, old):
+                    yield "moved", self._order(was, item, old, new)
+                elif not lost | gained <= self._explained.get(-1 if around is None else around, set()):
+                    found.append(self._reading(item, lost, gained, new))
+        for text in found if not moved else ():
+            yield "changed", text
+
+    def _was(self, item: Item) -> Item | None:
+        found = (self.flow.old_call if item.is_call else self.flow.old_op).get(item.id)
+        return None if found is None else Item(item.is_call, found)
+
+    def _is_in(self, item: Item, call: int) -> bool:
+        return self.old.graph.calls[item.id].parent == call
+
+    def _differs(self, was: Item, item: Item, old: int, new: int) -> tuple[set[_Source], set[_Source]]:
+        """The sources, in the new Graph, that it no longer reads, and those that it reads now.
+
+        There are none if something between that is new or gone explains it.
+        """
+        known = [self._known(value, old) for value in self.old.reads(was)]
+        before, now = {*filter(None, known)}, {self._source(self.new, value, new) for value in self.new.reads(item)}
+        if None in known or not all(map(self._is_kept, now - before)):
+            return set(), set()
+        return before - now, now - before
+
+    def _source(self, forward: Forward, value: int, call: int) -> _Source:
+        giver = forward.giver(value, call)
+        if giver is None or not giver.is_call:
+            return _Source(None if giver is None else giver.id, None, "", value if giver is None else -1)
+        outputs = forward.graph.calls[giver.id].outputs
+        path = next((path for path, at in outputs.items() if forward.origin(at) == value), "")
+        return _Source(None, giver.id, path, -1)
+
+    def _known(self, value: int, call: int) -> _Source | None:
+        """What a source of the old Graph is in the new one; None if it is gone."""
+        found = self._source(self.old, value, call)
+        if found.call is not None:
+            now = self.flow.new_call.get(found.call)
+            return None if now is None else found._replace(call=now)
+        if found.op is not None:
+            now = self.flow.new_op.get(found.op)
+            return None if now is None else found._replace(op=now)
+        known = self.flow.known(value)
+        return None if known is None else found._replace(value=known)
+
+    def _is_kept(self, source: _Source) -> bool:
+        if source.call is not None:
+            return source.call in self.flow.old_call
+        return source.op in self.flow.old_op if source.op is not None else True
+
+    def _reading(self, item: Item, lost: set[_Source], gained: set[_Source], call: int) -> str:
+        name, reads, others = self._item(self.new, item), self._named(gained, call), self._named(lost, call)
+        if reads == others:
+            return f"{name} reads another result of {reads}"
+        if reads and others:
+            return f"{name} reads {reads} instead of {others}"
+        return f"{name} also reads {reads}" if reads else f"{name} no longer reads {others}"
+
+    def _named(self, sources: set[_Source], call: int) -> str:
+        words = []
+        for source in sorted(sources, key=str):
+            if source.call is not None or source.op is not None:
+                is_call = source.call is not None
+                words.append(self._item(self.new, Item(is_call, source.call if is_call else source.op)))  # type: ignore[arg-type]
+                continue
+            inputs = self.new.graph.calls[call].inputs if call else self.new.graph.inputs
+            names = [path for path, at in inputs.items() if self.new.origin(at) == source.value and path]
+            words.append(f"the input {names[0]}" if names else "a value from outside")
+        return ", ".join(dict.fromkeys(words))
+
+    def _item(self, forward: Forward, item: Item) -> str:
+        if not item.is_call:
+            return _op_name(forward.graph, forward.graph.ops[item.id])
+        row = forward.graph.calls[item.id]
+        layer = self.matching.by_path[forward is self.new].get(row.module)
+        return row.module if layer is None else layer.name or layer.cls
+
+    def _order(self, was: Item, item: Item, old: int, new: int) -> str:
+        places = []
+        for forward, one, call in ((self.new, item, new), (self.old, was, old)):
+            before = None
+            for other in items_of(forward, call):
+                if other == one:
+                    break
+                before = other
+            places.append("at the start" if before is None else f"after {self._item(forward, before)}")
+        return f"{self._item(self.new, item)} runs {places[0]}, no longer {places[1]}"
+
+    def _ops(self, old: int, new: int) -> Iterator[tuple[Mark, str]]:
+        """Ops that are new or gone in a call, or have other arguments."""
+        gone = [it for it in items_of(self.old, old) if not it.is_call and it.id not in self.flow.new_op]
+        come = [it for it in items_of(self.new, new) if not it.is_call and it.id not in self.flow.old_op]
+        others = {frame.name for frame in self.new.graph.frames}, {frame.name for frame in self.old.graph.frames}
+        before = {it: self._gap(self.old, old, it, self.flow.new_op, self.flow.new_call) for it in gone}
+        now = {it: self._gap(self.new, new, it, self.flow.old_op, self.flow.old_call) for it in come}
+        removed, added = [], []
+        for it in gone:
+            is_known = self._is_known(self.old, it, others[0])
+            instead = next((one for one in come if now[one] == before[it] and is_known), None)
+            what = self._what(self.old, it, old, others[0])
+            if instead is None or not self._is_known(self.new, instead, others[1]):
+                removed.append(what)
+                continue
+            come.remove(instead)
+            yield "changed", f"{what} → {self._what(self.new, instead, new, others[1])}"
+        added = [*dict.fromkeys(self._what(self.new, it, new, others[1]) for it in come)]
+        yield from _together("removed", [*dict.fromkeys(removed)])
+        yield from _together("added", added)
+        for item in items_of(self.new, new):
+            if not item.is_call and (found := self.flow.old_op.get(item.id)) is not None:
+                one, other = self.old.graph.ops[found], self.new.graph.ops[item.id]
+                if plain(one.name) not in _FOLLOWING and _settings(one) != _settings(other):
+                    yield "changed", f"{_call_text(one)} → {_call_text(other)}"
+
+    def _is_known(self, forward: Forward, item: Item, others: set[str]) -> bool:
+        """Whether it runs in the forward itself, or in a function that both models have."""
+        frame = forward.graph.ops[item.id].frame
+        return frame is None or forward.graph.frames[frame].name in others
+
+    def _what(self, forward: Forward, item: Item, call: int, others: set[str]) -> str:
+        """What an op is to a reader: a residual connection that it closes, or a function of one model only.
+
+        Else it is its name, perhaps with the function that both have.
+        """
+        op = forward.graph.ops[item.id]
+        if op.frame is not None:
+            name = f"{forward.graph.frames[op.frame].name.rpartition('.')[2]}()"
+            return f"{_op_name(forward.graph, op)} in {name}" if self._is_known(forward, item, others) else name
+        skip = self._skipped(forward, item, call)
+        return f"residual connection around {skip}" if skip else _op_name(forward.graph, op)
+
+    def _gap(
+        self, forward: Forward, call: int, item: Item, ops: dict[int, int], calls: dict[int, int]
+    ) -> tuple[bool, int]:
+        """What is matched before an item, as of the other Graph; an item alone for nothing."""
+        found = (True, -1)
+        for other in items_of(forward, call):
+            if other == item:
+                break
+            known = (calls if other.is_call else ops).get(other.id)
+            if known is not None:
+                found = (other.is_call, other.id if forward is self.new else known)
+        return found
+
+    def _skipped(self, forward: Forward, item: Item, call: int) -> str:
+        """What a sum leads past, if one side of it depends on the other: `attn`, `conv1 … bn2`."""
+        op = forward.graph.ops[item.id]
+        sources = sorted(forward.data(op.inputs))
+        if plain(op.name) not in SUMS or len(sources) != 2:
+            return ""
+        first, last = sources
+        passed: list[Item] = []
+        reached = {first}
+        for other in items_of(forward, call):
+            if other == item:
+                break
+            if reached & forward.reads(other):
+                passed.append(other)
+                reached |= {forward.origin(value) for value in _given(forward, other)}
+        if last not in reached:
+            return ""
+        names = [self._item(forward, it) for it in passed if it.is_call] or [self._item(forward, it) for it in passed]
+        return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}" if names else ""
+
+
+def _together(mark: Mark, names: Sequence[str]) -> Iterator[tuple[Mark, str]]:
+    """Few things one by one, many as one change."""
+    if len(names) > _LISTED:
+        names = [f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} more ops"]
+    for name in names:
+        yield mark, f"{name} {mark}"
+
+
+def _given(forward: Forward, item: Item) -> Sequence[int]:
+    if item.is_call:
+        return [*forward.graph.calls[item.id].outputs.values()]
+    return forward.graph.ops[item.id].outputs
+
+
+def _is_leaf(layer: Layer) -> bool:
+    """Whether its settings say all of what it does."""
+    return layer.module.native and not layer.children
+
+
+def _op_name(graph: Graph, op: Op) -> str:
+    label = op_label(graph, op)
+    return label.name if label.is_sign or not label.name.isidentifier() else f"{label.name}()"
+
+
+def _settings(op: Op) -> list[str]:
+    return [value for name, value in op.attrs.items() if name not in _UNSEEN]
+
+
+def _call_text(op: Op) -> str:
+    words = [value if name.isdigit() else f"{name}={value}" for name, value in op.attrs.items() if name not in _UNSEEN]
+    text = ", ".join(words)
+    return f"{plain(op.name)}({text if len(text) <= _LONGEST else text[: _LONGEST - 1] + '…'})"

@@ -1,0 +1,87 @@
+"""The types of files that a diagram can be written to; `save`, the command and its help are made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchrecorder.errors import OptionError
+from torchrecorder.request import OPTIONS
+from torchrecorder.request.requests import FACTS
+
+if TYPE_CHECKING:
+    from torchrecorder.page.diagram import Diagram
+
+_DRAWN = frozenset(option.name for option in OPTIONS if option.stage == "drawing") - {"diff", "table"}
+_PRINTED = _DRAWN | {"width"}
+_MERMAID = _DRAWN - {"grey", "layout", "theme", "styler"}
+_TREE = _DRAWN - {"direction", "grey", "theme", "styler"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileType:
+    """One type of file: how it is named, what it is, and how a diagram is written as it."""
+
+    name: str
+    """What the name of such a file ends with, without the dot; `--format` takes it too."""
+    help: str
+    make: Callable[[Diagram], str | bytes]
+    heeds: frozenset[str]
+    """The options of drawing and figure that change what is written; the command refuses the others."""
+    facts: frozenset[str] = frozenset(FACTS)
+    """What `show` and `hide` can change in it."""
+    switches: bool = False
+    """Whether its readers can switch between depths, as those of a page."""
+
+    def write(self, diagram: Diagram) -> bytes:
+        """What such a file holds."""
+        made = self.make(diagram)
+        return made if isinstance(made, bytes) else made.encode()
+
+
+def _json(diagram: Diagram) -> str:
+    from torchrecorder.graph import to_json  # loads all that knows of Graphs
+
+    return to_json(diagram.graph) + "\n"
+
+
+FILE_TYPES = (
+    FileType("svg", "picture for any viewer", lambda it: it.standalone_svg() + "\n", _PRINTED),
+    FileType("pdf", "picture of one page, in vectors", lambda it: it.to_pdf(), _PRINTED),
+    FileType("tex", "picture for LaTeX, drawn with TikZ", lambda it: it.to_tikz(), _PRINTED),
+    FileType("png", "picture of 192 dots per inch; needs the extra `png`", lambda it: it.to_png(), _PRINTED),
+    FileType("html", "page of its own that works offline", lambda it: it.to_html(), _DRAWN | {"table"}, switches=True),
+    FileType("mmd", "Mermaid, which code forges draw", lambda it: it.to_mermaid(), _MERMAID),
+    FileType("dot", "what the layout engine got", lambda it: it.drawing.dot, _DRAWN - {"grey", "layout"}),
+    FileType("txt", "tree of modules", lambda it: it.text + "\n", _TREE, frozenset(FACTS) - {"weights"}),
+    FileType("json", "recorded Graph", _json, frozenset()),
+)
+
+
+def type_of(path: Path) -> FileType:
+    """The type that the ending of a file's name says.
+
+    Raises:
+        OptionError: No type has that ending.
+    """
+    try:
+        return file_type(path.suffix[1:])
+    except OptionError as error:
+        raise OptionError((f"cannot write {path.name!r}: the ending {error}",)) from None
+
+
+def file_type(name: str) -> FileType:
+    """The type of that name.
+
+    Raises:
+        OptionError: There is none.
+    """
+    by_name = {it.name: it for it in FILE_TYPES}
+    if (found := by_name.get(name.lower())) is not None:
+        return found
+    near = get_close_matches(name.lower(), by_name, 1)
+    advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(by_name)}"
+    raise OptionError((f"{name!r} is not a type of file; {advice}",))

@@ -1,0 +1,81 @@
+"""Pictures for a column of print: the layout whose letters are largest there, and how large they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from torchrecorder.errors import OptionError
+from torchrecorder.page.diagram import Diagram, Outcome
+from torchrecorder.request.requests import DiagramRequest, DrawingOptions
+
+_LETTERS = 10.5
+"""Points of the letters in a layout."""
+_TRIED = (9.0, 8.0, 7.0, 6.0)
+"""The sizes of letters that a layout is tried for, in points."""
+_SMALLEST = 4.5
+_PAGE = 648.0
+"""Points that a page of print is high."""
+_POINTS = {"in": 72.0, "cm": 72 / 2.54, "mm": 7.2 / 2.54, "pt": 1.0, "px": 0.75}
+_PX = 4 / 3
+
+
+def points(width: str) -> float:
+    """A width of print in points.
+
+    Raises:
+        OptionError: It depends on a page or its font.
+    """
+    found = re.fullmatch(r"([\d.]+)(\D+)", width)
+    if found is None or found[2] not in _POINTS or not float(found[1]):
+        raise OptionError((f"width: a file has no page around it, so {width!r} is not a width; write 3.25in or 8cm",))
+    return float(found[1]) * _POINTS[found[2]]
+
+
+def laid_out_for(drawing: DrawingOptions, width: str) -> list[DrawingOptions]:
+    """The same drawing, laid out for each size of letters."""
+    return [replace(drawing, room=round(points(width) * _LETTERS / size * _PX)) for size in _TRIED]
+
+
+def requests_for_print(request: DiagramRequest) -> list[DiagramRequest]:
+    """The requests from whose outcomes `outcome_for_print` chooses; only itself if no width is asked for."""
+    if not request.figure.width:
+        return [request]
+    return [replace(request, drawing=it) for it in laid_out_for(request.drawing, request.figure.width)]
+
+
+def outcome_for_print(request: DiagramRequest, outcomes: Sequence[Outcome]) -> Outcome:
+    """What became of the request; an error if its letters would be too small."""
+    drawn = [outcome.loaded() for outcome in outcomes]
+    diagrams = [one.diagram for one in drawn if one.diagram is not None]
+    if not diagrams or not request.figure.width:
+        return replace(drawn[0], request=request)
+    try:
+        return replace(drawn[0], request=request, diagram=for_print(diagrams, request.figure.width))
+    except OptionError as error:
+        return replace(drawn[0], request=request, diagram=None, error=error)
+
+
+def for_print(diagrams: Sequence[Diagram], width: str) -> Diagram:
+    """The diagram that is best read in a column so wide, made to fit.
+
+    Raises:
+        OptionError: In all of them the letters would be too small.
+    """
+    room = points(width)
+    # one that is narrower than the column has letters no larger than those that were tried for
+    scales = [min(room / (it.size[0] / _PX), _TRIED[0] / _LETTERS) for it in diagrams]
+    fitting = [i for i, it in enumerate(diagrams) if it.size[1] / _PX * scales[i] <= _PAGE]
+    best = max(fitting or range(len(diagrams)), key=lambda i: (round(scales[i], 2), -diagrams[i].size[1] * scales[i]))
+    diagram, scale = diagrams[best], scales[best]
+    letters = _LETTERS * scale
+    if letters < _SMALLEST:
+        needed = room * _SMALLEST / letters / _POINTS["in"] + 0.05
+        less = f"write a width of {needed:.1f}in or more, or show less: a smaller depth, or a focus"
+        raise OptionError((f"at a width of {width} the letters would be {letters:.1f} pt; {less}",))
+    wide, high = (side / _PX * scale / 72 for side in diagram.size)
+    notes = [f"{wide:.2f} × {high:.2f} in, with letters of {letters:.1f} pt"]
+    if not fitting:
+        notes.append(f"higher than a page of {_PAGE / 72:g} in; a smaller depth, or a focus, shows less")
+    return replace(diagram, scale=scale, print_notes=tuple(notes))

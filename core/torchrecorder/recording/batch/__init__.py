@@ -1,0 +1,1 @@
+"""Which axes of a Graph's values are the batch."""

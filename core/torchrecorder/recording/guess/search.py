@@ -1,0 +1,210 @@
+"""The first guess of a model's inputs that can be recorded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from time import thread_time
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
+
+from torchrecorder.errors import ForwardError, InputError
+from torchrecorder.graph import Graph
+from torchrecorder.graph.model import Mode
+from torchrecorder.recording.guess import Guesses, advice
+from torchrecorder.recording.guess.guess import Guess, own_parameters, parameters
+from torchrecorder.recording.inputs import Inputs, drawn, make_tensor
+from torchrecorder.recording.run import Run, is_small
+from torchrecorder.request import InputSpec
+
+_LARGEST = 1 << 24
+"""Numbers in a guessed input; no model wants more to be drawn, and a wrong guess must not take the machine's memory."""
+_MOST_WORDS = 1 << 16
+"""The same for integers, each of which an embedding may make a long row of."""
+_COMPUTED = 1 << 20
+"""Numbers in a guessed input up to which a small model is computed at once: a running forward cannot be stopped."""
+_BY_SHAPE = (
+    *("DynamicOutputShapeException", "DataDependentOutputException", "UnsupportedOperatorException"),
+    "RuntimeError: .numpy() is not supported for tensor subclasses",
+)
+"""What is raised where shapes alone do not say enough; without a mask, say, they may."""
+_NOT_THE_INPUTS = ("ImportError", "ModuleNotFoundError", "Expected inputs of BF16 type", *_BY_SHAPE)
+"""What forwards raise that no other inputs would change: a package is missing, or the execution mode cannot run it."""
+_PATIENCE_S = 60.0
+"""Seconds of refused guesses after which no other is tried: an answer must come while a build waits for it.
+
+Those that this thread computed, here and below, so that a loaded machine finds the same inputs.
+"""
+_SLOW_S = 30.0
+"""Seconds of computing a guess after which only its shapes are followed: others may want smaller inputs."""
+_SLOW = f"the inputs were guessed, and with them it takes more than {_SLOW_S:.0f} s"
+_NOT_COMPUTED = f"the forward ran on fake tensors: {_SLOW} on real ones"
+_MOST_EMPTY = 4
+"""Guesses with which the forward gives no tensor, after which the first of them is kept: it may never give any."""
+_LISTED = 12
+"""Guesses that an error lists."""
+_REASON_CHARS = 160
+
+_Record = Callable[[Inputs, Run], Graph]
+
+
+def record_guessed(model: nn.Module, record: _Record, *, run: Run, seed: int, mode: Mode = "eval") -> Graph:
+    """What `record` makes of the first guess with which it succeeds: the recording itself is what proves a guess.
+
+    Guesses come from what the model says of itself. One that cannot be made, or that the forward refuses, is followed
+    by the next.
+
+    Args:
+        model: Any module.
+        record: Records the model with some inputs in an execution mode.
+        run: The execution mode that is asked for. A guess for a large model is first recorded on fake tensors alone:
+            each wrong one would else be tried in all modes. So is a large input, whose forward may take minutes.
+        seed: For the numbers that are drawn.
+        mode: Whether layers such as batch norm need two examples, as in training.
+
+    Raises:
+        InputError: No guess was accepted.
+        ForwardError: The forward failed for a reason that no other inputs would change.
+    """
+    if type(model).forward is nn.Module.forward and "forward" not in vars(model):
+        raise InputError(f"{type(model).__name__} has no forward", "name one of the modules that it holds")
+    return _Search(model, record, run=run, seed=seed, batch=2 if mode == "train" else 1).result()
+
+
+class _Search:
+    def __init__(self, model: nn.Module, record: _Record, *, run: Run, seed: int, batch: int) -> None:
+        self._model, self._record, self._seed = model, record, seed
+        self._run: Run = run
+        self._first: Run = "fake" if run == "auto" and not is_small(model) else run
+        self._guesses = Guesses(model, batch=batch)
+        self._accepted: Inputs | None = None
+        """The first inputs that the forward takes, though it cannot go on with them on shapes alone."""
+        self._without_tensors: list[Graph] = []
+        self._tried: list[str] = []
+        self._ran_out_of_time = False
+
+    def result(self) -> Graph:
+        start = thread_time()
+        for guess in self._guesses:
+            if thread_time() - start > _PATIENCE_S:
+                self._ran_out_of_time = True
+                break
+            outcome = self._outcome(guess)
+            if isinstance(outcome, Graph):
+                return outcome
+            if outcome is None:
+                break
+            text = outcome if len(outcome) <= _REASON_CHARS else f"{outcome[:_REASON_CHARS]}…"
+            self._tried.append(f"{guess}: {text}")
+        return self._last_resort()
+
+    def _outcome(self, guess: Guess) -> Graph | str | None:
+        """The recording, the reason why there is none, or None if no other guess will do better."""
+        inputs = Inputs()
+        try:
+            inputs = _guessed(self._model, guess, self._seed)
+            graph = _recorded(self._record, inputs, guess, self._first)
+        except InputError as error:
+            return error.reason
+        except ForwardError as error:
+            reason = error.cause.partition("\n")[0]
+            if not any(text in reason for text in _NOT_THE_INPUTS):
+                self._guesses.refused(guess, error)
+                return reason
+            if self._first == self._run:
+                raise
+            self._accepted = self._accepted or inputs
+            return reason if reason.startswith(_BY_SHAPE) else None
+        if any(graph.outputs.values()):
+            return graph
+        self._without_tensors.append(graph)
+        return None if len(self._without_tensors) == _MOST_EMPTY else "what it gives holds no tensor"
+
+    def _last_resort(self) -> Graph:
+        """A recording of what was at least not refused for its sizes."""
+        if self._accepted is not None:
+            return self._record(self._accepted, self._run)
+        if self._without_tensors:
+            return self._without_tensors[0]
+        furthest = self._guesses.furthest
+        if self._first != self._run and furthest is not None:
+            with suppress(ForwardError):
+                return self._record(_guessed(self._model, furthest, self._seed), self._run)
+        raise InputError(
+            f"{type(self._model).__name__} is called with inputs of unknown shape",
+            advice(self._model),
+            tuple(self._tried[:_LISTED]),
+            self._ran_out_of_time,
+        )
+
+
+def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:
+    """What `record` makes of a guess.
+
+    Large inputs are computed only if shapes alone do not say enough, and not for longer than a build should wait.
+    """
+    if run != "auto":
+        return record(inputs, run)
+    if any(math.prod(spec.shape) > _COMPUTED for spec in guess.all_specs()):
+        try:
+            return record(inputs, "fake")
+        except ForwardError as error:
+            if not error.cause.startswith(_BY_SHAPE):
+                raise
+    until = thread_time() + _SLOW_S
+
+    def check(*_: object) -> None:
+        if thread_time() > until:
+            raise TimeoutError(_SLOW)
+
+    handle = register_module_forward_pre_hook(check)
+    try:
+        return record(inputs, run)
+    except ForwardError as error:
+        if _SLOW not in error.cause:
+            raise
+    finally:
+        handle.remove()
+    try:
+        graph = record(inputs, "fake")
+    except ForwardError as error:
+        if error.cause.startswith(_BY_SHAPE):  # a detector, say: it takes as long as it takes
+            return record(inputs, run)
+        raise
+    return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, _NOT_COMPUTED)))
+
+
+def _guessed(model: nn.Module, guess: Guess, seed: int) -> Inputs:
+    if guess.arguments is not None:
+        return Inputs(*guess.arguments, str(guess))
+    most = {"int64": _MOST_WORDS}
+    specs = guess.all_specs()
+    large = next((spec for spec in specs if math.prod(spec.shape) > most.get(spec.dtype, _LARGEST)), None)
+    if large is not None:
+        raise InputError(f"{large} is too large for a guess")
+    generator = torch.Generator().manual_seed(seed)
+    made = drawn(guess.specs, generator)
+    named = {**made.kwargs, **{name: _filled(value, generator) for name, value in guess.fixed.items()}}
+    own = own_parameters(model)
+    if any(p.name in named for p in own) or all(p.kind is not p.VAR_POSITIONAL for p in own):
+        return Inputs(made.args, named, str(guess))
+    # `forward(*args)` and `forward(*args, **kwargs)` are called by place, as those who write one expect.
+    free = [p for p in parameters(model)[len(made.args) :] if p.kind is p.POSITIONAL_OR_KEYWORD]
+    while free and free[-1].name not in named:
+        del free[-1]
+    placed = [named.pop(p.name, p.default) for p in free]
+    return Inputs((*made.args, *placed), named, str(guess))
+
+
+def _filled(value: Any, generator: torch.Generator) -> Any:
+    """The value with a tensor for each input in it."""
+    if isinstance(value, InputSpec):
+        return make_tensor(value, generator)
+    if type(value) in (list, tuple):
+        return type(value)(_filled(item, generator) for item in value)
+    return {key: _filled(item, generator) for key, item in value.items()} if type(value) is dict else value

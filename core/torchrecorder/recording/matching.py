@@ -1,0 +1,91 @@
+"""The models of a package whose names match a pattern, `pkg.models.*`, for a command that draws all of them."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from types import FunctionType, ModuleType
+
+from torch import nn
+
+from torchrecorder.errors import TargetImportFailed, TargetNotFound, TargetRefused
+from torchrecorder.recording.target import import_longest, import_module, needed_arguments
+from torchrecorder.request import Target
+from torchrecorder.request.requests import matches
+from torchrecorder.trace.allowed import may_import
+
+
+def matching_models(pattern: str, allow: Sequence[str]) -> dict[str, str]:
+    """The names of models, sorted, each with why its name alone cannot be drawn; empty if it can be.
+
+    Models are the classes of `nn.Module` with a forward that the package defines, functions that say that they return
+    one, and objects of them. What a package offers by several names has the shortest. Names with a leading underscore
+    are left out. A module that cannot be imported is among the names.
+
+    Raises:
+        TargetRefused: Such a name may not be imported.
+        TargetNotFound: There is no such package, or nothing in it matches.
+        TargetImportFailed: The package raised an exception.
+    """
+    fixed = pattern.partition("*")[0]
+    package = fixed.rpartition(".")[0]
+    if not may_import(package, allow):
+        raise TargetRefused(pattern, package)
+    failed: dict[str, str] = {}
+    names: dict[int, tuple[str, object]] = {}
+    around, _ = import_longest(pattern, Target(package, package))
+    for module in _modules(pattern, around, fixed, failed):
+        for attribute, found in vars(module).items():
+            name = f"{module.__name__}.{attribute}"
+            if attribute.startswith("_") or not _is_model(found, package.partition(".")[0]):
+                continue
+            if id(found) not in names or name.count(".") < names[id(found)][0].count("."):
+                names[id(found)] = name, found
+    known = dict(sorted(names.values()))
+    models = failed | {name: _obstacle(found) for name, found in known.items() if matches(pattern, name)}
+    if not models:
+        near = get_close_matches(pattern.replace("*", ""), known, 3)
+        raise TargetNotFound(pattern, package, pattern[len(package) + 1 :], tuple(near))
+    return models
+
+
+def _modules(pattern: str, module: ModuleType, fixed: str, failed: dict[str, str]) -> Iterator[ModuleType]:
+    """A module and the public ones in it that may hold a name that matches."""
+    yield module
+    for info in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        name = f"{module.__name__}.{info.name}"
+        if info.name.startswith("_") or not (f"{name}.".startswith(fixed) or fixed.startswith(f"{name}.")):
+            continue
+        try:
+            child = import_module(pattern, name)
+        except TargetImportFailed as error:
+            failed[name] = error.summary()
+            continue
+        if child is not None:
+            yield from _modules(pattern, child, fixed, failed)
+
+
+def _is_model(found: object, top: str) -> bool:
+    if isinstance(found, nn.Module):
+        return True
+    cls = found
+    if isinstance(found, FunctionType):
+        try:
+            cls = inspect.signature(found, eval_str=True).return_annotation
+        except Exception:  # an annotation may be any text
+            return False
+    if not (isinstance(cls, type) and issubclass(cls, nn.Module)):
+        return False
+    is_own = str(getattr(found, "__module__", "")).partition(".")[0] == top
+    return is_own and (found is not cls or cls.forward is not nn.Module.forward)
+
+
+def _obstacle(found: object) -> str:
+    if isinstance(found, nn.Module):
+        return ""
+    if inspect.isabstract(found):
+        return "it is abstract"
+    needed = needed_arguments(found)
+    return f"it needs {', '.join(needed)}" if needed else ""

@@ -1,0 +1,72 @@
+"""The starts, carried out from top to bottom on a machine that has nothing: every file is written, every command runs.
+
+Zensical is played by the Markdown extension that it calls; `nox -s sites` runs the tool itself. LaTeX runs where it is.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import sys
+
+import pytest
+
+from tests.docs.blocks import ROOT, blocks
+from tests.docs.project import Machine, Project
+
+GIVES = {
+    "sphinx": "docs/_build/html/index.html",
+    "mkdocs": "site/index.html",
+    "zensical": "site/index.html",
+    "notebook": "net.pdf",
+    "paper": "net.tex",
+    "command-line": "diff.svg",
+}
+"""What each start ends with."""
+ZENSICAL = """
+import markdown, pathlib, yaml
+config = yaml.safe_load(pathlib.Path("mkdocs.yml").read_text())
+assert [path for path in config["watch"] if not pathlib.Path(path).exists()] == []
+((name, options),) = config["markdown_extensions"][0].items()
+page = pathlib.Path("docs/index.md").read_text()
+OURS = "mkdocs_torchrecorder:TorchRecorderExtension"
+html = markdown.markdown(page, extensions=[OURS], extension_configs={OURS: options})
+pathlib.Path("site").mkdir()
+pathlib.Path("site/index.html").write_text(html)
+"""
+LATEX = re.compile(r"% (?P<name>\w+\.tex)\n")
+
+
+def run(machine: Machine, script: str) -> None:
+    python = f"{shlex.quote(sys.executable)} -c"
+    done = machine.run(f'zensical() {{ {python} {shlex.quote(ZENSICAL)}; }}; cells() {{ {python} "$@"; }}\n{script}')
+    assert done.returncode == 0, done.stdout
+    assert "WARNING" not in done.stdout
+
+
+@pytest.mark.parametrize("page", GIVES)
+def test_a_start_ends_with_a_picture(page: str, project: Project) -> None:
+    machine, cells = project.machine(), ""
+    project.write("nets.py", (ROOT / "docs/start/nets.py").read_text(encoding="utf-8"))
+    for block in blocks(f"start/{page}.md"):
+        if block.file:
+            project.write(block.file, block.text)
+        elif named := LATEX.match(block.text):
+            project.write(named["name"], block.text)
+            if shutil.which("pdflatex"):
+                run(machine, f"pdflatex -interaction=nonstopmode -halt-on-error {named['name']}")
+        elif block.language == "python":
+            cells += block.text
+        elif block.language == "sh":
+            run(machine, block.text)
+        else:
+            assert block.language == "torchrecorder", block  # drawn where the site is built
+    if cells:
+        run(machine, f"cells {shlex.quote(cells)}")
+    found = (project.folder / GIVES[page]).read_bytes()
+    assert found.startswith(b"%PDF") or b"Residual" in found
+
+
+def test_every_start_is_carried_out() -> None:
+    assert {page.stem for page in (ROOT / "docs" / "start").glob("*.md")} == {*GIVES, "index"}
