@@ -96,9 +96,19 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def marked(session: nox.Session) -> None:
-    """Run the tests behind marks, which take long or need more; arguments go to pytest, `-- -m soak` chooses one."""
+    """Run the tests behind marks, which need more; arguments go to pytest, `-- -m browser` chooses one."""
     install(session, *group("marked"))
-    session.run("pytest", *PARALLEL, "-m", " or ".join(MARKS), *session.posargs)
+    session.run("pytest", *PARALLEL, "-m", " or ".join(mark for mark in MARKS if mark != "soak"), *session.posargs)
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Try edits, bad models, kills and damaged caches against what is promised, and print a table of it.
+
+    Arguments go to pytest; `-- -k "not in_a_page"` leaves out the edits that whole builds are run for.
+    """
+    install(session, *group("marked"))
+    session.run("pytest", *PARALLEL, "--dist=worksteal", "-m", "soak", *session.posargs)
 
 
 @nox.session

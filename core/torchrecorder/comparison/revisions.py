@@ -44,7 +44,7 @@ class Revision:
             name: What git calls the revision; empty for the files as they are now.
 
         Raises:
-            CannotCompare: There is no git, no repository, or no such revision.
+            CannotCompare: git is not installed, the folder is in no repository, or the revision does not exist.
         """
         self._folder, self.name = folder, name
         self._commit = ""

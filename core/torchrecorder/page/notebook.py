@@ -1,4 +1,4 @@
-"""The figure of a page where there is no page: in a cell of a notebook, and in a file of its own.
+"""The figure outside of a documentation page: in the output of a notebook cell, and in an HTML file of its own.
 
 A cell keeps an image, which every front end shows, and beside it the figure that the image becomes where scripts may
 run. The figure is mostly the image over again, so it is packed with the image as the dictionary. The style sheet and

@@ -69,7 +69,7 @@ def in_english(text: str) -> str:
 
 @cache
 def translation(language: str) -> Translate:
-    """What gives the texts in a language, `de`, `pt-BR` or `zh_CN`; in English if there is no translation."""
+    """The translation function for a language, `de`, `pt-BR` or `zh_CN`; English where there is no translation."""
     name = language.replace("-", "_")
     found = gettext.translation(CATALOG, LOCALE, ["zh_CN" if name in _SIMPLIFIED else name], fallback=True)
     return found.gettext if isinstance(found, gettext.GNUTranslations) else in_english

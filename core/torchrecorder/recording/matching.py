@@ -26,7 +26,7 @@ def matching_models(pattern: str, allow: Sequence[str]) -> dict[str, str]:
 
     Raises:
         TargetRefused: Such a name may not be imported.
-        TargetNotFound: There is no such package, or nothing in it matches.
+        TargetNotFound: The package does not exist, or no name in it matches the pattern.
         TargetImportFailed: The package raised an exception.
     """
     fixed = pattern.partition("*")[0]
