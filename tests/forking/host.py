@@ -10,6 +10,7 @@ import gc
 import importlib
 import importlib.util
 import json
+import locale
 import os
 import runpy
 import selectors
@@ -145,6 +146,8 @@ def _become(job: dict[str, Any], path: list[str]) -> None:
     os.chdir(job["cwd"])
     os.environ.clear()
     os.environ.update(job["environment"])
+    with suppress(locale.Error):
+        locale.setlocale(locale.LC_CTYPE, "")
     options, module, *arguments = _split(job["command"])
     sys.orig_argv = [sys.executable, *job["command"]]
     sys.argv = [module, *arguments]
