@@ -97,7 +97,7 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
     (
         errors.OutOfDate("pkg.Net", ("net.py: Net.forward changed", "$A appeared", "$B changed", "$C changed"), True),
         "the diagram of pkg.Net is out of date: net.py: Net.forward changed; $A appeared; $B changed and 1 more\n"
-        "record it on a machine that has torch: torchrecorder update docs",
+        "record it on a machine that has torch and the model's packages: torchrecorder update docs",
     ),
     (
         errors.CollectFailed("docs", "it has neither conf.py nor mkdocs.yml"),

@@ -241,10 +241,10 @@ class EngineNotFound(EngineError):
 
 
 class OutOfDate(TorchRecorderError, RuntimeError):
-    """What a cached diagram depended on has changed, and torch is missing to record it again."""
+    """What a cached diagram depended on has changed, and torch or a package is missing to record it again."""
 
     kind = "stale"
-    _hint = "record it on a machine that has torch: torchrecorder update {docs}"
+    _hint = "record it on a machine that has torch and the model's packages: torchrecorder update {docs}"
     target: str
     reasons: tuple[str, ...]
     """What changed, each in a few words."""

@@ -113,7 +113,8 @@ class Recordings:
         if asked not in self._kept:
             manifest, finding = self.look(request)
             if manifest is None or finding.verdict is not Verdict.FRESH:
-                self._kept[asked] = self.failed(request, is_tried=is_tried)
+                failed = self.failed(request, is_tried=is_tried)
+                self._kept[asked] = failed and (self._old(request, failed.error) or failed)
             else:
                 self._kept[asked] = Recording(manifest.graph, sources=self._freshness.files(manifest))
         return self._kept[asked]
@@ -184,8 +185,7 @@ class Recordings:
 
                     made[request] = Recording(error=failed_inside(request.target, error))
                 self.seconds[request.target] = max(answer.seconds, self.seconds.get(request.target, 0.0))
-                if isinstance(answer.error, TorchMissing):
-                    made[request] = self._old(request) or made[request]
+                made[request] = self._old(request, answer.error) or made[request]
         return {request: made[request] for request in requests}
 
     def load(self, recording: Recording) -> bool:
@@ -231,11 +231,15 @@ class Recordings:
             installed=remember(self._machine, self._installed_now()),
         )
 
-    def _old(self, request: RecordingRequest) -> Recording | None:
-        """What was recorded before, where it cannot be done again; None if there is nothing."""
+    def _old(self, request: RecordingRequest, error: TorchRecorderError | None) -> Recording | None:
+        """What was recorded before, if it failed now for want of torch or of a package that the model is made of."""
+        if error is None:
+            return None
         manifest, finding = self.look(request)
         if manifest is None or finding.verdict in (Verdict.MISSING, Verdict.FRESH):
             return None  # a fresh one is asked for again only where its Graph is lost
+        if not isinstance(error, TorchMissing) and self._freshness.has_packages_of(manifest):
+            return None
         sources = self._freshness.files(manifest)
         if finding.verdict is Verdict.IMPORT_ONLY:
             return Recording(manifest.graph, sources=sources, info=f"{request.target}: {finding}")

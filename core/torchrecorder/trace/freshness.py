@@ -114,6 +114,11 @@ class Freshness:
         data = [self._names.path(name) for facts in names for name in facts]
         return tuple(dict.fromkeys([*files, *data])) if data else files
 
+    def has_packages_of(self, manifest: Manifest) -> bool:
+        """Whether all that the model is made of is installed, in whatever version."""
+        path = list(sys.path if self._own_path is None else self._own_path)
+        return all(any(importlib.metadata.distributions(name=name, path=path)) for name in manifest.distributions)
+
     def _modules_of(self, manifest: Manifest) -> _Modules | None:
         digest = manifest.modules or json.dumps(manifest.table)
         if digest in self._modules:

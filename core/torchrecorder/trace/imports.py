@@ -14,7 +14,7 @@ from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from torchrecorder.trace.ownership import caller, is_installed, is_user_code
+from torchrecorder.trace.ownership import caller, is_user_code
 
 _EXECUTES = "exec_module"
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap_external>"
@@ -96,8 +96,6 @@ class Imports:
         """Names that the user's code tried to import, and that no finder knew."""
         self.not_found: set[str] = set()
         """The same for all code."""
-        self.begun: set[str] = set()
-        """Installed top-level packages of which a module was executed, even if it raised."""
         self._executed = executed
         self._on_source = on_source
         self._on_import = on_import
@@ -125,14 +123,12 @@ class Imports:
         pass
 
     def _watched(self, exec_module: Callable[[Any, ModuleType], None]) -> Callable[[Any, ModuleType], None]:
-        executed, on_source, begun, on_import = self._executed, self._on_source, self.begun, self._on_import
+        executed, on_source, on_import = self._executed, self._on_source, self._on_import
 
         def watched(loader: SourceFileLoader, module: ModuleType) -> None:
             importing, is_user = executed.importing, is_user_code(loader.path)
             if is_user:
                 on_source(loader.path)
-            elif is_installed(loader.path):
-                begun.add(module.__name__.partition(".")[0])
             importing.depth = getattr(importing, "depth", 0) + 1
             was_on = executed.pause(is_user)
             try:

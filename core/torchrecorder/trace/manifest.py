@@ -55,7 +55,8 @@ class TraceResult:
     untracked: tuple[str, ...]
     """What it did that no trace can follow."""
     distributions: Mapping[str, str]
-    """The version of each installed distribution that was imported, wholly or in part."""
+    """The versions of torch and of the installed distributions that the model's layers, or names in the project's own
+    modules, come from."""
     not_found: tuple[str, ...] = ()
     """Modules that no code could import, that of installed packages included."""
     has_connected: bool = False
@@ -121,7 +122,8 @@ class Manifest:
     missing: tuple[str, ...] = ()
     """Modules that could not be imported."""
     distributions: Mapping[str, str] = field(default_factory=dict)
-    """Version of each installed distribution that was imported."""
+    """The versions of torch and of the installed distributions that the model is made of. What those import in turn has
+    releases every week, and counts on the machine of the recording only, as part of `installed`."""
     untracked: tuple[str, ...] = ()
     """What it did that no trace can follow."""
     installed: str = ""

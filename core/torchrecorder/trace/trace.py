@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import PurePath
-from types import CodeType, FrameType, ModuleType
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from torchrecorder.cache.index import Stamp
@@ -19,7 +19,7 @@ from torchrecorder.trace.environment import Environment
 from torchrecorder.trace.files import Files, kind_of, link_of, measure_of
 from torchrecorder.trace.imports import Executed, Imports, attributes, function_name, origin
 from torchrecorder.trace.manifest import TraceResult
-from torchrecorder.trace.ownership import is_asked_for_user, is_installed, is_user_code
+from torchrecorder.trace.ownership import is_asked_for_user, is_user_code
 
 _OWN = {__name__.partition(".")[0], "__main__", "__mp_main__"}
 _CLOCK = ("time", "time_ns", "localtime", "gmtime", "ctime", "strftime", "asctime")
@@ -61,16 +61,17 @@ class Trace:
     def stamps(self) -> dict[str, Stamp | None]:
         return {**self._files.sources, **self._files.read}
 
-    def result(self) -> TraceResult:
+    def result(self, layers: Iterable[str] = ()) -> TraceResult:
+        """What the run depended on; `layers` are the top-level packages of what was recorded."""
         files = self._files
-        modules, installed = self._modules()
+        modules = self._modules()
         read = {path for path in files.read if not files.is_made(path)}
         looked_for = {path for path in files.looked_for if not files.is_made(path)} - read
         rivals = _rivals_of_namespaces(sys.modules.keys() - self._before)
         listed = {path for path in files.listed if not files.is_made(path)}
         first, later = _by_file(self._executed.at_import), _by_file(self._executed.after_import)
         ran = {file: (sorted(first.get(file, ())), sorted(later.get(file, ()))) for file in sorted({*first, *later})}
-        tops = ("torch", "numpy", *installed, *self._imports.begun)  # every job has these two before it begins
+        tops = {"torch", *layers, *_used_by(modules)} - {name.partition(".")[0] for name in modules}
         distributions = {name for top in tops for name in distribution_names().get(top, ())}
         measures = {path: measure_of(path) for path in sorted(files.measured) if not files.is_made(path)}
         return TraceResult(
@@ -122,18 +123,24 @@ class Trace:
 
             vars(module)["safe_open"] = safe_open
 
-    def _modules(self) -> tuple[dict[str, str], set[str]]:
+    def _modules(self) -> dict[str, str]:
         modules: dict[str, str] = {}
-        installed: set[str] = set()
         for name in sorted(set(sys.modules) - self._before):
             file = origin(attributes(sys.modules[name]))
-            if file is None or (top := name.partition(".")[0]) in _OWN:
-                continue
-            if is_installed(file):
-                installed.add(top)
-            elif is_user_code(file := os.path.abspath(file)):
+            if file is not None and name.partition(".")[0] not in _OWN and is_user_code(file := os.path.abspath(file)):
                 modules[name] = file
-        return modules, installed
+        return modules
+
+
+def _used_by(modules: Iterable[str]) -> set[str]:
+    """The top-level packages that names of these modules come from."""
+    values = [value for name in modules for value in list(attributes(sys.modules.get(name)).values())]
+    names = [
+        attributes(value).get("__name__") if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        for value in values
+        if isinstance(value, ModuleType | type | FunctionType | BuiltinFunctionType)
+    ]
+    return {name.partition(".")[0] for name in names if isinstance(name, str)}
 
 
 def _rivals_of_namespaces(names: Iterable[str]) -> set[str]:

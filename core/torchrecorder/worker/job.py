@@ -49,11 +49,13 @@ def answer(job: Job, trace: Trace | None = None) -> Answer:
     trace = trace or begin(job)
     path = list(sys.path)
     try:
-        answered = _graph_or_error(job.request, job.allow)
+        graph, answered = _graph_or_error(job.request, job.allow)
     finally:
         trace.stop()
     sys.path[:] = path  # the model's code may have changed it, and versions are looked up on it
-    return replace(answered, trace=trace.result(), job=job.number, needed_compiler="torch._dynamo" in sys.modules)
+    layers = () if graph is None else (module.cls for module in graph.modules.values())
+    traced = trace.result({name.partition(".")[0] for name in (job.request.target, *layers)})
+    return replace(answered, trace=traced, job=job.number, needed_compiler="torch._dynamo" in sys.modules)
 
 
 def answer_line(job: Job, trace: Trace | None = None) -> bytes:
@@ -127,14 +129,15 @@ def _with_ordinary_names(graph: Graph, error: ForwardError) -> Graph:
     return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, note)))
 
 
-def _graph_or_error(request: RecordingRequest, allow: Sequence[str]) -> Answer:
+def _graph_or_error(request: RecordingRequest, allow: Sequence[str]) -> tuple[Graph | None, Answer]:
     try:
         if is_pattern(request.target):
-            return Answer(names=matching_models(request.target, allow))
-        return Answer(to_json(record(request, allow)))
+            return None, Answer(names=matching_models(request.target, allow))
+        graph = record(request, allow)
+        return graph, Answer(to_json(graph))
     except ForwardError as error:
-        return Answer(None if error.graph is None else to_json(error.graph), error)
+        return error.graph, Answer(None if error.graph is None else to_json(error.graph), error)
     except TorchRecorderError as error:
-        return Answer(error=error)
+        return None, Answer(error=error)
     except SystemExit as error:
-        return Answer(error=WorkerCrashed(request.target, f"its code called sys.exit({error.code!r})"))
+        return None, Answer(error=WorkerCrashed(request.target, f"its code called sys.exit({error.code!r})"))

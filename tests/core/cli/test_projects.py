@@ -161,7 +161,10 @@ def test_a_stale_warning_names_the_command_with_its_argument(docs: Path) -> None
     pipeline = Pipeline(project.settings, lambda path: NoTorch(path))
     errors = {str(outcome.error) for outcome in pipeline.run(project.requests).values()}
     argument = "docs" if docs.name == "docs" else "."
-    assert all(error.endswith(f"on a machine that has torch: torchrecorder update {argument}") for error in errors)
+    assert all(
+        error.endswith(f"on a machine that has torch and the model's packages: torchrecorder update {argument}")
+        for error in errors
+    )
 
 
 def test_update_takes_any_executor_and_tells_errors(docs: Path) -> None:

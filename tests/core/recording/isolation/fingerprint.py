@@ -108,7 +108,7 @@ def _of_tensor(tensor: Tensor) -> Iterator[tuple[str, object]]:
 
 
 def _parts(obj: Any) -> Iterator[tuple[str, Any]]:
-    """The objects that it holds, in their order."""
+    """The objects that it holds, in their order; those of a set, which has none, in that of their ids."""
     if isinstance(obj, Tensor):
         if obj.is_leaf:
             yield "grad", obj.grad
@@ -119,7 +119,8 @@ def _parts(obj: Any) -> Iterator[tuple[str, Any]]:
             yield f"[{key if isinstance(key, (str, int)) else i}]", value
     elif isinstance(obj, _SEQUENCES):
         native: Any = next(base for base in _SEQUENCES if isinstance(obj, base))
-        for i, value in enumerate(native.__iter__(obj)):
+        held = native.__iter__(obj)
+        for i, value in enumerate(sorted(held, key=id) if native in (set, frozenset) else held):
             yield f"[{i}]", value
     elif isinstance(obj, types.MethodType):
         yield "self", obj.__self__
