@@ -103,20 +103,26 @@ class Recordings:
         self._installed: tuple[Installed, str] | None = None
         self._failures = Failures(machine, self._freshness)
         self._retries = retries
-        self._kept: dict[tuple[RecordingRequest, bool], Recording | None] = {}
+        self._kept: dict[tuple[RecordingRequest, bool], Recording] = {}
         self.seconds: dict[str, float] = {}
         """How long each new recording took by the clock, by target."""
 
     def kept(self, request: RecordingRequest, *, is_tried: bool = False) -> Recording | None:
-        """The kept recording, or failure; None if there is none or what it depended on has changed."""
+        """The kept recording, or failure; None if there is none or what it depended on has changed.
+
+        What was found is not looked for again; what was not is, for another build may have recorded it by then.
+        """
         asked = request, is_tried
-        if asked not in self._kept:
+        found = self._kept.get(asked)
+        if found is None:
             manifest, finding = self.look(request)
             if manifest is None or finding.verdict is not Verdict.FRESH:
-                self._kept[asked] = self.failed(request, is_tried=is_tried)
+                found = self.failed(request, is_tried=is_tried)
             else:
-                self._kept[asked] = Recording(manifest.graph, sources=self._freshness.files(manifest))
-        return self._kept[asked]
+                found = Recording(manifest.graph, sources=self._freshness.files(manifest))
+        if found is not None:
+            self._kept[asked] = found
+        return found
 
     def failed(self, request: RecordingRequest, *, is_tried: bool = False) -> Recording | None:
         """What is remembered of a recording that failed; None if it is to be tried again."""
