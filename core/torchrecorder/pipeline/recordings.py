@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
-from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError
+from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError, shown_target
 from torchrecorder.pipeline.failures import Failures, is_lasting, trace_of_failure
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import Settings
@@ -181,7 +181,7 @@ class Recordings:
             worker.expect(requests)
             begun = count()
             for request, answer in worker.record_all(
-                requests, lambda request: on_each(request.target, next(begun), len(requests))
+                requests, lambda request: on_each(shown_target(request.target), next(begun), len(requests))
             ):
                 try:
                     made[request] = self._keep(request, answer, is_tried=request in tried)
@@ -189,7 +189,8 @@ class Recordings:
                     from torchrecorder.faults import failed_inside
 
                     made[request] = Recording(error=failed_inside(request.target, error))
-                self.seconds[request.target] = max(answer.seconds, self.seconds.get(request.target, 0.0))
+                name = shown_target(request.target)
+                self.seconds[name] = max(answer.seconds, self.seconds.get(name, 0.0))
                 if isinstance(answer.error, TorchMissing):
                     made[request] = self._old(request) or made[request]
         return {request: made[request] for request in requests}
