@@ -54,12 +54,12 @@ _LIBRARIES = (
         f"{_FORGE}braindecode/braindecode",
         "docs",
         ("api",),
+        "import mne\n"
         'extensions.append("sphinx_torchrecorder")\n'
-        "torchrecorder_autodoc = {\n"
-        '    "braindecode.models.*": {"shape": "1,22,1000", "quiet": True,\n'
-        '        "arguments": "n_chans=22, n_outputs=4, n_times=1000, sfreq=250"},\n'
-        '    "braindecode.modules.*": True,\n'
-        "}\n",
+        'eeg = mne.create_info(mne.channels.make_standard_montage("biosemi32").ch_names[:22], 250, "eeg")\n'
+        'places = [{"ch_name": it["ch_name"], "loc": it["loc"][:6]} for it in eeg.set_montage("biosemi32")["chs"]]\n'
+        'eeg = {"n_outputs": 4, "n_times": 1000, "sfreq": 250, "chs_info": places}\n'
+        'torchrecorder_autodoc = {"braindecode.mod*": {"shape": "1,22,1000", "quiet": True, "arguments": eeg}}\n',
     ),
     Library(
         "kornia",

@@ -17,7 +17,7 @@ import griffe
 
 from mkdocs_torchrecorder.fence import automatic_fence, find_fences
 from mkdocs_torchrecorder.report import Report
-from torchrecorder.request import Rules, read_rules, take_field
+from torchrecorder.request import Rules, has_example, read_rules, take_field
 
 _documented: dict[str, bool] = {}
 """Whether it may be an `nn.Module`, for each class that griffe has loaded in this build, by its name."""
@@ -133,8 +133,10 @@ def _is_module(cls: griffe.Class, loaded: griffe.ModulesCollection, seen: tuple[
 
 
 def _needed(cls: griffe.Class, loaded: griffe.ModulesCollection) -> list[str]:
-    """The parameters without defaults of the constructor, if it is certain which one that is."""
+    """The parameters without defaults of the constructor, if that is certain and no example has them."""
     constructor = cls.members.get("__init__")
+    if any(it is not None and it.docstring and has_example(cls.name, it.docstring.value) for it in (cls, constructor)):
+        return []
     if isinstance(constructor, griffe.Function):
         _, *parameters = constructor.parameters
         return [it.name for it in parameters if it.required and not constructor.decorators]

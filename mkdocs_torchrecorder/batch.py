@@ -34,7 +34,7 @@ from torchrecorder.page import (
     warning_text,
 )
 from torchrecorder.pipeline import Pipeline
-from torchrecorder.request import DiagramRequest, Settings, site_options
+from torchrecorder.request import DiagramRequest, Settings, as_asked, site_options
 
 if TYPE_CHECKING:
     from torchrecorder.worker.client import Worker
@@ -211,7 +211,7 @@ def _request(fence: Fence, options: Mapping[str, str]) -> DiagramRequest | Resul
     if not fence.automatic:
         return request
     how, pattern, needed, *_ = (*fence.automatic.split(" "), "", "")
-    request = replace(request, pattern=pattern, is_tried=how == "tried")
+    request = as_asked(request, pattern, is_tried=how == "tried")
     return asked_for(request, needs([name for name in needed.split(",") if name]))
 
 

@@ -18,7 +18,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors import EnvironmentCollector
 
 from torchrecorder.page import Outcome, asked_for, needs
-from torchrecorder.request import DiagramRequest, DocstringField, Rules, take_field
+from torchrecorder.request import DiagramRequest, DocstringField, Rules, has_example, take_field
 
 _CLASSES = "torchrecorder_classes"
 _NAMES = "torchrecorder_names"
@@ -97,7 +97,9 @@ def _obstacle(cls: Any) -> str:
         return f"it is abstract: {', '.join(sorted(cls.__abstractmethods__))}"
     try:
         parameters = inspect.signature(cls).parameters.values()
-    except Exception:  # a class may compute its signature
+        if any(has_example(cls.__name__, inspect.getdoc(it)) for it in (cls, vars(cls).get("__init__"))):
+            return ""
+    except Exception:  # a class may compute its signature, and be a mock
         return ""
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return needs([it.name for it in parameters if it.default is it.empty and it.kind not in variable])

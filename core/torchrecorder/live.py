@@ -19,10 +19,11 @@ from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
 from torchrecorder.page import Diagram
 from torchrecorder.page.printed import for_print, laid_out_for
+from torchrecorder.recording.constructing import needed_arguments
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.run import Run, capture
-from torchrecorder.recording.target import as_arguments, as_module, load_model, needed_arguments
+from torchrecorder.recording.target import as_arguments, as_module, load_model
 from torchrecorder.request import OPTIONS, DrawingOptions, read_drawing, shapes_from
 
 if TYPE_CHECKING:

@@ -152,6 +152,12 @@ def test_travels_by_pickle_and_by_json(error: errors.TorchRecorderError) -> None
         assert copy.to_json() == error.to_json()
 
 
+def test_of_a_target_with_a_table_the_beginning_is_shown() -> None:
+    error = errors.TargetBuildFailed(f"pkg.Net(table={list(range(999))})", "no")
+    assert str(error).startswith("cannot build pkg.Net(table=[0, 1, ")
+    assert len(str(error)) < 200
+
+
 def test_every_error_is_tried_here() -> None:
     families = {errors.TorchRecorderError, errors.TargetError, errors.WorkerError, errors.RecorderError}
     classes = {

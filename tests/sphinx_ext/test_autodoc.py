@@ -325,3 +325,48 @@ def test_a_class_that_only_the_builder_can_see(project: Project) -> None:
 def test_outside_of_a_class_a_target_is_asked_for(project: Project) -> None:
     library(project, page="Text.\n\n.. torchrecorder::\n   :shape: 1,3\n")
     assert "page.rst:6: WARNING: no model is named" in project.build("html").warnings
+
+
+EXAMPLES = '''
+from torch import nn
+
+
+class Gate(nn.Module):
+    """Has an example.
+
+    >>> gate = Gate(width=4)
+    """
+
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Linear(width, 1)
+
+    def forward(self, x):
+        return self.fc(x).sigmoid() * x
+
+
+class Fixed(nn.Module):
+    """Has no such argument."""
+
+    def __init__(self, height=3):
+        super().__init__()
+        self.fc = nn.Linear(height, 1)
+
+    def forward(self, x):
+        return self.fc(x)
+'''
+
+
+def test_classes_that_are_built_like_no_other(project: Project) -> None:
+    project.write("src/autoshown.py", EXAMPLES)
+    page = ".. automodule:: autoshown\n   :members:\n"
+    library(project, shown=page)
+    built = project.build("html", "-W").ok()
+    assert "automatic diagrams: 2 drawn" in built.output
+    assert "built as in an example of its docstring: Gate(width=4)" in built.text("shown.html")
+    library(project, {"autoshown.*": {"arguments": "width=7", "shape": "2,7"}}, shown=page)
+    built = project.build("html", "-W").ok()
+    gate, fixed = (description(built, "shown.html", f"autoshown.{name}") for name in ("Gate", "Fixed"))
+    assert "built as" not in gate
+    assert ["7→1" in re.sub("<[^>]*>", "", text) for text in (gate, fixed)] == [True, False]
+    assert "3→1" in re.sub("<[^>]*>", "", fixed)

@@ -20,6 +20,8 @@ TEXT_LIMIT = 2000
 """Characters of a fact in a message; a model's error may have millions."""
 LOG_LIMIT = 50_000
 """The same for details, which go into the log."""
+_TARGET_LIMIT = 160
+"""The same for a target: arguments that a program has computed may be tables."""
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
@@ -81,6 +83,8 @@ class TorchRecorderError(Exception):
 
     def _filled(self, template: str) -> str:
         facts = {f.name: getattr(self, f.name) for f in fields(self)}
+        if "target" in facts:
+            facts["target"] = shown_target(facts["target"])
         # The brackets go before the facts come in, which may have brackets of their own.
         template = _OPTIONAL_PART.sub(
             lambda part: part[1] if all(facts[name] for name in _FACT.findall(part[1])) else "", template
@@ -92,6 +96,11 @@ def shown_text(text: str, limit: int = TEXT_LIMIT) -> str:
     """A text of others without what acts in a terminal or cannot be written, cut to a number of characters."""
     seen = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text[:limit])
     return seen if len(text) <= limit else f"{seen[: limit - 1]}…"
+
+
+def shown_target(text: str) -> str:
+    """A target for a line of text, with no more than the beginning of its arguments."""
+    return text if len(text) <= _TARGET_LIMIT else f"{text[:_TARGET_LIMIT]}…)"
 
 
 def _shown(fact: Any, limit: int) -> Any:

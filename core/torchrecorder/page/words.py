@@ -41,6 +41,8 @@ NOTES = (
     "closed, because the picture is full: {}; expand opens them",
     "activations: {}, without autograd",
     "pretrained weights were not fetched, and random ones are in their place: {}",
+    "built as in an example of its docstring: {}",
+    "built without arguments, since it cannot be built with those of its pattern",
     "{} stands for {}, which this machine does not have{}",
     "one branch of `{}` was taken, {}",
     "values left PyTorch through {}",

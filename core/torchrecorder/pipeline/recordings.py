@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
-from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError
+from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError, shown_target
 from torchrecorder.pipeline.failures import Failures, is_lasting, trace_of_failure
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import Settings
@@ -103,21 +103,27 @@ class Recordings:
         self._installed: tuple[Installed, str] | None = None
         self._failures = Failures(machine, self._freshness)
         self._retries = retries
-        self._kept: dict[tuple[RecordingRequest, bool], Recording | None] = {}
+        self._kept: dict[tuple[RecordingRequest, bool], Recording] = {}
         self.seconds: dict[str, float] = {}
         """How long each new recording took by the clock, by target."""
 
     def kept(self, request: RecordingRequest, *, is_tried: bool = False) -> Recording | None:
-        """The kept recording, or failure; None if there is none or what it depended on has changed."""
+        """The kept recording, or failure; None if there is none or what it depended on has changed.
+
+        What was found is not looked for again; what was not is, for another build may have recorded it by then.
+        """
         asked = request, is_tried
-        if asked not in self._kept:
+        found = self._kept.get(asked)
+        if found is None:
             manifest, finding = self.look(request)
             if manifest is None or finding.verdict is not Verdict.FRESH:
                 failed = self.failed(request, is_tried=is_tried)
-                self._kept[asked] = failed and (self._old(request, failed.error) or failed)
+                found = failed and (self._old(request, failed.error) or failed)
             else:
-                self._kept[asked] = Recording(manifest.graph, sources=self._freshness.files(manifest))
-        return self._kept[asked]
+                found = Recording(manifest.graph, sources=self._freshness.files(manifest))
+        if found is not None:
+            self._kept[asked] = found
+        return found
 
     def failed(self, request: RecordingRequest, *, is_tried: bool = False) -> Recording | None:
         """What is remembered of a recording that failed; None if it is to be tried again."""
@@ -176,7 +182,7 @@ class Recordings:
             worker.expect(requests)
             begun = count()
             for request, answer in worker.record_all(
-                requests, lambda request: on_each(request.target, next(begun), len(requests))
+                requests, lambda request: on_each(shown_target(request.target), next(begun), len(requests))
             ):
                 try:
                     made[request] = self._keep(request, answer, is_tried=request in tried)
@@ -184,7 +190,8 @@ class Recordings:
                     from torchrecorder.faults import failed_inside
 
                     made[request] = Recording(error=failed_inside(request.target, error))
-                self.seconds[request.target] = max(answer.seconds, self.seconds.get(request.target, 0.0))
+                name = shown_target(request.target)
+                self.seconds[name] = max(answer.seconds, self.seconds.get(name, 0.0))
                 made[request] = self._old(request, answer.error) or made[request]
         return {request: made[request] for request in requests}
 

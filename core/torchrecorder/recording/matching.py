@@ -11,8 +11,9 @@ from types import FunctionType, ModuleType
 from torch import nn
 
 from torchrecorder.errors import TargetImportFailed, TargetNotFound, TargetRefused
-from torchrecorder.recording.target import import_longest, import_module, needed_arguments
-from torchrecorder.request import Target
+from torchrecorder.recording.constructing import docstrings, needed_arguments
+from torchrecorder.recording.target import import_longest, import_module
+from torchrecorder.request import Target, has_example
 from torchrecorder.request.requests import matches
 from torchrecorder.trace.allowed import may_import
 
@@ -87,5 +88,7 @@ def _obstacle(found: object) -> str:
         return ""
     if inspect.isabstract(found):
         return "it is abstract"
+    if isinstance(found, type) and any(has_example(found.__name__, text) for text in docstrings(found)):
+        return ""
     needed = needed_arguments(found)
     return f"it needs {', '.join(needed)}" if needed else ""

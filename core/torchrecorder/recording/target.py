@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import inspect
 import pkgutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from types import FunctionType, ModuleType
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import torch
 from torch import nn
@@ -25,6 +24,7 @@ from torchrecorder.errors import (
     TargetRefused,
 )
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
+from torchrecorder.recording.constructing import Built, needed_arguments
 from torchrecorder.recording.machine.weights import advice_on_weights
 from torchrecorder.request import Target, parse_target
 from torchrecorder.running.restore import start_random_numbers
@@ -34,13 +34,35 @@ _OPERATOR_MISSING = "does not exist"
 """What torch says when a package built for another torch registers kernels for an operator it did not define."""
 
 
+Construct: TypeAlias = Callable[[Target, Callable[..., Any]], Built]
+"""Calls what a target names."""
+
+
+class Model(NamedTuple):
+    """The model of a target."""
+
+    module: nn.Module
+    notes: tuple[str, ...] = ()
+    """How it was built, if not as the target says."""
+
+
 def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn.Module:
     """Import, and if need be build, the model that a target names.
+
+    Raises:
+        TorchRecorderError: As `load`.
+    """
+    return load(text, seed, allow, lambda target, builder: Built(builder(*target.args, **target.kwargs))).module
+
+
+def load(text: str, seed: int, allow: Sequence[str], construct: Construct) -> Model:
+    """Import the model that a target names, and if need be have it built.
 
     Args:
         text: The target.
         seed: What its random weights are drawn from.
         allow: Whose functions it may call, besides the project's own; see `trace.allowed`.
+        construct: Calls what the target names; see `constructing` for one that knows more than one way.
 
     Raises:
         TargetRefused: It names what it may not call.
@@ -56,7 +78,7 @@ def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn
         start_random_numbers(seed)  # but whether it did must not change those that are built now
         found = as_module(found)
         if isinstance(found, nn.Module) and not target.called:
-            return found
+            return Model(found)
         if not callable(found):
             raise TargetBuildFailed(text, f"it is {_kind(found)}, not a module or something that builds one")
         cls = unwrapped(found)
@@ -65,7 +87,8 @@ def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn
         if isinstance(found, type) and _builds_others(found):
             raise NotAModule(text)
         try:
-            built = as_module(found(*target.args, **target.kwargs))
+            result, note = construct(target, found)
+            built = as_module(result)
         except Exception as error:
             missing = [name for name in needed_arguments(found)[len(target.args) :] if name not in target.kwargs]
             given = "".join(f"{argument!r}, " for argument in target.args)
@@ -77,18 +100,7 @@ def load_model(text: str, seed: int, allow: Sequence[str] = (EVERYTHING,)) -> nn
             raise TargetBuildFailed(text, cause, innermost_origin(error), advice, user_traceback(error)) from error
         if not isinstance(built, nn.Module):
             raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
-        return built
-
-
-def needed_arguments(found: object) -> list[str]:
-    """What has to be given to build a model."""
-    try:
-        parameters = inspect.signature(found).parameters.values()  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # a class may compute its signature
-        return []
-    return [
-        it.name for it in parameters if it.default is it.empty and it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)
-    ]
+        return Model(built, (note,) if note else ())
 
 
 def _builds_others(cls: type) -> bool:
@@ -136,9 +148,12 @@ def import_longest(text: str, target: Target) -> tuple[ModuleType, list[str]]:
         raise TargetNotFound(text, "", parts[0], tuple(get_close_matches(parts[0], sorted(names), 2, cutoff=0.75)))
     for depth in range(1, len(parts)):
         name = ".".join(parts[: depth + 1])
-        if depth >= fixed and _has(text, module, parts[depth]):
+        # A module that was imported may have modules of its own that were not.
+        child = sys.modules.get(name) if vars(module).get(parts[depth]) is sys.modules.get(name) else None
+        if child is None and depth >= fixed and _has(text, module, parts[depth]):
             return module, parts[depth:]
-        child = import_module(text, name) if hasattr(module, "__path__") else None
+        if child is None and hasattr(module, "__path__"):
+            child = import_module(text, name)
         if child is None:
             if depth < fixed:
                 near = _near(module.__name__, module, parts[depth])

@@ -1,6 +1,15 @@
 """What is asked: targets, shapes, options and settings, read from text. Needs no torch."""
 
-from torchrecorder.request.automatic import AUTOMATIC_SETTINGS, DocstringField, Rule, Rules, read_rules, take_field
+from torchrecorder.request.automatic import (
+    AUTOMATIC_SETTINGS,
+    DocstringField,
+    Rule,
+    Rules,
+    as_asked,
+    has_example,
+    read_rules,
+    take_field,
+)
 from torchrecorder.request.options import OPTIONS, Option
 from torchrecorder.request.reading import (
     Body,
@@ -40,7 +49,9 @@ __all__ = [
     "Settings",
     "SiteSetting",
     "Target",
+    "as_asked",
     "format_shapes",
+    "has_example",
     "is_pattern",
     "one_depth",
     "parse_shapes",

@@ -45,6 +45,16 @@ _QUOTED = re.compile(r"""(["'])(?P<text>.*)\1""", re.DOTALL)
 _OF_ONE_FIGURE = ("caption", "name")
 
 
+def has_example(name: str, docstring: str | None) -> bool:
+    """Whether a docstring shows how an object of a class is built, `>>> net = Net(width=16)`, as far as its text tells.
+
+    Args:
+        name: Of the class, without its module.
+        docstring: Of the class or its constructor.
+    """
+    return re.search(rf"^[ \t]*(?:>>>|\.\.\.).*\b{re.escape(name)}\(", docstring or "", re.MULTILINE) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class DocstringField:
     """The field of a docstring, as written."""
@@ -119,7 +129,7 @@ class Rules:
         if rule is None:
             return None
         request = Body(rule.target(name), dict(rule.options), rule.problems).request(site)
-        return replace(request, pattern=rule.pattern, is_tried=rule.is_tried)
+        return as_asked(request, rule.pattern, is_tried=rule.is_tried)
 
     def rule(self, names: Sequence[str], own: str | None) -> Rule | None:
         """What holds for a documented class, which may be offered by several names; None if it gets no diagram."""
@@ -154,6 +164,14 @@ class Rules:
             yield f"{first} no documented class{_near(patterns[0], classes)}"
 
 
+def as_asked(request: DiagramRequest, pattern: str, *, is_tried: bool) -> DiagramRequest:
+    """The request of a documented class with who asks for it; what a pattern with `*` says is for several classes."""
+    recording = request.recording
+    says_more = recording.target.endswith(")") or bool(recording.shape)
+    recording = replace(recording, is_common="*" in pattern and says_more)
+    return replace(request, recording=recording, pattern=pattern, is_tried=is_tried)
+
+
 def read_rules(written: object) -> tuple[Rules, tuple[str, ...]]:
     """The rules that a setting says, and what is wrong with it; what is wrong is left out."""
     if isinstance(written, bool) or written is None:
@@ -182,12 +200,22 @@ def _read_rule(value: object) -> Rule:
     is_tried = written.pop("quiet", False)
     arguments = written.pop("arguments", "")
     if isinstance(arguments, Mapping):
-        arguments = ", ".join(f"{name}={argument!r}" for name, argument in arguments.items())
+        arguments = ", ".join(f"{name}={_plain(argument)!r}" for name, argument in arguments.items())
     options, problems = site_options(written)
     arguments, wrong = _checked_arguments(str(arguments))
     if not isinstance(is_tried, bool):
         problems.append(f"quiet: {is_tried!r} is neither True nor False")
     return Rule(is_tried=is_tried is True, arguments=arguments, options=options, problems=(*wrong, *problems))
+
+
+def _plain(value: object) -> object:
+    """The value with lists in the place of arrays, as a `conf.py` computes them."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_plain, value)) if type(value) in (list, tuple) else value
+    to_list = getattr(value, "tolist", None)
+    return to_list() if callable(to_list) else value
 
 
 def read_field(text: str) -> Rule:

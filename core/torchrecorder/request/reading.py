@@ -34,7 +34,7 @@ from torchrecorder.request.requests import (
 
 _BY_NAME = {option.name: option for option in OPTIONS}
 _DEFAULTS = {option.name: option.default for option in OPTIONS}
-_RECORDING = tuple(field.name for field in fields(RecordingRequest))[1:]
+_RECORDING = tuple(field.name for field in fields(RecordingRequest) if field.name in _BY_NAME)
 _DRAWING = tuple(o.name for o in OPTIONS if o.stage == "drawing" and o.name not in ("depth", "show", "hide"))
 _FIGURE = tuple(
     option.name for option in OPTIONS if option.stage == "figure" and option.name not in ("class", "figclass")

@@ -139,6 +139,8 @@ class RecordingRequest:
     """
     depends: tuple[str, ...] = ()
     """Files, folders and environment variables (`$NAME`) it depends on besides those that can be traced."""
+    is_common: bool = False
+    """Whether arguments and shape are meant for several classes, each of which takes what it can."""
 
     def key(self) -> str:
         """Names the request in the cache: the SHA-256 of its JSON, in hexadecimal digits."""
@@ -150,8 +152,8 @@ class RecordingRequest:
         return re.split(r"[.:(]", self.target, maxsplit=1)[0]
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields as plain data."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        """Its fields as plain data; `is_common` only if it is, so that other keys are those of before it was added."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "is_common" or self.is_common}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> RecordingRequest:

@@ -22,13 +22,14 @@ from torchrecorder.errors import (
 )
 from torchrecorder.faults import failed_inside, is_own
 from torchrecorder.graph import Graph, to_json
+from torchrecorder.recording.constructing import constructed
 from torchrecorder.recording.guess.search import record_guessed
 from torchrecorder.recording.inputs import Inputs, make_inputs
 from torchrecorder.recording.machine.devices import NOT_THERE, on_devices_there
 from torchrecorder.recording.machine.weights import refuse_downloads, weights_note
 from torchrecorder.recording.matching import matching_models
 from torchrecorder.recording.run import Run, capture, wants_memory
-from torchrecorder.recording.target import load_arguments, load_model
+from torchrecorder.recording.target import load, load_arguments
 from torchrecorder.request import RecordingRequest, is_pattern, parse_shapes
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker.messages import Answer, Job, line_of
@@ -83,17 +84,28 @@ def record(request: RecordingRequest, allow: Sequence[str] = ()) -> Graph:
             raise
         with on_devices_there() as notes:
             graph = _record(request, allow)
-    return replace(graph, info=replace(graph.info, notes=(*weights_note(), *notes, *graph.info.notes)))
+    return _with_notes(graph, (*weights_note(), *notes))
 
 
 def _record(request: RecordingRequest, allow: Sequence[str]) -> Graph:
-    model = load_model(request.target, request.seed, allow)
+    construct = partial(constructed, seed=request.seed, is_common=request.is_common)
+    model, notes = load(request.target, request.seed, allow, construct)
     recorded = partial(_recorded, request, model)
+    guessed = partial(record_guessed, model, recorded, run=request.run, seed=request.seed, mode=request.mode)
     if request.inputs:
-        return recorded(Inputs(*load_arguments(request.inputs, allow)), request.run)
-    if request.shape:
-        return recorded(make_inputs(parse_shapes(request.shape), request.seed), request.run)
-    return record_guessed(model, recorded, run=request.run, seed=request.seed, mode=request.mode)
+        graph = recorded(Inputs(*load_arguments(request.inputs, allow)), request.run)
+    elif request.shape:
+        try:
+            graph = recorded(make_inputs(parse_shapes(request.shape), request.seed), request.run)
+        except ForwardError as first:
+            if not request.is_common:
+                raise
+            with contextlib.suppress(InputError, ForwardError):
+                return _with_notes(guessed(), notes)
+            raise first from None
+    else:
+        graph = guessed()
+    return _with_notes(graph, notes)
 
 
 def _recorded(request: RecordingRequest, model: nn.Module, inputs: Inputs, run: Run) -> Graph:
@@ -127,6 +139,10 @@ def _with_ordinary_names(graph: Graph, error: ForwardError) -> Graph:
     cause = error.cause.partition("\n")[0]
     note = f"operations have their ordinary names, since with autograd the forward failed: {cause}"
     return replace(graph, info=replace(graph.info, notes=(*graph.info.notes, note)))
+
+
+def _with_notes(graph: Graph, notes: Iterable[str]) -> Graph:
+    return replace(graph, info=replace(graph.info, notes=(*notes, *graph.info.notes)))
 
 
 def _graph_or_error(request: RecordingRequest, allow: Sequence[str]) -> tuple[Graph | None, Answer]:

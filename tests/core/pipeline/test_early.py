@@ -57,6 +57,14 @@ def test_what_is_fresh_starts_none(site: Site) -> None:
     assert opened.workers == []
 
 
+def test_what_another_build_records_while_this_one_reads(site: Site) -> None:
+    slow, _ = pipeline(site)
+    slow.expect(ask())
+    pipeline(site)[0].run([ask()])
+    assert slow.run([ask()])[ask()].diagram is not None
+    assert not slow.has_worked
+
+
 def test_a_build_that_stops_before_the_run(site: Site) -> None:
     stopped, opened = pipeline(site)
     stopped.expect(ask())

@@ -67,11 +67,13 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "tgt_pkg/needs.py": "import not_installed_anywhere",
         "tgt_pkg/vision.py": "raise RuntimeError('operator torchvision::nms does not exist')",
         "tgt_pkg/typo.py": "def f(:\n    pass",
+        "tgt_pkg/sub/__init__.py": "",
+        "tgt_pkg/sub/deep.py": "from tgt_pkg.nets import Net",
         "tgt_pkg/lazy.py": "def __getattr__(name):\n    raise RuntimeError('lazily broken')",
     }
     for name, text in files.items():
         file = tmp_path / name
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
@@ -99,6 +101,11 @@ def test_builds_the_model(target: str, width: int) -> None:
     model = load_model(target, seed=0)
     assert isinstance(model.fc, nn.Linear)
     assert model.fc.in_features == width
+
+
+def test_a_module_of_a_package_that_was_imported_without_it() -> None:
+    importlib.import_module("tgt_pkg.sub")
+    assert isinstance(load_model("tgt_pkg.sub.deep.Net", seed=0), nn.Module)
 
 
 def test_weights_come_from_the_seed_and_the_global_one_stays() -> None:

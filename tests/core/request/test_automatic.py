@@ -7,7 +7,7 @@ import re
 import pytest
 
 from torchrecorder.errors import OptionError
-from torchrecorder.request import Rules, read_rules, take_field
+from torchrecorder.request import Rules, has_example, read_rules, take_field
 
 
 def rules(written: object) -> Rules:
@@ -55,6 +55,42 @@ def test_the_most_exact_pattern_wins_and_a_class_has_the_last_word(
     name: str, own: str | None, expected: tuple[str, str, int | str, bool] | None
 ) -> None:
     assert asked(PATTERNS, name, own) == expected
+
+
+def test_what_a_pattern_says_of_several_classes_is_marked_so() -> None:
+    common = [rules(PATTERNS).request(f"pkg.{name}", own) for name, own in COMMON]
+    assert [it is not None and it.recording.is_common for it in common] == [True, True, False, False, False]
+
+
+COMMON = [("models.Small", None), ("zoo.Net", None), ("models.BigNet", None), ("zoo.Net", "shape=4"), ("other", None)]
+
+
+def test_arrays_that_a_configuration_computes_are_lists() -> None:
+    written = {"pkg.Net": {"arguments": {"places": [{"at": Array(), "name": "Fp1"}], "sizes": (3, 4)}}}
+    found = asked(written, "pkg.Net")
+    assert found is not None
+    assert found[0] == "pkg.Net(places=[{'at': [0.5, 1.0], 'name': 'Fp1'}], sizes=(3, 4))"
+
+
+class Array:
+    """As numpy's."""
+
+    def tolist(self) -> list[float]:
+        return [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("docstring", "expected"),
+    [
+        ("A net.\n\n    >>> net = pkg.Net(width=3)", True),
+        (">>> import pkg\n... Net(3)", True),
+        ("As in Net(3).", False),
+        (">>> UNet(3)", False),
+        (None, False),
+    ],
+)
+def test_whether_a_docstring_builds_its_class(docstring: str | None, expected: bool) -> None:
+    assert has_example("Net", docstring) is expected
 
 
 def test_inputs_of_a_class_take_the_place_of_the_shape_of_its_pattern() -> None:

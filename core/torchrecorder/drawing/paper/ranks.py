@@ -102,7 +102,7 @@ class Ranking:
             around = self._panels.by_box[parent].segments
             feeds = Counter(it.tail for it in around)
             is_shared = any(feeds[it.tail] > 1 for it in around if it.head == Key("box", box))
-            if len(rows[0]) < 2 or not rows[0][0].is_port or not is_shared:
+            if not rows or len(rows[0]) < 2 or not rows[0][0].is_port or not is_shared:
                 continue
             place = {key: i for row in self.rows[parent] for i, key in enumerate(row)}
             outer = {it.source: place.get(it.tail, 0) for it in around}

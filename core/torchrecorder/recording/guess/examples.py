@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import nn
 
+from torchrecorder.recording.constructing import statements
 from torchrecorder.recording.guess.guess import Guess, parameters
 from torchrecorder.request import InputSpec
 
@@ -27,7 +27,7 @@ def from_examples(model: nn.Module, _batch: int) -> Iterator[Guess]:
     names = [p.name for p in parameters(model) if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     for text in (inspect.getdoc(type(model).forward), inspect.getdoc(type(model))):
         known: dict[str, Any] = {}
-        for statement in _statements(text or ""):
+        for statement in statements(text or ""):
             for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
                 if _is_of_model(call):
                     given = _given(call, names, known)
@@ -38,16 +38,6 @@ def from_examples(model: nn.Module, _batch: int) -> Iterator[Guess]:
                 value = _value(statement.value, known)
                 if value is not None:
                     known[target.id] = value
-
-
-def _statements(text: str) -> Iterator[ast.stmt]:
-    """Those that follow the prompts of Python."""
-    found = re.findall(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE)
-    for lines in found:
-        try:
-            yield from ast.parse(re.sub(r"\n[ \t]*\.\.\. ?", "\n", lines)).body
-        except SyntaxError:
-            continue
 
 
 def _is_of_model(call: ast.Call) -> bool:

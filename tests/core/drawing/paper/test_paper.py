@@ -228,6 +228,12 @@ def test_one_node() -> None:
     assert len(paper(net.graph(net.input("x", 1)), depth=0).nodes) > 0
 
 
+def test_a_model_that_gives_what_it_gets() -> None:
+    net = Net("Through")
+    graph = net.graph(net.input("x", 1, 2), net.input("y", 1, 2))
+    assert len(paper(graph, width=720).nodes) == 5  # the model has no edge
+
+
 def loop() -> Graph:
     """Two calls that feed each other, as a generator and what it yields to do."""
     net = Net("Loop")
