@@ -26,7 +26,7 @@ from torchrecorder.page import Outcome  # noqa: E402
 from torchrecorder.pipeline import Pipeline  # noqa: E402
 from torchrecorder.request import read_request  # noqa: E402
 from torchrecorder.request.settings import Settings  # noqa: E402
-from torchrecorder.worker.client import worker_of_thread  # noqa: E402
+from torchrecorder.worker.lasting import worker_of_thread  # noqa: E402
 
 RECORDINGS, FACTS = ROOT / "gallery" / "recordings", ROOT / "gallery" / "facts.json"
 LONGEST = "600"

@@ -88,7 +88,7 @@ class TorchRecorderExtension(Extension):
         md.postprocessors.register(figures, FillMarkers.name, FillMarkers.priority)
 
     def _fill(self, md: Markdown, html: str) -> str:
-        from torchrecorder.worker.client import worker_of_process  # the plugin has its own
+        from torchrecorder.worker.lasting import worker_of_process  # the plugin has its own
 
         page, zensical = page_of_markdown(md, html), ZensicalPage.of(md)
         site = settings(folder_of_markdown(md), self.getConfigs())

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
     from mkdocs.utils.templates import TemplateContext
 
-    from torchrecorder.worker.client import PersistentWorker
+    from torchrecorder.worker.lasting import PersistentWorker
 
 _FILES = {name: f"assets/{name}" for name in (STYLE, SCRIPT)}
 """Where the style sheet and the script lie in a site."""
@@ -78,7 +78,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
     def on_startup(self, *, command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
         """Have a server's builds share a worker; that this method exists has MkDocs keep the plugin between them."""
         if command == "serve":
-            from torchrecorder.worker.client import PersistentWorker  # builds mostly record nothing
+            from torchrecorder.worker.lasting import PersistentWorker  # builds mostly record nothing
 
             self._lasting = PersistentWorker()
 

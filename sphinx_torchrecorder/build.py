@@ -125,6 +125,8 @@ class RequestCollector(EnvironmentCollector):
             _requests_by_document(app.env)[app.env.docname] = requests
             if multiprocessing.parent_process() is None:  # what another process reads is merged later
                 _expect(app, requests)
+        elif (pipeline := build_of(app.env).pipeline) is not None:
+            pipeline.advance()
 
     def clear_doc(self, app: Sphinx, env: BuildEnvironment, docname: str) -> None:
         """Forget a document."""
@@ -173,7 +175,7 @@ def _expect(app: Sphinx, requests: Sequence[_Conditional]) -> None:
 
 
 def _pipeline(app: Sphinx) -> Pipeline:
-    return Pipeline(settings_of(app), retries=bool(app.fresh_env_used))  # as with `-E`
+    return Pipeline(settings_of(app), retries=bool(app.fresh_env_used), is_alone=app.parallel == 1)  # `-E` retries
 
 
 def _requests_by_document(env: BuildEnvironment) -> dict[str, list[_Conditional]]:

@@ -36,7 +36,7 @@ class LineProcess:
             )
         self._lines: queue.Queue[bytes] = queue.Queue()
         self._reader: threading.Thread | None = None
-        """Begins with the first wait: between the start and that, other code may fork this process."""
+        """Begins with the first question: between the start and that, other code may fork this process."""
 
     def ask(self, job: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         """Send a line and wait for its answer; raises what `next` raises."""
@@ -64,9 +64,7 @@ class LineProcess:
             EOFError: The process ended.
             FormatError: It is not a JSON object.
         """
-        if self._reader is None:
-            self._reader = threading.Thread(target=self._read, daemon=True)
-            self._reader.start()
+        self._begin_reading()
         try:
             line = self._lines.get(timeout=timeout_s)
         except queue.Empty:
@@ -77,6 +75,11 @@ class LineProcess:
             return dict(json.loads(line))
         except (ValueError, TypeError) as error:
             raise FormatError("the worker's answer", str(error)) from error
+
+    def has_line(self) -> bool:
+        """Whether `next` would give a line, or raise, without waiting."""
+        self._begin_reading()
+        return not self._lines.empty()
 
     @property
     def is_running(self) -> bool:
@@ -104,6 +107,11 @@ class LineProcess:
         if self._reader is None and self._process.stdout is not None:
             self._process.stdout.close()
         return f"signal {-code}" if code < 0 else f"exit status {code}"
+
+    def _begin_reading(self) -> None:
+        if self._reader is None:
+            self._reader = threading.Thread(target=self._read, daemon=True)
+            self._reader.start()
 
     def _has_ended(self) -> bool:
         # On Linux the process is left as a zombie, so that its pid stays its own until `end` kills its session.

@@ -28,7 +28,8 @@ from torchrecorder.request import (
 from torchrecorder.request.options import read_yes_no
 from torchrecorder.request.requests import TIMEOUT_S
 from torchrecorder.trace.allowed import EVERYTHING
-from torchrecorder.worker.client import Worker, worker_of_thread
+from torchrecorder.worker.client import Worker
+from torchrecorder.worker.lasting import worker_of_thread
 
 _HEEDED = frozenset[str]().union(*(it.heeds for it in FILE_TYPES))
 _PAGE_OPTIONS = [option for option in OPTIONS if option.stage != "recording" and option.name not in _HEEDED]

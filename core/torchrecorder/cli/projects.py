@@ -24,7 +24,8 @@ from torchrecorder.pipeline import Collected, Pipeline, collect, configuration_o
 from torchrecorder.pipeline.recordings import Recording
 from torchrecorder.request import DiagramRequest, RecordingRequest, place
 from torchrecorder.trace.freshness import Verdict
-from torchrecorder.worker.client import Worker, processors, worker_of_thread
+from torchrecorder.worker.client import Worker, processors
+from torchrecorder.worker.lasting import worker_of_thread
 
 _PART = 8
 """The most recordings for one process that are handed out together, so that a bar can move and no last long part is

@@ -58,6 +58,8 @@ class Pipeline:
     """Whether what is made goes into the committed cache, which alone is read then."""
     retries: bool = False
     """Whether what failed before is tried again, though nothing that it read has changed."""
+    is_alone: bool = False
+    """Whether the builder forks no processes, so that what is expected can be recorded while others are still read."""
     store: Store = field(init=False)
     cache: LayeredCache = field(init=False)
     has_worked: bool = field(init=False, default=False)
@@ -89,13 +91,22 @@ class Pipeline:
 
     def expect(self, request: DiagramRequest) -> None:
         """Start the worker if the request is to be recorded, so that it imports torch while others are still read."""
-        if self._worker is not None or collecting.VARIABLE in os.environ:
+        if collecting.VARIABLE in os.environ or (self._worker is not None and not self.is_alone):
             return
         self._looked = self._looked or self.recordings()
-        if self._looked.kept(request.recording, is_tried=request.is_tried) is None:
+        if self._looked.kept(request.recording, is_tried=request.is_tried) is not None:
+            return
+        if self._worker is None:
             self._worker = self._early.enter_context(self._opened(self.settings.path))
             with suppress(OSError):  # the run meets it again, and says so
                 self._worker.start()
+        if self.is_alone:
+            self._worker.submit(request.recording, request.timeout_s)
+
+    def advance(self) -> None:
+        """Let the worker go on with what is expected; to be called now and then, for it never waits."""
+        if self._worker is not None and self.is_alone:
+            self._worker.advance()
 
     def close(self) -> None:
         """End a worker that was started before a run; a run does so itself."""

@@ -7,21 +7,17 @@ of the batch.
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
-from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.errors import (
     TorchMissing,
     TorchRecorderError,
@@ -81,6 +77,15 @@ class Worker:
         self._number = 0
         self._sent: dict[int, _Sent] = {}
         """The jobs that are in the process, by number."""
+        self._waiting: deque[RecordingRequest] = deque()
+        """Those that no job has been sent for."""
+        self._alone: deque[RecordingRequest] = deque()
+        """The process died while they and others were in it."""
+        self._timeouts_s: dict[RecordingRequest, float] = {}
+        self._answers: dict[RecordingRequest, Answer] = {}
+        """Those that nobody has asked for yet."""
+        self._is_ahead = False
+        """Whether it was given requests before it is known which there are in all."""
         self._needs_compiler = False
         """Whether a job has loaded torch's compiler, as the next ones then may, too."""
         self._shared: frozenset[str] = frozenset()
@@ -115,7 +120,8 @@ class Worker:
 
     def close(self) -> None:
         self._end_process()
-        self._sent.clear()
+        for known in (self._sent, self._waiting, self._alone, self._timeouts_s, self._answers):
+            known.clear()
         if self._scratch is not None:
             self._scratch.cleanup()
             self._scratch = None
@@ -139,7 +145,8 @@ class Worker:
 
     def expect(self, requests: Iterable[RecordingRequest]) -> None:
         """Begin a build, given what it will ask, so that a package that several requests share is imported once."""
-        self._build += 1
+        self._build += not self._is_ahead
+        self._is_ahead = False
         counted = Counter(request.root_module() for request in requests)
         self._shared = frozenset(package for package, count in counted.items() if count > 1)
 
@@ -147,6 +154,29 @@ class Worker:
         """Record one request; whatever happens to the process becomes the answer's error."""
         ((_, answer),) = self.record_all({request: timeout_s})
         return answer
+
+    def submit(self, request: RecordingRequest, timeout_s: float) -> None:
+        """Have a request recorded while the builder does other things; `record_all` gives the answer."""
+        if request not in self._timeouts_s:
+            self._build += not self._is_ahead
+            self._is_ahead = True
+            self._timeouts_s[request] = timeout_s
+            self._waiting.append(request)
+        self.advance()
+
+    def advance(self) -> None:
+        """Send what can be sent, and take answers that are there, without waiting for any."""
+        try:
+            self.start()
+        except OSError:  # whoever asks for the answers meets it again
+            return
+        while self._process is not None and (self._is_greeted or self._process.has_line()):
+            self._answers |= dict(self._fill(lambda request: None))
+            if self._process is None or not self._sent or not self._process.has_line():
+                return
+            answered, lost = self._receive()
+            self._answers |= dict(answered)
+            self._alone.extend(lost)
 
     def record_all(
         self,
@@ -157,22 +187,33 @@ class Worker:
 
         Those that lie in one package go one after the other, since a process that has imported it serves them.
         """
+        self._timeouts_s = {**requests}
+        self._alone = deque(request for request in self._alone if request in requests)
+        begun = {*self._answers, *self._alone, *(sent.request for sent in self._sent.values())}
         packages = {package: place for place, package in enumerate(dict.fromkeys(r.root_module() for r in requests))}
-        waiting = deque(sorted(requests, key=lambda request: packages[request.root_module()]))
-        alone: deque[RecordingRequest] = deque()  # the process died while they and others were in it
-        while waiting or alone or self._sent:
-            while len(self._sent) < (1 if alone else self._at_once) and (alone or waiting):
-                is_again = bool(alone)
-                request = (alone or waiting).popleft()
-                if not is_again:
-                    on_start(request)
-                if (failed := self._send(request, requests[request])) is not None:
-                    yield request, failed
-            if not self._sent:
-                continue
-            answered, lost = self._receive()
-            yield from answered
-            alone.extend(lost)
+        others = (request for request in requests if request not in begun)
+        self._waiting = deque(sorted(others, key=lambda request: packages[request.root_module()]))
+        for request in requests:
+            if request in begun:
+                on_start(request)
+        early, self._answers = self._answers, {}
+        yield from ((request, answer) for request, answer in early.items() if request in requests)
+        while self._waiting or self._alone or self._sent:
+            yield from self._fill(on_start)
+            if self._sent:
+                answered, lost = self._receive()
+                yield from ((request, answer) for request, answer in answered if request in requests)
+                self._alone.extend(request for request in lost if request in requests)
+
+    def _fill(self, on_start: Callable[[RecordingRequest], None]) -> Iterator[tuple[RecordingRequest, Answer]]:
+        """Send as many jobs as run at once; the answers of those that cannot be sent."""
+        while len(self._sent) < (1 if self._alone else self._at_once) and (self._alone or self._waiting):
+            is_again = bool(self._alone)
+            request = (self._alone or self._waiting).popleft()
+            if not is_again:
+                on_start(request)
+            if (failed := self._send(request, self._timeouts_s[request])) is not None:
+                yield request, failed
 
     def _send(self, request: RecordingRequest, timeout_s: float) -> Answer | None:
         """Send a job; the answer, if it cannot be."""
@@ -184,7 +225,7 @@ class Worker:
                 request,
                 tuple(self._path if not self._python else foreign_path(self._path)),
                 {**os.environ, **FIXED_ENVIRONMENT},
-                package if package in self._shared else "",
+                package if self._is_ahead or package in self._shared else "",
                 self._build,
                 self._memory_bytes,
                 timeout_s,
@@ -285,104 +326,3 @@ class Worker:
 def processors() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
-class PersistentWorker:
-    """Opens the same worker for one build after the other. Not thread-safe.
-
-    For a server that builds again at every edit, because importing torch takes seconds. What lasts is the process that
-    imported torch and never computes; a preloaded process with the package of the user is of one build. The worker is
-    replaced when something is installed or removed where it imports from, when the settings change, and after a build
-    that found no torch. It ends with the server, whose end closes its standard input.
-    """
-
-    def __init__(self) -> None:
-        self._worker: Worker | None = None
-        self._made_for: object = None
-
-    @contextmanager
-    def open(self, settings: Settings) -> Iterator[Worker]:
-        now = (
-            settings.path,
-            settings.python,
-            settings.memory_bytes,
-            settings.jobs,
-            settings.allow,
-            _stamps([*settings.path, *sys.path]),
-        )
-        if self._worker is None or not self._worker.is_running or now != self._made_for:
-            self.close()
-            self._worker = Worker.of(settings)
-            self._made_for = now
-        yield self._worker
-
-    def close(self) -> None:
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
-
-
-class _ProcessWorker:
-    """The one worker of a process, given to one thread at a time."""
-
-    def __init__(self) -> None:
-        self._lasting: PersistentWorker | None = None
-        self._pid = 0
-        self._turn = threading.Lock()
-
-    @contextmanager
-    def open(self, settings: Settings) -> Iterator[Worker]:
-        with self._turn:
-            if self._lasting is None or self._pid != os.getpid():  # a forked child shares nothing with it
-                self._lasting, self._pid = PersistentWorker(), os.getpid()
-                atexit.register(self._close, self._lasting, self._pid)
-            with self._lasting.open(settings) as worker:
-                yield worker
-
-    @staticmethod
-    def _close(lasting: PersistentWorker, pid: int) -> None:
-        if pid == os.getpid():
-            lasting.close()
-
-
-worker_of_process = _ProcessWorker().open
-"""Opens the worker of this process, for a caller that is made anew for each page and does not know which is the last.
-
-It is as lasting as a `PersistentWorker`. It ends with the process; if that is killed, at the end of its own input.
-"""
-
-
-def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:
-    installed = [folder for folder in path if folder.rstrip(os.sep).endswith("-packages") and os.path.isdir(folder)]
-    return {folder: stamp_of(folder) for folder in installed}
-
-
-_here = threading.local()
-
-
-def worker_of_thread(settings: Settings) -> Callable[[Sequence[str]], AbstractContextManager[Worker]]:
-    """What gives a pipeline the worker of this thread, so that a thread of an executor imports torch once.
-
-    The worker ends with the thread, or with the process, also with one that an executor forked.
-    """
-
-    def open_worker(path: Sequence[str]) -> AbstractContextManager[Worker]:
-        key = (*path, settings.python, settings.memory_bytes, settings.jobs, settings.allow)
-        if getattr(_here, "lane", None) is None or _here.lane.key != key:
-            _here.lane = _Lane(key, Worker.of(settings, path))
-        return nullcontext(_here.lane.worker)
-
-    return open_worker
-
-
-class _Lane:
-    """Ends its worker when it is collected or the process ends, however that was started."""
-
-    def __init__(self, key: tuple[object, ...], worker: Worker) -> None:
-        from multiprocessing.util import (
-            Finalize,
-        )  # `weakref.finalize` needs atexit, which children of multiprocessing skip
-
-        self.key = key
-        self.worker = worker
-        Finalize(self, worker.close, exitpriority=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,6 +48,46 @@ def test_one_worker_serves_what_was_expected_and_ends_with_the_run(site: Site) -
     assert [it.error for it in first.run(requests).values()] == [None, None]
     assert opened.workers == [worker]
     assert not worker.is_running
+
+
+LOUD = """import os
+from torch import nn
+
+class Net(nn.Linear):
+    def __init__(self, width=2):
+        super().__init__(3, width)
+        if width == 13:
+            os._exit(1)
+        with open(os.path.dirname(__file__) + "/../../built.txt", "a") as file:
+            file.write(f"{width}\\n")
+"""
+
+
+def test_where_nothing_forks_models_are_recorded_while_others_are_read(site: Site) -> None:
+    site.write("loud.py", LOUD)
+    built = site.root / "built.txt"
+    early, opened = pipeline(site)
+    early.is_alone = True
+    requests = [ask(f"pip_nets.loud.Net({width})") for width in (4, 13, 5, 6)]
+    unread = ask("pip_nets.loud.Net(7)")
+    for request in (unread, *requests[:3], requests[0]):
+        early.expect(request)
+    until = time.monotonic() + 60
+    while not (built.exists() and len(built.read_text().split()) == 3) and time.monotonic() < until:
+        early.advance()
+        time.sleep(0.02)
+    begun: list[str] = []
+    outcomes = early.run(requests, lambda progress: begun.append(progress.target))
+    assert [type(outcomes[request].error).__name__ for request in requests] == [
+        "NoneType",
+        "WorkerCrashed",
+        "NoneType",
+        "NoneType",
+    ]
+    assert sorted(built.read_text().split()) == ["4", "5", "6", "7"]
+    assert begun == [*(request.recording.target for request in requests), ""]
+    assert len(opened.workers) == 1
+    assert not opened.workers[0].is_running
 
 
 def test_what_is_fresh_starts_none(site: Site) -> None:

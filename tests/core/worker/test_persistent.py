@@ -15,7 +15,7 @@ import pytest
 
 from torchrecorder.errors import TorchMissing
 from torchrecorder.request import RecordingRequest, Settings
-from torchrecorder.worker.client import PersistentWorker
+from torchrecorder.worker.lasting import PersistentWorker
 
 pytestmark = pytest.mark.usefixtures("real_processes")
 
@@ -60,7 +60,7 @@ ALONE = """
 import os, sys, time
 from pathlib import Path
 from torchrecorder.request import RecordingRequest, Settings
-from torchrecorder.worker.client import worker_of_process
+from torchrecorder.worker.lasting import worker_of_process
 
 pids = []
 for _ in range(2):

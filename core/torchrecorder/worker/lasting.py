@@ -1,0 +1,115 @@
+"""Workers that last longer than a build: of a server, of a process that does not know its last page, of a thread."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from torchrecorder.cache.index import Stamp, stamp_of
+from torchrecorder.request.settings import Settings
+from torchrecorder.worker.client import Worker
+
+
+class PersistentWorker:
+    """Opens the same worker for one build after the other. Not thread-safe.
+
+    For a server that builds again at every edit, because importing torch takes seconds. What lasts is the process that
+    imported torch and never computes; a preloaded process with the package of the user is of one build. The worker is
+    replaced when something is installed or removed where it imports from, when the settings change, and after a build
+    that found no torch. It ends with the server, whose end closes its standard input.
+    """
+
+    def __init__(self) -> None:
+        self._worker: Worker | None = None
+        self._made_for: object = None
+
+    @contextmanager
+    def open(self, settings: Settings) -> Iterator[Worker]:
+        now = (
+            settings.path,
+            settings.python,
+            settings.memory_bytes,
+            settings.jobs,
+            settings.allow,
+            _stamps([*settings.path, *sys.path]),
+        )
+        if self._worker is None or not self._worker.is_running or now != self._made_for:
+            self.close()
+            self._worker = Worker.of(settings)
+            self._made_for = now
+        yield self._worker
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+
+class _ProcessWorker:
+    """The one worker of a process, given to one thread at a time."""
+
+    def __init__(self) -> None:
+        self._lasting: PersistentWorker | None = None
+        self._pid = 0
+        self._turn = threading.Lock()
+
+    @contextmanager
+    def open(self, settings: Settings) -> Iterator[Worker]:
+        with self._turn:
+            if self._lasting is None or self._pid != os.getpid():  # a forked child shares nothing with it
+                self._lasting, self._pid = PersistentWorker(), os.getpid()
+                atexit.register(self._close, self._lasting, self._pid)
+            with self._lasting.open(settings) as worker:
+                yield worker
+
+    @staticmethod
+    def _close(lasting: PersistentWorker, pid: int) -> None:
+        if pid == os.getpid():
+            lasting.close()
+
+
+worker_of_process = _ProcessWorker().open
+"""Opens the worker of this process, for a caller that is made anew for each page and does not know which is the last.
+
+It is as lasting as a `PersistentWorker`. It ends with the process; if that is killed, at the end of its own input.
+"""
+
+
+def _stamps(path: Sequence[str]) -> dict[str, Stamp | None]:
+    installed = [folder for folder in path if folder.rstrip(os.sep).endswith("-packages") and os.path.isdir(folder)]
+    return {folder: stamp_of(folder) for folder in installed}
+
+
+_here = threading.local()
+
+
+def worker_of_thread(settings: Settings) -> Callable[[Sequence[str]], AbstractContextManager[Worker]]:
+    """What gives a pipeline the worker of this thread, so that a thread of an executor imports torch once.
+
+    The worker ends with the thread, or with the process, also with one that an executor forked.
+    """
+
+    def open_worker(path: Sequence[str]) -> AbstractContextManager[Worker]:
+        key = (*path, settings.python, settings.memory_bytes, settings.jobs, settings.allow)
+        if getattr(_here, "lane", None) is None or _here.lane.key != key:
+            _here.lane = _Lane(key, Worker.of(settings, path))
+        return nullcontext(_here.lane.worker)
+
+    return open_worker
+
+
+class _Lane:
+    """Ends its worker when it is collected or the process ends, however that was started."""
+
+    def __init__(self, key: tuple[object, ...], worker: Worker) -> None:
+        from multiprocessing.util import (
+            Finalize,
+        )  # `weakref.finalize` needs atexit, which children of multiprocessing skip
+
+        self.key = key
+        self.worker = worker
+        Finalize(self, worker.close, exitpriority=0)
