@@ -18,6 +18,7 @@ from torchrecorder.view.templates.kinds import Kinds, entry, without_numbers
 
 _MANY_STEPS = 4
 """If more in a row than this change the resolution one after another, they are one series."""
+_SOURCES = ("param", "buffer", "const")
 _LONG = 14
 """In a view of more nodes equal layers of torch with unequal sizes are one series."""
 
@@ -50,6 +51,7 @@ def in_series(view: View, kinds: Kinds) -> View:
         first = stretch[0]
         nodes[first.id] = _folded(stretch, series.wiring, view.graph)
         merged.update((node.id, first.id) for node in stretch[1:])
+        merged.update(series.copies_before(stretch))
     return regrouped(view, merged, nodes) if merged else view
 
 
@@ -78,6 +80,7 @@ class _Series:
         self._aside = aside
         """Readers that do not matter."""
         self.wiring = Wiring(view)
+        self._sources = {node.id: (node.kind, node.name, node.values) for node in view.nodes if node.kind in _SOURCES}
         self.is_long = len(view.nodes) > _LONG
 
     def found(self) -> Iterator[list[Node]]:
@@ -94,6 +97,14 @@ class _Series:
 
     def gives_output(self, node: Node) -> bool:
         return not self.wiring.after[node.id].isdisjoint(self._aside)
+
+    def copies_before(self, stretch: Sequence[Node]) -> Iterator[tuple[int, int]]:
+        """What all read and stands beside each of them, such as the queries of a decoder: each copy, and the first."""
+        first, *others = ([n for n in self.wiring.before[node.id] if n in self._sources] for node in stretch)
+        beside = {self._sources[node]: node for node in first}
+        for node in (node for nodes in others for node in nodes):
+            if beside[self._sources[node]] != node:
+                yield node, beside[self._sources[node]]
 
     def _stretch(self, nodes: Sequence[Node], at: int) -> list[Node]:
         """The longest series that begins with the node at this position; the node alone if there is none."""
@@ -144,7 +155,9 @@ class _Series:
 
     def _is_closed(self, stretch: Sequence[Node]) -> bool:
         members = {node.id for node in stretch}
-        before = [self.wiring.before[node.id] - members for node in stretch]
+        before = [
+            {self._sources.get(other, other) for other in self.wiring.before[node.id] - members} for node in stretch
+        ]
         after = [self.wiring.after[node.id] - members - {*self._aside} for node in stretch]
         same = all(others == before[1] for others in before[1:]) and before[1] <= before[0]
         return same and (not any(after[:-1]) or all(others == after[-1] for others in after[:-1]))

@@ -347,3 +347,21 @@ def test_a_block_of_equal_layers_that_gives_each_of_their_outputs_stays_one(give
     view = make_view(net.graph(net.op("add", net.op("tanh", z), y)))
     found = [name for name in shown(view) if name.startswith("down")]
     assert ("down" in found) == (gives == 2)
+
+
+def test_a_parameter_that_each_layer_is_given_keeps_none_apart() -> None:
+    """As the queries of DETR's decoder: where many read one, it stands beside each of them."""
+    net = Net(params=9000)
+    x, queries = net.input("x", 1, 5, 8), net.weight("queries", 1, 5, 8)
+    with net.call("decoder", "Decoder", params=8000):
+        for i in range(6):
+            given = {"x": x, "queries": queries}
+            with net.call(f"decoder.layers.{i}", "Layer", params=1000):
+                call = len(net.calls) - 1
+                x = net.op(
+                    "add", x, net.layer(f"decoder.layers.{i}.fc", "Linear", net.op("add", x, queries), (1, 5, 8))
+                )
+            net.calls[call] = replace(net.calls[call], inputs=given)
+    view = make_view(net.graph(net.op("tanh", x)), ViewOptions(collapse=("decoder.layers.*",)))
+    assert [node.repeat for node in view.nodes if node.kind == "call"] == [6]
+    assert [node.name for node in view.nodes if node.kind == "param"] == ["queries"]
