@@ -136,6 +136,7 @@ def check(arguments: argparse.Namespace) -> list[str]:
             problems += error.problems
     try:
         wanted = _type(arguments)
+        wanted.require()
     except OptionError as error:
         return [*dict.fromkeys(problems), *error.problems]
     if arguments.width and not problems:

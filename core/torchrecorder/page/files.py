@@ -35,6 +35,8 @@ class FileType:
     """What `show` and `hide` can change in it."""
     switches: bool = False
     """Whether its readers can switch between depths, as those of a page."""
+    require: Callable[[], object] = lambda: None
+    """Raises OptionError if what makes it is not installed; to be asked before a model is recorded for it."""
 
     def write(self, diagram: Diagram) -> bytes:
         """What such a file holds."""
@@ -48,11 +50,19 @@ def _json(diagram: Diagram) -> str:
     return to_json(diagram.graph) + "\n"
 
 
+def _pdfium() -> object:
+    from torchrecorder.drawing.formats.png import pdfium
+
+    return pdfium()
+
+
 FILE_TYPES = (
     FileType("svg", "picture for any viewer", lambda it: it.standalone_svg() + "\n", _PRINTED),
     FileType("pdf", "picture of one page, in vectors", lambda it: it.to_pdf(), _PRINTED),
     FileType("tex", "picture for LaTeX, drawn with TikZ", lambda it: it.to_tikz(), _PRINTED),
-    FileType("png", "picture of 192 dots per inch; needs the extra `png`", lambda it: it.to_png(), _PRINTED),
+    FileType(
+        "png", "picture of 192 dots per inch; needs the extra `png`", lambda it: it.to_png(), _PRINTED, require=_pdfium
+    ),
     FileType("html", "page of its own that works offline", lambda it: it.to_html(), _DRAWN | {"table"}, switches=True),
     FileType("mmd", "Mermaid, which code forges draw", lambda it: it.to_mermaid(), _MERMAID),
     FileType("dot", "what the layout engine got", lambda it: it.drawing.dot, _DRAWN - {"grey", "layout"}),

@@ -187,6 +187,15 @@ def test_failures(arguments: list[str], status: int, words: list[str], capsys: p
     assert said.startswith("torchrecorder: error: ")
 
 
+def test_what_a_file_needs_is_asked_before_a_model_is_recorded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+    assert run("cli_nets.Nett", "-o", "net.png") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "torchrecorder: error: a .png needs pypdfium2: pip install 'torchrecorder-docs[png]'"
+
+
 def test_wrong_calls_are_argparse_errors(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["draw"], ["paint"], []):
         with pytest.raises(SystemExit) as caught:

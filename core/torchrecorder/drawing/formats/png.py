@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from importlib import import_module
 from typing import Any
 
 from torchrecorder.drawing.formats.pdf import to_pdf
@@ -14,13 +15,21 @@ _MAX_PIXELS = 100_000_000
 """A larger picture is painted more coarsely, since its pixels must fit into memory."""
 
 
-def to_png(svg: str, scale: float = 1.0) -> bytes:
-    """The PNG of a finished picture, at `DPI` dots per inch."""
+def pdfium() -> Any:
+    """What paints.
+
+    Raises:
+        OptionError: It is not installed.
+    """
     try:
-        import pypdfium2  # pyright: ignore[reportMissingImports]
+        return import_module("pypdfium2")
     except ImportError as error:
         raise OptionError(("a .png needs pypdfium2: pip install 'torchrecorder-docs[png]'",)) from error
-    document: Any = pypdfium2.PdfDocument(to_pdf(svg, scale=scale))
+
+
+def to_png(svg: str, scale: float = 1.0) -> bytes:
+    """The PNG of a finished picture, at `DPI` dots per inch."""
+    document = pdfium().PdfDocument(to_pdf(svg, scale=scale))
     try:
         page = document[0]
         wide, high = page.get_size()
