@@ -260,6 +260,18 @@ def bench_peers(session: nox.Session) -> None:
 
 
 @nox.session
+def compare(session: nox.Session) -> None:
+    """Compare with five other tools and write `docs/comparison.md`; arguments are those of `bench/compare.py`."""
+    install_libraries(session)
+    session.install("graphviz", "ipython", "networkx", "safetensors", "setuptools<81", "tqdm")
+    peers = aside(session, "peers", [*PEERS, "torchviz==0.0.3"])
+    old = aside(session, "old", ORIGINALS["torchrecorder"])
+    readers = {"COMPARE_PEERS": peers, "COMPARE_OLD": old}
+    session.run("pytest", "-q", "tests/bench", env=readers)  # that no wrong reader is blamed on a tool
+    session.run("python", "bench/compare.py", peers, old, *session.posargs)
+
+
+@nox.session
 def bench_pictures(session: nox.Session) -> None:
     """Judge pictures; `bench -- pictures` comes here. Further arguments are those of `bench/pictures.py`."""
     install_libraries(session)
