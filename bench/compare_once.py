@@ -20,7 +20,6 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "core")]
 
 import torch  # noqa: E402
-from torch import nn  # noqa: E402
 
 from bench import compare_layers  # noqa: E402
 from bench.compare_tools import TOOLS, Tool  # noqa: E402
