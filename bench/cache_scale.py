@@ -24,7 +24,7 @@ from tests.core.answering import NoTorch, OneByOne
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import RecordingRequest, Settings, read_request
-from torchrecorder.trace.manifest import TraceResult
+from torchrecorder.trace.observed import TraceResult
 from torchrecorder.worker.client import Worker
 from torchrecorder.worker.messages import Answer
 

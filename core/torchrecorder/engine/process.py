@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from torchrecorder.errors import EngineError, EngineNotFound
 
@@ -131,8 +132,7 @@ class Engine:
             )
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(NamedTuple):
     """How one process ended."""
 
     status: int

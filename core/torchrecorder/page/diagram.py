@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import CachedDrawing, Drawing
 from torchrecorder.errors import OptionError, TorchRecorderError
-from torchrecorder.page.files import type_of
 from torchrecorder.page.picture import fitted, join_depths
 from torchrecorder.request.requests import DiagramRequest, DrawingOptions
 
@@ -194,6 +193,8 @@ class Diagram:
         Raises:
             OptionError: The ending is another, or `.png` is not installed.
         """
+        from torchrecorder.page.files import type_of
+
         path = Path(path)
         path.write_bytes(type_of(path).write(self))
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
@@ -37,8 +37,7 @@ COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """How far a batch is."""
 
     stage: Literal["recording", "drawing"]

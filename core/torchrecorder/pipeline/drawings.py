@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrecorder.cache.index import StampedIndex
 from torchrecorder.cache.layered import LayeredCache
@@ -33,8 +33,7 @@ Made = Drawing | CachedDrawing | TorchRecorderError
 """A drawing, as it is or in the cache, or why there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class RenderKey:
+class RenderKey(NamedTuple):
     """What decides a picture, but for the engine."""
 
     graph: str

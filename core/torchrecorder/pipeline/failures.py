@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from collections.abc import Iterator
+import re
+import sysconfig
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cache.store import Store
@@ -25,29 +24,18 @@ from torchrecorder.errors import (
     InputError,
     OptionError,
     TargetError,
-    TargetRefused,
     TorchRecorderError,
 )
-from torchrecorder.request import RecordingRequest, parse_target
+from torchrecorder.request import RecordingRequest
 from torchrecorder.trace.digests import text_digest
 from torchrecorder.trace.freshness import Freshness, Verdict
-from torchrecorder.trace.manifest import Manifest, TraceResult
-
-if TYPE_CHECKING:
-    from torchrecorder.trace.finder import ModuleFinder
-    from torchrecorder.worker.messages import Answer
+from torchrecorder.trace.manifest import Manifest
 
 _VERSION = 1
-_REMEMBERED = (TargetError, InputError, ForwardError)
-_OF_THE_MACHINE = (
-    "MemoryError",
-    "OutOfMemoryError",
-    "can't allocate memory",
-    "out of memory",
-    "not enough memory",
-    "No space left on device",
-    "Too many open files",
-)
+REMEMBERED = (TargetError, InputError, ForwardError)
+"""Errors of the model's own."""
+_FRAME = re.compile(r'^ *File "(.+)", line \d', re.MULTILINE)
+_NOT_THE_USERS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
 _OURS = Path(__file__).parents[1]
 
 
@@ -72,18 +60,19 @@ class Failures:
         except FormatError:
             return None
         is_fresh = self._freshness.of(manifest).verdict is Verdict.FRESH
-        return (manifest, error) if is_fresh and (is_tried if was_tried else isinstance(error, _REMEMBERED)) else None
+        return (manifest, error) if is_fresh and (is_tried if was_tried else isinstance(error, REMEMBERED)) else None
 
-    def put(self, request: RecordingRequest, answer: Answer, manifest: Manifest, graph: bytes) -> None:
-        """Remember a failure, with the Graph of what ran before it, if anything did."""
-        assert answer.error is not None
+    def put(
+        self, request: RecordingRequest, error: TorchRecorderError, manifest: Manifest, graph: bytes, *, was_tried: bool
+    ) -> None:
+        """Remember a failure, with the Graph of what ran before it; `was_tried`: for those that a site only tries."""
         entry = {
             **manifest.to_json(),
             "torchrecorder_failure": _VERSION,
             "recorder": _recorder(),
             "graph": manifest.graph,
-            "error": answer.error.to_json(),
-            "tried": not is_lasting(answer),
+            "error": error.to_json(),
+            "tried": was_tried,
         }
         self._machine.put_entry("failure", request.key(), entry, graph)
 
@@ -107,35 +96,17 @@ def put_failed_drawing(machine: Store, key: str, error: OptionError) -> None:
     machine.put_entry("failure", key, {**entry, "graph": "", "modules": ""})
 
 
-def is_lasting(answer: Answer) -> bool:
-    """Whether the failure comes again as long as what was traced is as it was."""
-    error, trace = answer.error, answer.trace
-    if trace is None or not isinstance(error, _REMEMBERED) or isinstance(error, TargetRefused) or trace.has_connected:
-        return False
-    if isinstance(error, InputError) and error.ran_out_of_time:
-        return False
-    said = f"{error}\n{error.details()}"
-    return not any(text in said for text in _OF_THE_MACHINE)
+def files_of(error: TorchRecorderError | None) -> tuple[Path, ...]:
+    """The user's files in the traceback of an error.
 
-
-def trace_of_failure(request: RecordingRequest, trace: TraceResult | None, finder: ModuleFinder) -> TraceResult:
-    """The trace as a failure is compared by; without one, as after a time-out, the file of the model's module.
-
-    It has every name that was not found: the target's own is asked for by us, not by the user's code, and what
-    installed packages try to import counts too, since one of them may be what failed. Sources are compared as whole
-    files, because an error says lines of them.
+    A module that raises when it is imported is not among the modules, and a server must watch it for its correction.
     """
-    if trace is None:
-        files = [str(file) for name in _prefixes(request.target) if (file := finder.file(name)) is not None]
-        trace = TraceResult({}, {}, None, {file: stamp_of(file) for file in files}, {}, (), {}, (), (), {})
-    names = {*trace.missing, *trace.not_found, *_prefixes(request.target), *_prefixes(request.inputs)}
-    return replace(trace, executed=None, missing=tuple(sorted(names)))
-
-
-def _prefixes(target: str) -> Iterator[str]:
-    with suppress(ValueError):
-        parts = parse_target(target).dotted.split(".")
-        yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+    named = map(Path, _FRAME.findall(error.details() if error else ""))
+    return tuple(
+        file
+        for file in dict.fromkeys(named)
+        if not any(file.is_relative_to(folder) for folder in (*_NOT_THE_USERS, _OURS)) and file.is_file()
+    )
 
 
 @cache

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 import shlex
-import sysconfig
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -16,20 +13,18 @@ from typing import TYPE_CHECKING
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError, shown_target
-from torchrecorder.pipeline.failures import Failures, is_lasting, trace_of_failure
+from torchrecorder.pipeline.failures import Failures, files_of
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import Settings
 from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.freshness import Finding, Freshness, Verdict
-from torchrecorder.trace.installed import Installed, remember, what_changed
-from torchrecorder.trace.manifest import Manifest, build_manifest, table_from_json
+from torchrecorder.trace.installed import Installed, what_changed
+from torchrecorder.trace.manifest import Manifest, table_from_json
 
 if TYPE_CHECKING:
     from torchrecorder.graph import Graph
-    from torchrecorder.trace.manifest import TraceResult
     from torchrecorder.worker.client import Worker
-    from torchrecorder.worker.messages import Answer
 
 
 @dataclass(slots=True)
@@ -130,7 +125,7 @@ class Recordings:
         if self._retries or (found := self._failures.of(request, is_tried=is_tried)) is None:
             return None
         manifest, error = found
-        sources = (*self._freshness.files(manifest), *_files_of(error))
+        sources = (*self._freshness.files(manifest), *files_of(error))
         return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)))
 
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
@@ -178,6 +173,11 @@ class Recordings:
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
             return made
+        from torchrecorder.pipeline.making import Keeper  # what a build needs that finds all as it was, ends here
+
+        keeper = Keeper(
+            self._cache, self._machine, self._settings, self._digests, self._failures, self._finder, self._installed_now
+        )
         with self._open_worker(self._settings.path) as worker:
             worker.expect(requests)
             begun = count()
@@ -185,7 +185,8 @@ class Recordings:
                 requests, lambda request: on_each(shown_target(request.target), next(begun), len(requests))
             ):
                 try:
-                    made[request] = self._keep(request, answer, is_tried=request in tried)
+                    digest, text, sources = keeper.keep(request, answer, is_tried=request in tried)
+                    made[request] = Recording(digest, text or None, answer.error, sources)
                 except Exception as error:  # an answer is what the model's code made of it
                     from torchrecorder.faults import failed_inside
 
@@ -200,43 +201,6 @@ class Recordings:
         if recording.text is None:
             recording.text = self._cache.object(recording.digest) or self._machine.object(recording.digest)
         return recording.text is not None
-
-    def _keep(self, request: RecordingRequest, answer: Answer, *, is_tried: bool) -> Recording:
-        sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
-        # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
-        text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", answer.graph or "").encode()
-        digest = hashlib.sha256(text).hexdigest() if text else ""
-        if answer.error is not None:
-            if is_lasting(answer) or (is_tried and not isinstance(answer.error, TorchMissing)):
-                trace = trace_of_failure(request, answer.trace, self._finder())
-                if (manifest := self._manifest(request, digest, trace, self._machine)) is not None:
-                    self._failures.put(request, answer, manifest, text)
-            sources = (*sources, *_files_of(answer.error))
-        elif (
-            text
-            and answer.trace is not None
-            and (manifest := self._manifest(request, digest, answer.trace, self._cache))
-        ):
-            shared = manifest.shared()
-            self._cache.put_entry("recording", request.key(), manifest.to_json(), text, shared.to_json())
-        return Recording(digest, text or None, answer.error, sources)
-
-    def _manifest(
-        self, request: RecordingRequest, digest: str, trace: TraceResult, objects: LayeredCache | Store
-    ) -> Manifest | None:
-        """What a recording that has just ended depended on; None if that has changed already."""
-        self._digests.forget()
-        return build_manifest(
-            request,
-            digest,
-            trace,
-            project=self._settings.root,
-            finder=self._finder(),
-            digests=self._digests,
-            put_object=objects.put_object,
-            salt=lambda: objects.salt,  # a cache without such digests needs none
-            installed=remember(self._machine, self._installed_now()),
-        )
 
     def _old(self, request: RecordingRequest, error: TorchRecorderError | None) -> Recording | None:
         """What was recorded before, if it failed now for want of torch or of a package that the model is made of."""
@@ -273,22 +237,3 @@ class Recordings:
         from torchrecorder.worker.interpreter import foreign_path
 
         return ModuleFinder(foreign_path(path), self._own_path)
-
-
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
-_FRAME = re.compile(r'^ *File "(.+)", line \d', re.MULTILINE)
-_NOT_THE_USERS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib"))
-_OURS = Path(__file__).parents[1]
-
-
-def _files_of(error: TorchRecorderError | None) -> tuple[Path, ...]:
-    """The user's files in the traceback of an error.
-
-    A module that raises when it is imported is not among the modules, and a server must watch it for its correction.
-    """
-    named = map(Path, _FRAME.findall(error.details() if error else ""))
-    return tuple(
-        file
-        for file in dict.fromkeys(named)
-        if not any(file.is_relative_to(folder) for folder in (*_NOT_THE_USERS, _OURS)) and file.is_file()
-    )

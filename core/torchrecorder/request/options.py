@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from torchrecorder.request.requests import COLUMN, FACTS, TIMEOUT_S, Depth, parse_target
 from torchrecorder.request.shapes import format_shapes, parse_shapes
@@ -196,8 +196,7 @@ _WRITTEN: dict[object, str] = {
 """What stands for a value in a line of help, by its reader."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option: how it is written, read and explained."""
 
     name: str

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchrecorder.errors import OptionError
 from torchrecorder.request.options import OPTIONS, pixels
@@ -82,8 +82,7 @@ def _drawable(
     return DiagramRequest(recording, given.drawing, given.figure, given.timeout_s, given.depths, given.left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(NamedTuple):
     """What the options of a diagram say, whatever its target is."""
 
     problems: tuple[str, ...]

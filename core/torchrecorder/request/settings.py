@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from torchrecorder.errors import OptionError
 from torchrecorder.request.options import one_of
@@ -40,8 +40,7 @@ def read_memory(text: str) -> int | None:
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " ")) or None
 
 
-@dataclass(frozen=True, slots=True)
-class SiteSetting:
+class SiteSetting(NamedTuple):
     """One setting of a documentation project: how it is written, checked and explained."""
 
     name: str

@@ -12,10 +12,9 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchrecorder.errors import shown_text
 from torchrecorder.trace.environment import ALL, what_happened
@@ -40,8 +39,7 @@ class Verdict(Enum):
     """There is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """A verdict with its reasons, for messages."""
 
     verdict: Verdict
@@ -53,15 +51,13 @@ class Finding:
         return "; ".join(self.reasons) or self.verdict.value
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(NamedTuple):
     module: str
     reason: str
     """Empty if it depends on which of the module's functions a recording ran."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Modules:
+class _Modules(NamedTuple):
     files: tuple[Path, ...]
     changes: tuple[_Change, ...]
 

@@ -1,85 +1,22 @@
-"""What a recording depended on: as its trace saw it on this machine, and as it is kept for every machine.
+"""What a recording depended on, as it is kept for every machine.
 
 A manifest is small and readable. A large table of the digests of modules is a file of its own, named by its hash,
-because models of one package mostly share it.
+because models of one package mostly share it. How one is made says `trace.observed`; a build in which nothing changed
+does not need that.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path, PurePath
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import PurePath
 from typing import Any
 
-from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.request import RecordingRequest
-from torchrecorder.trace.environment import Asker, is_of_a_machine, value_digest
-from torchrecorder.trace.file_digests import FileDigests
-from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere
+from torchrecorder.trace.finder import is_elsewhere
 
 VERSION = 2
-
-FIXED_ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "CUDA_VISIBLE_DEVICES": "",
-    "PYTHONHASHSEED": "0",
-    "PYTHONDONTWRITEBYTECODE": "1",
-}
-"""What the worker runs with: one thread and no GPU keep recordings small, a fixed hash seed makes them equal."""
-_OURS = {*FIXED_ENVIRONMENT, "PYTHONPATH"}
-_SYSTEM = ("/etc/", "/usr/", "/run/")
-
-
-@dataclass(frozen=True, slots=True)
-class TraceResult:
-    """What a run was seen to depend on. Paths are absolute."""
-
-    modules: Mapping[str, str]
-    """The file of each module of the user's that was imported, by name."""
-    sources: Mapping[str, Stamp | None]
-    """The stamp that each of the user's source files had when it was imported."""
-    executed: Mapping[str, tuple[list[str], list[str]]] | None
-    """By file, the functions that ran while modules were imported, and after that; None if that is not known."""
-    read: Mapping[str, Stamp | None]
-    """The stamp of each file that was read; None where there was nothing to read."""
-    looked_for: Mapping[str, str | None]
-    """`file`, `folder`, or None where nothing was, for each path that was only asked for."""
-    listed: tuple[str, ...]
-    """Folders."""
-    environment: Mapping[str, Asker]
-    """Variables, each with who asked for it; `*` for all at once."""
-    missing: tuple[str, ...]
-    """Modules that could not be imported."""
-    untracked: tuple[str, ...]
-    """What it did that no trace can follow."""
-    distributions: Mapping[str, str]
-    """The versions of torch and of the installed distributions that the model's layers, or names in the project's own
-    modules, come from."""
-    not_found: tuple[str, ...] = ()
-    """Modules that no code could import, that of installed packages included."""
-    has_connected: bool = False
-    """Whether any code used the network."""
-    measures: Mapping[str, str] = field(default_factory=dict)
-    """Size and date of each file of which the user's code asked for them."""
-    links: Mapping[str, str | None] = field(default_factory=dict)
-    """The digest of where each link leads that was read as such; None where there is not a link."""
-    in_passing: tuple[str, ...] = ()
-    """Those of `looked_for` and `listed` that no call of the user's code wanted."""
-
-    def stamps(self) -> dict[str, Stamp | None]:
-        return {**self.sources, **self.read}
-
-    def to_json(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> TraceResult:
-        tuples = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
-        executed = data["executed"] and {file: (first, later) for file, (first, later) in data["executed"].items()}
-        return TraceResult(**{**data, **tuples, "executed": executed})
-
 
 Table = Mapping[str, "ModuleFacts"]
 """The modules of the user's that were imported, by name."""
@@ -171,26 +108,6 @@ class Manifest:
         return Manifest(**values)
 
 
-_SMALL = 4096
-"""Bytes of a table that would take no more space on a disk as a file of its own than one of its own does at least."""
-
-
-def _rows(table: Table) -> dict[str, list[Any]]:
-    rows: dict[str, list[Any]] = {}
-    for name, facts in sorted(table.items()):
-        row = [facts.source, facts.skeleton, dict(sorted(facts.functions.items())), facts.loose, [*facts.plain]]
-        while len(row) > 1 and not row[-1]:
-            row.pop()
-        rows[name] = row
-    return rows
-
-
-def _json_of(rows: Mapping[str, list[Any]]) -> bytes:
-    """The table as JSON with one module a line, so that git shows what changed."""
-    lines = [f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items()]
-    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
-
-
 _ROW = (str, str, dict, str, list)
 """What a row of the table has, of which the last may be left out."""
 
@@ -236,144 +153,3 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "installed": lambda value: isinstance(value, str),
     "machine": lambda value: isinstance(value, dict) and all(map(_is_digests, value.values())),
 }
-
-
-def build_manifest(
-    request: RecordingRequest,
-    graph: str,
-    result: TraceResult,
-    *,
-    project: Path,
-    finder: ModuleFinder,
-    digests: FileDigests,
-    put_object: Callable[[bytes], str],
-    salt: Callable[[], str],
-    installed: str = "",
-) -> Manifest | None:
-    """The manifest of a recording; None if files changed while it was made, so that it may show neither state.
-
-    `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules, `salt`
-    goes into the digests of variables, and `installed` is the digest of what is installed.
-    """
-    if any(stamp_of(path) != then for path, then in result.stamps().items()):
-        return None
-    builder = _Builder(request, result, project, finder, digests)
-    table = {module: builder.facts(module) for module in builder.modules}
-    rows = _rows(table)
-    is_small = len(data := _json_of(rows)) < _SMALL
-    everywhere, here = _variables(request, result, salt)
-    (files, other_files), (folders, other_folders) = builder.files(), builder.folders()
-    measures, links = builder.named(result.measures), builder.named(result.links)
-    machine: dict[str, Mapping[str, str | None]] = {"files": other_files, "folders": other_folders, "environment": here}
-    machine |= {"measures": measures, "links": links}
-    return Manifest(
-        graph,
-        {key: value for key, value in request.to_json().items() if value},
-        "" if is_small else put_object(data),
-        rows if is_small else {},
-        builder.ran(table),
-        files,
-        folders,
-        everywhere,
-        tuple(module for module in result.missing if not finder.exists(module)),
-        result.distributions,
-        result.untracked,
-        installed,
-        {kind: facts for kind, facts in machine.items() if facts},
-    )
-
-
-def _variables(request: RecordingRequest, result: TraceResult, salt: Callable[[], str]) -> tuple[_Digests, _Digests]:
-    """The digests of the variables that were asked for, of those of any machine and those of this one."""
-    given: dict[str, Asker] = {text[1:]: "user" for text in request.depends if text.startswith("$")}
-    askers: dict[str, Asker] = {name: who for name, who in result.environment.items() if name not in _OURS}
-    askers |= given
-    everywhere = sorted(name for name, asker in askers.items() if name in given or not is_of_a_machine(name, asker))
-    here = sorted(askers.keys() - {*everywhere})
-    digests = [{name: value_digest(name, salt) for name in names} for names in (everywhere, here)]
-    return digests[0], digests[1]
-
-
-class _Builder:
-    def __init__(
-        self, request: RecordingRequest, result: TraceResult, project: Path, finder: ModuleFinder, digests: FileDigests
-    ) -> None:
-        self._result = result
-        self._digests = digests
-        self._names = FileNames(project, finder)
-        self.modules: dict[str, str] = {}
-        """Those that are found again by their names, with their files."""
-        for module, file in result.modules.items():
-            found = finder.file(module)
-            if found is not None and os.path.exists(file) and os.path.samefile(found, file):
-                self.modules[module] = file
-        self._tops = sorted({module.partition(".")[0] for module in self.modules})
-        self._depends: list[Path] = []
-        """The files and folders that the option of that name names."""
-        for path in (project / text for text in request.depends if not text.startswith("$")):
-            self._depends += [path, *(sorted(path.rglob("*")) if path.is_dir() else ())]
-
-    def facts(self, module: str) -> ModuleFacts:
-        result, file = self._result, self.modules[module]
-        source = self._digests.file(Path(file)) or ""
-        if result.executed is None or file in result.read or not file.endswith(".py"):
-            return ModuleFacts(source)  # its text may have been used as data
-        blocks = self._digests.blocks(Path(file))
-        first, later = result.executed.get(file, ((), ()))
-        if blocks is None or (ran := blocks.ran(first)) is None or blocks.ran(later) is None:
-            return ModuleFacts(source)  # a function that ran is named in a way that its text does not show
-        plain = tuple(sorted({*blocks.plain} - {*ran}))
-        return ModuleFacts(source, blocks.skeleton, ran, blocks.loose_digest(plain) or "", plain)
-
-    def ran(self, table: Table) -> dict[str, dict[str, str]]:
-        if self._result.executed is None:
-            return {module: {} for module in self.modules}
-        ran: dict[str, dict[str, str]] = {}
-        for module, file in self.modules.items():
-            _, later = self._result.executed.get(file, ((), ()))
-            if later or file in self._result.read:
-                blocks = self._digests.blocks(Path(file)) if table[module].skeleton else None
-                ran[module] = (blocks and blocks.ran(later)) or {}
-        return ran
-
-    def files(self) -> tuple[_Digests, _Digests]:
-        """What was looked for, what was read, code that is not found again by a module's name, and what was given.
-
-        Those that every machine has, and those outside of the project.
-        """
-        result = self._result
-        passing = {*result.in_passing}
-        looked_for = {self._name(path): kind for path, kind in result.looked_for.items() if path not in passing}
-        looked_for |= {
-            name: result.looked_for[path]
-            for path in passing & {*result.looked_for}
-            if not is_elsewhere(name := self._name(path))
-        }
-        code = {*result.modules.values(), *result.sources, *(result.executed or {})} - {*self.modules.values()}
-        read = {self._name(path): self._digests.file(Path(path)) for path in [*result.read, *result.measures, *code]}
-        given = {self._names.name(path, ()): self._digests.file(path) for path in self._depends if not path.is_dir()}
-        return _divided({**looked_for, **read, **given})
-
-    def folders(self) -> tuple[_Digests, _Digests]:
-        passing = {*self._result.in_passing}
-        paths = [*map(Path, self._result.listed), *(path for path in self._depends if path.is_dir())]
-        folders = {self._names.name(path, self._tops): path for path in paths}
-        wanted = {name: path for name, path in folders.items() if str(path) not in passing or not is_elsewhere(name)}
-        return _divided({name: self._digests.folder(path) for name, path in wanted.items()})
-
-    def named(self, facts: Mapping[str, str | None]) -> dict[str, str | None]:
-        """What is known by path, by the names of the paths."""
-        return {self._name(path): fact for path, fact in facts.items()}
-
-    def _name(self, path: str) -> str:
-        return self._names.name(Path(path), self._tops)
-
-
-_Digests = dict[str, str | None]
-
-
-def _divided(found: Mapping[str, str | None]) -> tuple[_Digests, _Digests]:
-    """What every machine has, and what lies elsewhere on this one."""
-    lasting = {name: found[name] for name in sorted(found) if not (is_elsewhere(name) and name.startswith(_SYSTEM))}
-    elsewhere = {name: digest for name, digest in lasting.items() if is_elsewhere(name)}
-    return {name: digest for name, digest in lasting.items() if name not in elsewhere}, elsewhere

@@ -18,7 +18,7 @@ from torchrecorder.trace.covers import Covers
 from torchrecorder.trace.environment import Environment
 from torchrecorder.trace.files import Files, kind_of, link_of, measure_of
 from torchrecorder.trace.imports import Executed, Imports, attributes, function_name, origin
-from torchrecorder.trace.manifest import TraceResult
+from torchrecorder.trace.observed import TraceResult
 from torchrecorder.trace.ownership import is_asked_for_user, is_user_code
 
 _OWN = {__name__.partition(".")[0], "__main__", "__mp_main__"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from torchrecorder.errors import TorchRecorderError
 from torchrecorder.request import RecordingRequest
-from torchrecorder.trace.manifest import TraceResult
+from torchrecorder.trace.observed import TraceResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from torchrecorder.cache.store import Kind, Store
 from torchrecorder.page import contents, log_entries
 from torchrecorder.pipeline import Pipeline
 from torchrecorder.request import DiagramRequest, FigureOptions, RecordingRequest, Settings, read_request
-from torchrecorder.trace.manifest import TraceResult
+from torchrecorder.trace.observed import TraceResult
 from torchrecorder.worker.messages import Answer
 
 OLD = Store(Path(__file__).parents[2] / "data" / "small_nets" / "diagrams")

@@ -9,7 +9,7 @@ import pytest
 
 from torchrecorder.errors import ForwardError, TorchMissing, WorkerTimeout
 from torchrecorder.request import RecordingRequest
-from torchrecorder.trace.manifest import TraceResult
+from torchrecorder.trace.observed import TraceResult
 from torchrecorder.worker.messages import Answer, Greeting, Job, line_of
 
 JOB = Job(
