@@ -162,7 +162,7 @@ def fill(
             return error_box(body.target, result.problems, body.options.get("name") or "", translate)
         outcome = _loaded(result, is_paper=script is None)
         can_hide = script is not None
-        shown = figure(outcome, find, caption=caption, can_hide=can_hide, save=save, page=copies, translate=translate)
+        shown = figure(outcome, copies, find, caption=caption, can_hide=can_hide, save=save, translate=translate)
         is_shut = fence.automatic and can_hide and outcome.diagram is not None and is_closed(outcome, place)
         return closed(shown, outcome, translate) if is_shut else shown
 

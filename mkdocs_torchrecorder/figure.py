@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from mkdocs_torchrecorder.links import Find, addresses
+from mkdocs_torchrecorder.links import Find, addresses, nowhere
 from torchrecorder.page import (
     CopyNumbers,
     Outcome,
@@ -31,23 +31,23 @@ _BOX = (
 
 def figure(
     outcome: Outcome,
-    find: Find,
-    *,
-    caption: str,
-    can_hide: bool,
-    save: Callable[[str], str] | None,
     page: CopyNumbers,
-    translate: Translate,
+    find: Find = nowhere,
+    *,
+    caption: str = "",
+    can_hide: bool = True,
+    save: Callable[[str], str] | None = None,
+    translate: Translate = in_english,
 ) -> str:
     """The figure of a request; a box if nothing of it was drawn.
 
     Args:
         outcome: What became of the request.
+        page: Counts the same picture in a page, for ids that are unique; what is written once counts for all figures.
         find: Knows the pages that pictures link to.
         caption: As HTML; if it was not read as Markdown, it is text.
         can_hide: Whether the page has the style sheet.
         save: Makes a file of an SVG and gives its address, seen from the page.
-        page: Counts the same picture in a page, for ids that are unique; what is written once counts for all figures.
         translate: Gives our texts in the language of the page.
     """
     options = outcome.request.figure
