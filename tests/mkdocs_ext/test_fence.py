@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown import Markdown
 
@@ -71,6 +71,7 @@ def test_equal_fences_are_counted_and_found_again() -> None:
     assert find_line(Fence("", "elsewhere", "elsewhere"), text) is None
 
 
+@example(["```torchrecorder| ```"])
 @given(LINES)
 def test_no_text_is_eaten(lines: list[str]) -> None:
     places = list(find_fences(lines))
@@ -81,7 +82,8 @@ def test_no_text_is_eaten(lines: list[str]) -> None:
         assert "torchrecorder" in lines[place.start].lower()
         assert lines[place.start].startswith(place.prefix)
         assert lines[place.start].endswith(place.suffix)
-        inner = [line.removeprefix(place.prefix) for line in lines[place.start : place.end]]
+        taken_lines = lines[place.start : place.end]
+        inner = [line.removeprefix(place.prefix).removesuffix(place.suffix) for line in taken_lines]
         assert [line.strip() for line in inner] == [line.strip() for line in place.fence.raw.split("\n")] or (
             ">" in place.prefix
         )
