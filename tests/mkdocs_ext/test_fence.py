@@ -26,6 +26,7 @@ PIECES = [
     "- ",
     "| ",
     "{.torchrecorder #a}",
+    ".. torchrecorder:: a",
     "shape=1,3",
     "    ",
     "> ",
@@ -61,6 +62,15 @@ def found(text: str) -> list[Fence]:
 )
 def test_what_is_a_fence(text: str, body: str | None) -> None:
     assert [(fence.body, fence.problem) for fence in found(text)] == ([] if body is None else [(body, "")])
+
+
+@pytest.mark.parametrize("before", ["", "> ", "    "])
+def test_a_directive_of_sphinx_is_a_problem_where_markdown_reads_it(before: str) -> None:
+    lines = ["Text:", "", ".. torchrecorder:: pkg.Net", "   :shape: 1,3", "", "More."]
+    (fence,) = found("\n".join(f"{before}{line}" for line in lines))
+    assert fence.raw == ".. torchrecorder:: pkg.Net\n   :shape: 1,3"
+    assert "is text in Markdown: write a fence" in fence.problem
+    assert found("```rst\n.. torchrecorder:: pkg.Net\n```\n`.. torchrecorder:: pkg.Net`") == []
 
 
 def test_equal_fences_are_counted_and_found_again() -> None:
