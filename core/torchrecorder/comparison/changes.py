@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from torchrecorder.comparison.layers import Layer
 from torchrecorder.comparison.settings import Setting
+from torchrecorder.errors import listed
 from torchrecorder.view.model import Mark
 
 NUMBER = re.compile(r"(?<![^.\[])\d+(?![^.\]])")
@@ -63,12 +64,6 @@ def shown_paths(paths: Sequence[str]) -> str:
         if len(names) <= _LISTED:
             return ", ".join(names)
     return listed(names, _LISTED)
-
-
-def listed(words: Sequence[str], most: int, rest: str = "more") -> str:
-    """The first words, and how many more there are: `conv1, bn1 and 3 more`."""
-    more = f" and {len(words) - most} {rest}" if len(words) > most else ""
-    return ", ".join(words[:most]) + more
 
 
 def _row(paths: Sequence[str]) -> str:

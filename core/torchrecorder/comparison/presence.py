@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from torchrecorder.comparison.changes import Change, listed, pattern
+from torchrecorder.comparison.changes import Change, pattern
 from torchrecorder.comparison.layers import Layer
 from torchrecorder.comparison.matching import Matching
 from torchrecorder.comparison.settings import described
+from torchrecorder.errors import listed
 from torchrecorder.view.model import Mark
 
 _LISTED = 3

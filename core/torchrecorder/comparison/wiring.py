@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from torchrecorder.comparison.changes import Change, listed
+from torchrecorder.comparison.changes import Change
 from torchrecorder.comparison.flow import Flow, Forward, items_of
 from torchrecorder.comparison.settings import cut
 from torchrecorder.drawing.labels import op_label
+from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, Op
 from torchrecorder.view.model import Mark
 from torchrecorder.view.node_kinds import plain
