@@ -175,7 +175,7 @@ def fill(
 
 
 def _loaded(outcome: Outcome, *, is_paper: bool) -> Outcome:
-    """The outcome with the pictures that are shown; on paper nobody switches, so its first depth alone."""
+    """The outcome with the pictures that are shown; on paper its first depth alone, since nothing switches there."""
     loaded = outcome.loaded()
     if loaded.error is not None and loaded.error is not outcome.error:  # its pictures have left the cache
         text = f"{loaded.request.recording.target}: {message(loaded.error)}"
