@@ -208,25 +208,45 @@ OTHERS_PACKAGES = (
 """Of these, what asks for another torch."""
 
 
+BENCHMARKS = (
+    *("record", "draw", "cache_warm", "cache_sites", "cache_scale", "cache", "sphinx", "mkdocs", "house"),
+    *("peers", "pictures", "seeds"),
+)
+"""The last three run in sessions of their own."""
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure; `-- record` the recorder, in ratios to the plain forward of the same run, `-- cache` the cache,
-    `-- seeds` the four ports, `-- peers` the recorder beside other tools, `-- house` how simple the source is,
-    `-- pictures` what pictures of real models look like, `-- sphinx` whole builds by the clock,
-    `-- mkdocs` whole builds beside those of mkdocs-graphviz and markdown-exec.
+    """Measure all, which takes an hour, or some of it, and write the page of it; `-- record` the recorder.
+
+    `record`, in ratios to the plain forward of the same run, `draw` pictures beside those of other tools, `cache_warm`,
+    `cache_sites`, `cache_scale` and `cache` the cache, `sphinx` and `mkdocs` whole builds, `house` how simple the
+    source is, `peers` the recorder beside other tools, `pictures` pictures of real models, `seeds` the four ports.
     """
-    for apart in ("seeds", "peers", "pictures"):
-        if apart in session.posargs:
-            session.notify(f"bench_{apart}", posargs=[name for name in session.posargs if name != apart])
-            return
-    install(session, *group("test"), "transformers")
-    session.install("--no-deps", "torchvision==0.28.0", "pillow")
-    for name in session.posargs or ["record"]:
-        if name == "mkdocs":
-            session.install("markdown-exec==1.12.6", "mkdocs-graphviz==2.0.2")
+    names = [name for name in BENCHMARKS if name in session.posargs] or BENCHMARKS
+    given = [word for word in session.posargs if word not in BENCHMARKS]
+    for apart in ("peers", "pictures", "seeds"):
+        if apart in names:
+            session.notify(f"bench_{apart}", posargs=given)
+    here = [name for name in names if name not in ("peers", "pictures", "seeds")]
+    if here:
+        install(session, *group("test"), "transformers")
+        session.install("--no-deps", "torchvision==0.28.0", "pillow")
+    if "mkdocs" in here:
+        session.install("markdown-exec==1.12.6", "mkdocs-graphviz==2.0.2")
+    for name in here:
         # Beside a sphinx.py nothing could import Sphinx.
-        file = f"{name}_builds" if name in ("sphinx", "mkdocs") else name
-        session.run("python", f"bench/{file}.py")
+        measure(session, f"{name}_builds" if name in ("sphinx", "mkdocs") else name)
+
+
+def measure(session: nox.Session, name: str, *arguments: str) -> None:
+    """Run a benchmark and put its figures into the page; one that fails keeps the figures of before."""
+    file = Path(session.create_tmp(), f"{name}.jsonl")
+    file.unlink(missing_ok=True)
+    session.run(
+        "python", f"bench/{name}.py", *arguments, env={"TORCHRECORDER_FIGURES": str(file)}, success_codes=[0, 1]
+    )
+    session.run("python", "bench/table.py", str(file))
 
 
 @nox.session
@@ -244,11 +264,7 @@ def parity(session: nox.Session, seed: str) -> None:
 def bench_seeds(session: nox.Session) -> None:
     """Measure the recorders beside their originals; `bench -- seeds` comes here, because scio needs this Python."""
     install(session, *group("test"))
-    session.run(
-        "python",
-        "bench/seeds.py",
-        *(f"{seed}={aside(session, seed, packages)}" for seed, packages in ORIGINALS.items()),
-    )
+    measure(session, "seeds", *(f"{seed}={aside(session, seed, packages)}" for seed, packages in ORIGINALS.items()))
 
 
 @nox.session
@@ -256,7 +272,7 @@ def bench_peers(session: nox.Session) -> None:
     """Measure the recorder beside other tools; `bench -- peers` comes here, further arguments name models."""
     install_libraries(session)
     session.install("graphviz", "ipython", "safetensors", "tqdm")  # what the tools import
-    session.run("python", "bench/peers.py", aside(session, "peers", PEERS), *session.posargs)
+    measure(session, "peers", aside(session, "peers", PEERS), *session.posargs)
 
 
 @nox.session
@@ -276,7 +292,7 @@ def bench_pictures(session: nox.Session) -> None:
     """Judge pictures; `bench -- pictures` comes here. Further arguments are those of `bench/pictures.py`."""
     install_libraries(session)
     beside = aside(session, "torchview", ORIGINALS["torchview"])
-    session.run("python", "bench/pictures.py", f"beside={beside}", *session.posargs)
+    measure(session, "pictures", f"beside={beside}", *session.posargs)
 
 
 def aside(session: nox.Session, name: str, packages: list[str]) -> str:

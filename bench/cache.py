@@ -1,6 +1,6 @@
 """What the cache and the worker cost, and what they survive: `nox -s bench -- cache`.
 
-Prints goal and reading. Times are those of the processor where one process works, and of the clock where the gain is
+Times are those of the processor where one process works, and of the clock where the gain is
 that several do.
 """
 
@@ -26,9 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import cache_scale
-import cache_warm
-
+from bench.figures import Figure, show
 from tests.core.cache.soaking import EDITED, KEPT, WIDTHS, Soak, fresh
 from torchrecorder.cli.projects import connected, update
 from torchrecorder.pipeline import Collected, Pipeline
@@ -52,18 +50,15 @@ REQUESTS = tuple(read_request(name, {"shape": "1,8"}) for name in NAMES)
 
 def main() -> None:
     """Measure one part after another, each in a folder of its own."""
-    for row in (*cache_warm.rows(), *cache_scale.rows()):
-        print(row, flush=True)
     with tempfile.TemporaryDirectory(prefix="torchrecorder-bench-") as name:
         scratch = Path(name)
         for part in (recording, jobs, kills, real_kills, together, damage, full_disk):
             folder = scratch / part.__name__
             folder.mkdir()
-            for goal, reached in part(folder):
-                print(f"{goal:86} {reached}", flush=True)
+            show(part(folder))
 
 
-def recording(folder: Path) -> Iterator[tuple[str, str]]:
+def recording(folder: Path) -> Iterator[Figure]:
     """Small models, one after another in one worker; the processor's time of all its processes."""
     (folder / "zoo_small.py").write_text(NETS)
     with Worker([str(folder)]) as worker:
@@ -73,16 +68,10 @@ def recording(folder: Path) -> Iterator[tuple[str, str]]:
         errors = [worker.record(REQUESTS[0].recording, timeout_s=60).error]
     assert errors == [None]
     middle = statistics.median(each) * 1e3
-    yield "first of 50 small models, with the one import of torch: no goal, by the clock", f"{first:.1f} s"
-    yield (
-        "each further of 50 small models: <= 80 ms, by the clock, median (all)",
-        (f"{middle:.0f} ms ({min(each) * 1e3:.0f} to {max(each) * 1e3:.0f} ms)"),
-    )
+    yield Figure("first of 50 small models, with the import of torch, by the clock", first, "s")
+    yield Figure("each further one, by the clock", middle, "ms", 80)
     few, many = _spent(folder, 1), _spent(folder, MODELS)
-    yield (
-        "each further of them: <= 80 ms of the processor, each importing its module",
-        (f"{(many - few) / (MODELS - 1) * 1e3:.0f} ms; torch and the first: {few:.1f} s"),
-    )
+    yield Figure("each further one, time of the processor", (many - few) / (MODELS - 1) * 1e3, "ms", 80)
 
 
 def _timed(do: Callable[[], object]) -> tuple[float, object]:
@@ -101,19 +90,14 @@ def _spent(folder: Path, count: int) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def jobs(folder: Path) -> Iterator[tuple[str, str]]:
+def jobs(folder: Path) -> Iterator[Figure]:
     """A larger zoo by one process, by two, and by the two workers of a cluster."""
     times = {1: _updated(folder / "1", 1), 2: _updated(folder / "2", 2)}
-    yield (
-        f"update of {MODELS} models that take about 0.5 s: --jobs 2 faster than 1, by the clock",
-        (f"{times[1]:.1f} s -> {times[2]:.1f} s, {times[1] / times[2]:.2f} times ({os.cpu_count()} processors)"),
-    )
+    yield Figure(f"update of {MODELS} models of 0.5 s, by the clock", times[1], "s")
+    yield Figure(f"--jobs 2 to --jobs 1, on {os.cpu_count()} processors", times[2] / times[1], "×", 1)
     with cluster(2) as address:
         seconds = _updated(folder / "dask", 2, address)
-    yield (
-        "the same by --dask with two workers on this machine: faster than --jobs 1, by the clock",
-        f"{times[1]:.1f} s -> {seconds:.1f} s, {times[1] / seconds:.2f} times",
-    )
+    yield Figure("--dask with two workers on this machine to --jobs 1", seconds / times[1], "×", 1)
 
 
 def _updated(root: Path, at_once: int, address: str = "") -> float:
@@ -140,16 +124,16 @@ def cluster(workers: int) -> Iterator[str]:
         yield running.scheduler_address
 
 
-def kills(folder: Path) -> Iterator[tuple[str, str]]:
+def kills(folder: Path) -> Iterator[Figure | str]:
     """Builds that replay recordings, so that most of their time is the cache's."""
     soak, chance, seen = Soak.make(folder / "project"), random.Random(3), Counter[str]()
     for _ in range(KILLS):
         seen += soak.kill_one(chance)
     soak.heal()
-    yield f"{KILLS} builds killed at any instant: nothing wrong, lost or damaged, no traceback", _summary(seen)
+    yield from _wrong(f"wrong after {KILLS} builds killed at any instant", seen)
 
 
-def real_kills(folder: Path) -> Iterator[tuple[str, str]]:
+def real_kills(folder: Path) -> Iterator[Figure | str]:
     """`update` as users start it, with torch, killed anywhere between its start and its end."""
     soak, chance, seen = Soak.make(folder / "project"), random.Random(4), Counter[str]()
     for number in range(REAL_KILLS):
@@ -170,32 +154,32 @@ def real_kills(folder: Path) -> Iterator[tuple[str, str]]:
             }
         )
     soak.heal()
-    yield f"{REAL_KILLS} updates with torch killed at any instant: the same", _summary(seen)
+    yield from _wrong(f"wrong after {REAL_KILLS} updates with torch killed at any instant", seen)
 
 
-def together(folder: Path) -> Iterator[tuple[str, str]]:
+def together(folder: Path) -> Iterator[Figure | str]:
     """Two builds on one cache, which share half of their work."""
     soak = Soak.make(folder / "project")
     processes = [soak.start("many", *map(str, span)) for span in ((1, 201), (101, 301))]
     log = [process.communicate()[1] for process in processes]
     found = fresh(soak, soak.requests(1, 301))
-    yield (
-        "two builds at once, 200 recordings each, 100 of them the same: 300 whole, 0 damaged",
-        (f"{found} whole, {len(soak.damaged())} damaged, {sum(map(len, log))} characters of errors"),
-    )
+    bad = 300 - found + len(soak.damaged()) + sum(map(bool, log))
+    yield Figure("wrong after two builds at once, 200 recordings each", bad, goal=0)
 
 
-def damage(folder: Path) -> Iterator[tuple[str, str]]:
+def damage(folder: Path) -> Iterator[Figure | str]:
     """Bits flipped and ends cut off, in every kind of file."""
     soak, chance, seen = Soak.make(folder / "project"), random.Random(5), Counter[str]()
     while seen["damages"] < DAMAGES:
         for file in soak.files():
             if file.exists() and file.stat().st_size and seen["damages"] < DAMAGES:
                 seen += soak.damage_one(file, chance)
-    yield f"{DAMAGES} flipped or truncated files: no wrong picture", _summary(seen)
+    yield f"    {dict(seen)}"
+    wrong = sum(count for name, count in seen.items() if name.endswith("wrong"))
+    yield Figure(f"wrong pictures after {DAMAGES} flipped or truncated files", wrong, goal=0)
 
 
-def full_disk(folder: Path) -> Iterator[tuple[str, str]]:
+def full_disk(folder: Path) -> Iterator[Figure | str]:
     """No file may become larger than a limit, in steps of 200 bytes."""
     soak, seen = Soak.make(folder / "project"), Counter[str]()
     for largest in range(0, 8000, 200):
@@ -213,13 +197,14 @@ def full_disk(folder: Path) -> Iterator[tuple[str, str]]:
             }
         )
         soak.heal()
-    yield "40 builds on a disk that is full sooner or later: the same", _summary(seen)
+    yield from _wrong("wrong after 40 builds on a disk that is full sooner or later", seen)
 
 
-def _summary(seen: Counter[str]) -> str:
-    counts = {"tracebacks": 0, "damaged files": 0} | dict(seen)
-    wrong = sum(count for name, count in seen.items() if name.endswith("wrong"))
-    return ", ".join([f"{count} {name}" for name, count in sorted(counts.items())] + [f"{wrong} wrong"])
+def _wrong(what: str, seen: Counter[str]) -> Iterator[Figure | str]:
+    """How many wrong pictures, tracebacks and damaged files were seen, and what else."""
+    yield f"    {', '.join(f'{count} {name}' for name, count in sorted(seen.items()) if count)}"
+    bad = sum(count for name, count in seen.items() if name.endswith(("wrong", "tracebacks", "damaged files")))
+    yield Figure(what, bad, goal=0)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from cache_warm import pictures
 
+from bench.figures import Figure, show
 from tests.core.answering import NoTorch, OneByOne
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.pipeline import Pipeline
@@ -28,7 +29,10 @@ from torchrecorder.trace.observed import TraceResult
 from torchrecorder.worker.client import Worker
 from torchrecorder.worker.messages import Answer
 
-SIZES = (500, 2000)
+SIZES = (100, 300, 1000, 2000)
+DRAWN = "Time to draw a diagram from its recording, by the number of diagrams"
+FOUND = "Time to find that a diagram is as it was, by the number of diagrams"
+MEMORY = "Memory of a build in which nothing changed, by the number of diagrams"
 _NET = """from torch import nn
 
 class Net(nn.Module):
@@ -42,12 +46,11 @@ class Net(nn.Module):
 
 
 def main() -> None:
-    """Print the rows."""
-    for row in rows():
-        print(row, flush=True)
+    """Print the figures."""
+    show(rows())
 
 
-def rows() -> Iterator[str]:
+def rows() -> Iterator[Figure]:
     """The figures, each beside its goal."""
     for size in SIZES:
         with tempfile.TemporaryDirectory(prefix="scale-") as folder:
@@ -55,12 +58,13 @@ def rows() -> Iterator[str]:
             _write(root, size)
             cold, _, first, warm = [_built(root, size, name) for name in ("cold", "settle", "warm", "warm")]
             files = [file for file in (root / ".torchrecorder").rglob("*") if file.is_file()]
-            yield f"{size} diagrams: files of the cache (goal less than 5 a diagram): {len(files)}"
-            yield f"{size} diagrams: the cache: {sum(file.stat().st_size for file in files) / 2**20:.1f} MiB"
-            yield f"{size} diagrams: drawn, each: {cold['seconds'] / size * 1e3:.1f} ms, {cold['memory']:.0f} MiB"
+            mib = sum(file.stat().st_size for file in files) / 2**20
+            yield Figure(f"{size} diagrams: files of the cache, for each", len(files) / size, goal=5)
+            yield Figure(f"{size} diagrams: size of the cache", mib, "MiB")
+            yield Figure(f"{size} diagrams: drawn, each", cold["seconds"] / size * 1e3, "ms", None, DRAWN, size)
             seconds, memory = min(first["seconds"], warm["seconds"]), max(first["memory"], warm["memory"])
-            yield f"{size} diagrams: nothing changed, each (goal 0.4): {seconds / size * 1e3:.2f} ms"
-            yield f"{size} diagrams: nothing changed, memory (goal 50): {memory:.0f} MiB"
+            yield Figure(f"{size} diagrams: nothing changed, each", seconds / size * 1e3, "ms", 0.4, FOUND, size)
+            yield Figure(f"{size} diagrams: nothing changed, memory", memory, "MiB", 50, MEMORY, size)
 
 
 class Given(OneByOne):

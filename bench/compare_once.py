@@ -114,9 +114,6 @@ def main(kind: str, name: str, folders: dict[str, str], models: list[str], to: s
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     tool = TOOLS[name](folders)
-    tool.record(
-        nn.Sequential(nn.Linear(3, 3)), (torch.randn(2, 3),), {}
-    )  # what is imported late, once for all children
     for model, work in _works(kind, tool, models, to):
         print(json.dumps([model, apart(work)]), flush=True)
 

@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import torch
 
 import torchrecorder
+from bench.figures import Figure, show
 from bench.nets import MODELS
 from tests.core.graph.building import Net, chain
 from tests.corpus.torchvision_ops import define_missing_operators
@@ -50,7 +51,7 @@ def residual(n: int, *, mask: bool = False, skips: int = 0) -> Graph:
     return net.graph(x)
 
 
-def sizes() -> Iterator[str]:
+def sizes() -> Iterator[Figure | str]:
     """Bytes of pictures, in ratios to those of other packages."""
     for name, (build, shape) in MODELS.items():
         torch.manual_seed(0)
@@ -65,8 +66,9 @@ def sizes() -> Iterator[str]:
             if not theirs:
                 yield f"    {other}: {remark}"
             else:
-                ratios = ", ".join(f"{kind} {size / theirs:.2f}" for kind, size in ours.items())
-                yield f"    {other} {theirs / 1000:.0f} kB{remark}; ours / theirs: {ratios} (goal {goal})"
+                yield f"    {other} {theirs / 1000:.0f} kB{remark}"
+                for kind, size in ours.items() if not remark else ():
+                    yield Figure(f"{name}, full depth, {kind}: bytes to {other}'s", size / theirs, "×", goal)
 
 
 def _theirs(package: str, model: str) -> tuple[int, str]:
@@ -125,16 +127,16 @@ print(depth, file=sys.stderr)
 }
 
 
-def times() -> Iterator[str]:
+def times() -> Iterator[Figure | str]:
     """What layout costs the engine and the rest costs us."""
     graphs = {
         "chain of 500": (chain(500), ALL),
         "residual, 500 with 8 long skips": (residual(500, skips=8), ALL),
         "residual, 500 with one mask for all": (residual(500, mask=True), ALL),
-        "BERT-base at depth 3, goal 0.2 s": (_bert(), ViewOptions(depth=3)),
+        "BERT-base at depth 3": (_bert(), ViewOptions(depth=3)),
     }
     for name, (graph, options) in graphs.items():
-        yield f"{name}: " + _time(graph, options)
+        yield from _time(name, graph, options)
 
 
 ALL = ViewOptions(depth="all", expand=("**",))
@@ -149,12 +151,13 @@ def _bert() -> Graph:
         return capture(net, (torch.zeros(1, 16, dtype=torch.long),))
 
 
-def _time(graph: Graph, options: ViewOptions, times: int = 5) -> str:
+def _time(name: str, graph: Graph, options: ViewOptions, times: int = 5) -> Iterator[Figure]:
     """The least of several readings, because other work on the machine only adds to them."""
     readings = [_reading(graph, options) for _ in range(times)]
     n, own, child = readings[0][0], min(r[1] for r in readings), min(r[2] for r in readings)
-    share = f"own share {own / n * 1e6:.0f} ms per 1,000 nodes (goal 60)"
-    return f"{n} nodes, layout {child:.2f} s of the child, {share}"
+    yield Figure(f"{name}: layout of {n} nodes by the engine", child, "s", 0.2 if name.startswith("BERT") else None)
+    if n > 100:
+        yield Figure(f"{name}: own share for 1,000 nodes", own / n * 1e6, "ms", 60)
 
 
 def _reading(graph: Graph, options: ViewOptions) -> tuple[int, float, float]:
@@ -174,6 +177,4 @@ def _reading(graph: Graph, options: ViewOptions) -> tuple[int, float, float]:
 
 
 if __name__ == "__main__":
-    for readings in (sizes, times):
-        for line in readings():
-            print(line, flush=True)
+    show(reading for readings in (sizes, times) for reading in readings())

@@ -33,6 +33,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bench.figures import Figure, show
+
 PACKAGES = ("core/torchrecorder", "sphinx_torchrecorder", "mkdocs_torchrecorder")
 PORTS = (
     *("classic", "helpers.py", "nodes.py", "recorder.py", "scio", "torchfunc", "torchview"),
@@ -52,17 +56,13 @@ class Net(nn.Module):
     def forward(self, x):
         return self.second(self.first(x))
 """
-Row = tuple[str, str, str]
-"""What was measured, the goal, what was reached."""
 
 
 def main() -> None:
     """Print the table for this checkout, or for the one that is named."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1]).resolve()
     sources = [Source.read(root, file) for package in PACKAGES for file in sorted((root / package).rglob("*.py"))]
-    print(f"{'figure':62} {'goal':18} reached")
-    for what, goal, reached in rows(root, sources):
-        print(f"{what:62} {goal:18} {reached}", flush=True)
+    show(rows(root, sources))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,32 +93,34 @@ class Source:
         return (node for node in ast.walk(self.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
-def rows(root: Path, sources: list[Source]) -> Iterator[Row]:
+def rows(root: Path, sources: list[Source]) -> Iterator[Figure | str]:
     """The figures, each beside its goal."""
     folder, most = Counter(source.path.parent.as_posix() for source in sources).most_common(1)[0]
-    yield "files / directly in the largest folder", "<= 170 / <= 20", f"{len(sources)} / {most} ({folder})"
-    yield "lines", "<= 22,500", f"{sum(len(source.text.splitlines()) for source in sources):,}"
+    yield Figure("files", len(sources), goal=170)
+    yield Figure(f"files in the largest folder, {folder}", most, goal=20)
+    yield Figure("lines", sum(len(source.text.splitlines()) for source in sources), goal=22_500)
 
     cold, warm = (len(entered) for entered in _entered(root))
-    yield "files entered by a net of two layers in Sphinx, cold / warm", "<= 70 / <= 20", f"{cold} / {warm}"
+    yield Figure("files entered by a net of two layers in Sphinx, cold", cold, goal=70)
+    yield Figure("the same where nothing changed", warm, goal=20)
 
     functions = sum(1 for source in sources for _ in source.functions())
     single = sum(map(_private_functions_with_one_caller, sources))
-    yield "private functions with one caller, of all", "<= 20 %", f"{single / functions:.1%} ({single} of {functions})"
+    yield Figure(f"private functions with one caller, of {functions}", 100 * single / functions, "%", 20)
 
     house = _share_of_any([source for source in sources if not source.is_port])
     ports = _share_of_any([source for source in sources if source.is_port])
-    yield "annotations with Any, outside of the ports", "<= 8 %", f"{house} (in the ports {ports})"
+    yield Figure("annotations with Any, outside of the ports", 100 * house, "%", 8)
+    yield Figure("annotations with Any, in the ports", 100 * ports, "%")
 
     long = [f"{s.module}.{name}" for s in sources for name, length in _lengths(s) if length > LONG]
     at_run_time = _cycles(_imports(sources, with_type_checking=False))
     with_types = _cycles(_imports(sources, with_type_checking=True))
-    figures = f"{len(long)} / {len(at_run_time)} / {len(with_types)}"
-    yield f"functions over {LONG} lines / cycles at run time / with types", "0 / 0 / 0", figures
-    for name in long:
-        yield "", "", name
-    for cycle in with_types:
-        yield "", "", " + ".join(sorted(cycle))
+    yield Figure(f"functions over {LONG} lines", len(long), goal=0)
+    yield from (f"    {name}" for name in long)
+    yield Figure("cycles of imports at run time", len(at_run_time), goal=0)
+    yield Figure("cycles of imports for types", len(with_types), goal=0)
+    yield from (f"    {' + '.join(sorted(cycle))}" for cycle in with_types)
 
 
 def _private_functions_with_one_caller(source: Source) -> int:
@@ -132,10 +134,10 @@ def _private_functions_with_one_caller(source: Source) -> int:
     return sum(1 for name in names if name.startswith("_") and not name.startswith("__") and uses[name] == 1)
 
 
-def _share_of_any(sources: list[Source]) -> str:
+def _share_of_any(sources: list[Source]) -> float:
     annotations = [annotation for source in sources for annotation in _annotations(source)]
     those = sum(1 for annotation in annotations if "Any" in _words(annotation))
-    return f"{those / len(annotations):.1%}"
+    return those / len(annotations)
 
 
 def _annotations(source: Source) -> Iterator[ast.expr]:

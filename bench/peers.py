@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from torch import nn
 
 sys.path[:0] = [str(Path(__file__).parent.parent)]
 
+from bench.figures import Figure, show  # noqa: E402
 from tests.corpus import science, text, vision  # noqa: E402
 from torchrecorder import capture  # noqa: E402
 
@@ -35,6 +36,7 @@ Record = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], object]
 """Runs a model on its arguments."""
 SIZES = {"all": 0.0, ">= 10 ms": 0.01, ">= 30 ms": 0.03}
 """The rows of the table: how long a plain forward takes at least, in seconds."""
+GOALS = {"all": 5.0, ">= 10 ms": 2.5, ">= 30 ms": 1.8}
 ROUNDS, ENOUGH = 5, 10.0
 """How often a model is run, unless that takes more than so many seconds."""
 
@@ -48,10 +50,23 @@ def main(arguments: list[str]) -> None:
     heads = (f"{what} ({len(models)})" for what, models in rows.items())
     print(f"\ntorch {torch.__version__}, record / plain forward: median, p90")
     print(f"{'':28}", *(f"{head:16}" for head in heads))
+    show(_rows(found, plain, rows))
     for tool, seconds in found.items():
         figures = (_figures([seconds[name] / plain[name] for name in models]) for models in rows.values())
         distribution = "torchrecorder-docs" if tool == "torchrecorder" else tool
         print(f"{tool + ' ' + importlib.metadata.version(distribution):28}", *(f"{figure:16}" for figure in figures))
+
+
+def _rows(
+    found: Mapping[str, Mapping[str, float]], plain: Mapping[str, float], rows: Mapping[str, list[str]]
+) -> Iterator[Figure]:
+    """The medians, with the goals of ours."""
+    for what, models in rows.items():
+        for tool, seconds in found.items() if len(models) > 1 else ():
+            middle = statistics.median(seconds[name] / plain[name] for name in models)
+            name = "ours" if tool == "torchrecorder" else tool
+            goal = GOALS[what] if name == "ours" else None
+            yield Figure(f"record / forward, {len(models)} models, {what}: {name}", middle, "×", goal)
 
 
 def _measured_apart(tool: str, arguments: list[str]) -> dict[str, float]:

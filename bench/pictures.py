@@ -25,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "core")]
 
+from bench.figures import Figure, hand_over  # noqa: E402
 from bench.picture_graphs import KEPT, graphs, key  # noqa: E402
 from bench.picture_sheet import sheet  # noqa: E402
 from bench.picture_sizes import sizes  # noqa: E402
@@ -263,13 +264,19 @@ def _print(found: Mapping[str, Figures], earlier: Mapping[str, Mapping[str, floa
     print(f"\n{'figure':52} {'goal':>6} {'before' if both else '':>8} {'reached':>8}")
     table = [*rows(found, column)]
     for row in table:
-        what = f"{row.what}, of {row.of:.0f}" if row.of else row.what
+        hand_over(Figure(_what(row), row.reached, goal=row.goal))
+    for row in table:
+        what = _what(row)
         state = "met" if row.is_met else "missed"
         print(f"{what:52} {row.goal:6.4g} {before.get(row.what, ''):>8} {row.reached:8.4g}  {state}")
     for row in table:
         if not row.is_met:
             others = f" and {len(row.causes) - MOST} more" if len(row.causes) > MOST else ""
             print(f"\n{row.what}: {', '.join(row.causes[:MOST])}{others}")
+
+
+def _what(row: Row) -> str:
+    return f"{row.what}, of {row.of:.0f}" if row.of else row.what
 
 
 if __name__ == "__main__":

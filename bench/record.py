@@ -22,12 +22,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 sys.path[:0] = [str(Path(__file__).parent.parent)]
 
+from bench.figures import Figure, show  # noqa: E402
 from tests.corpus import science, text, vision  # noqa: E402
 from tests.corpus.torchvision_ops import define_missing_operators  # noqa: E402
 from torchrecorder import capture  # noqa: E402
 
-Row = tuple[str, str, str]
-"""What was measured, the goal, what was reached."""
+GROWTH = "Own time for each op, by the length of a chain of ops"
 
 Case = tuple[str, nn.Module, tuple[Any, ...], dict[str, Any]]
 
@@ -37,13 +37,10 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     with torch.no_grad():
-        rows = [row for name in sys.argv[1:] or PARTS for row in PARTS[name]()]
-    print(f"\n{'figure':32} {'goal':10} reached")
-    for what, goal, reached in rows:
-        print(f"{what:32} {goal:10} {reached}")
+        show(figure for name in sys.argv[1:] or PARTS for figure in PARTS[name]())
 
 
-def _ratios(rounds: int = 5) -> Iterator[Row]:
+def _ratios(rounds: int = 5) -> Iterator[Figure]:
     ratios: list[float] = []
     for name, model, args, kwargs in _models():
         model.eval()
@@ -52,7 +49,7 @@ def _ratios(rounds: int = 5) -> Iterator[Row]:
         plain, recorded = (min(column) for column in zip(*times, strict=True))
         ratios.append(recorded / plain)
         print(f"{name:10} {ops:5} ops  plain {plain * 1e3:6.0f} ms  record / plain {ratios[-1]:.2f}", flush=True)
-    yield "record / plain, median", "<= 1.3", f"{statistics.median(ratios):.2f}"
+    yield Figure("record / forward, five large models, median", statistics.median(ratios), "×", 1.3)
 
 
 def _models() -> Iterator[Case]:
@@ -94,13 +91,14 @@ class _Kernels(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def _growth(rounds: int = 5) -> Iterator[Row]:
+def _growth(rounds: int = 5) -> Iterator[Figure]:
     for length in (1_000, 10_000, 100_000):
         model, args = _Chain(length), (torch.ones(2, 3),)
         times = [(_in_modes(model, args), *_both(model, args, {})) for _ in range(rounds if length < 100_000 else 1)]
         modes, plain, recorded = (min(column) for column in zip(*times, strict=True))
         own, all_of_it = ((recorded - base) / length * 1e6 for base in (modes, plain))
-        yield f"own, per op of {length}", "<= 40 µs", f"{own:.1f} µs; {all_of_it:.1f} with torch's modes"
+        yield Figure(f"own, for each of {length:,} ops", own, "µs", 40, GROWTH, length)
+        yield Figure("    with torch's modes", all_of_it, "µs")
 
 
 def _in_modes(model: nn.Module, args: tuple[Any, ...]) -> float:
@@ -108,21 +106,21 @@ def _in_modes(model: nn.Module, args: tuple[Any, ...]) -> float:
         return _seconds(lambda: model(*args))
 
 
-def _large() -> Iterator[Row]:
+def _large() -> Iterator[Figure]:
     found = _fresh("large")
-    yield f"Llama 70B on {found['on']}, CPU", "<= 3 s", f"{found['cpu']:.1f} s"
-    yield "Llama 70B, more at the peak", "<= 50 MiB", f"{found['mib']:.0f} MiB"
-    yield "Llama 70B, JSON", "<= 2 MB", f"{found['mb']:.2f} MB"
+    yield Figure(f"Llama 70B on {found['on']}", found["cpu"], "s", 3)
+    yield Figure("Llama 70B, more at the peak", found["mib"], "MiB", 50)
+    yield Figure("Llama 70B, JSON", found["mb"], "MB", 2)
 
 
-def _memory(rounds: int = 3) -> Iterator[Row]:
+def _memory(rounds: int = 3) -> Iterator[Figure]:
     for name in ("bert", "resnet50"):
         peaks = [[_fresh("peak", name, variant) for variant in ("plain", "record")] for _ in range(rounds)]
         plain, recorded = (statistics.median(column) for column in zip(*peaks, strict=True))
-        yield f"{name}, peak to plain", "<= 1.01", f"{recorded / plain:.3f}"
+        yield Figure(f"{name}, peak of memory to the forward's", recorded / plain, "×", 1.01)
 
 
-def _corpus(rounds: int = 5) -> Iterator[Row]:
+def _corpus(rounds: int = 5) -> Iterator[Figure]:
     """Ratios over the models of other people whose forward takes 30 ms or more."""
     ratios: list[float] = []
     for entry in (*text.ENTRIES, *vision.ENTRIES, *science.ENTRIES):
@@ -137,7 +135,7 @@ def _corpus(rounds: int = 5) -> Iterator[Row]:
             print(f"{entry.name:20} plain {plain * 1e3:4.0f} ms  record / plain {ratios[-1]:.2f}", flush=True)
     if len(ratios) > 1:
         p90 = statistics.quantiles(ratios, n=10, method="inclusive")[-1]
-        yield f"corpus, p90 of {len(ratios)}", "<= 2", f"{p90:.2f}"
+        yield Figure(f"record / forward, p90 of {len(ratios)} models of 30 ms or more", p90, "×", 2)
 
 
 def _fresh(*arguments: str) -> Any:

@@ -26,6 +26,10 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+from bench.figures import Figure, hand_over
+
 ROUNDS, REPEATS = 3, 9
 GOAL, SLACK_MIB = 1.05, 0.5
 OURS = str(Path(__file__).parent.parent / "core")
@@ -52,6 +56,8 @@ def main(folders: dict[str, str]) -> None:
             words = "reached" if all(good) else f"missed: {' and '.join(_missed(*good))}"
             line = f"{ms:9.2f}{their_ms:9.2f}{ms / their_ms:7.2f}{mib:10.1f}{their_mib:8.1f}  {words}"
             print(f"{seed + ': ' + case:38}{line}", flush=True)
+            hand_over(Figure(f"{seed}: {case}, time to the original's", ms / their_ms, "×", GOAL))
+            hand_over(Figure(f"{seed}: {case}, more memory than the original", mib - their_mib, "MiB", SLACK_MIB))
     print(f"{sum(reached)} of {len(reached)} goals reached")
 
 

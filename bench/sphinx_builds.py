@@ -20,6 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.figures import Figure, show
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker.client import Worker
 
@@ -46,17 +47,17 @@ _CONF = {
     "ours, 3 fail": 'extensions = ["sphinx_torchrecorder"]\ntorchrecorder_path = ["../src"]\n',
 }
 _NEED_DOT = ("graphviz", "inheritance")
+_SHOWN = {"graphviz": "sphinx.ext.graphviz", "inheritance": "inheritance_diagram"}
 _STEPS = ("cold", "nothing changed", "one edit", "cold, -j2")
 
 
 def main() -> None:
-    """Print the rows."""
+    """Print the figures."""
     with tempfile.TemporaryDirectory(prefix="torchrecorder-bench-") as folder:
-        for row in rows(Path(folder)):
-            print(row, flush=True)
+        show(rows(Path(folder)))
 
 
-def rows(root: Path) -> Iterator[str]:
+def rows(root: Path) -> Iterator[Figure | str]:
     """The figures, with their goals."""
     tools = [tool for tool in _CONF if tool not in _NEED_DOT or shutil.which("dot")]
     for tool in tools:
@@ -70,14 +71,19 @@ def rows(root: Path) -> Iterator[str]:
     yield f"{'seconds by the clock':18}" + "".join(f"{step:>18}" for step in _STEPS)
     for tool in tools:
         yield f"{tool:18}" + "".join(f"{found[tool, step]:18.2f}" for step in _STEPS)
+    for tool in tools:
+        if tool not in ("plain", "ours, 3 fail"):
+            for step in _STEPS:
+                what = f"50 models: Sphinx with {_SHOWN.get(tool, tool)}, {step}, to plain"
+                yield Figure(what, found[tool, step] / found["plain", step], "×")
     yield f"import torch: {importing:.2f}; load of the machine: {os.getloadavg()[0]:.1f}, processors: {os.cpu_count()}"
     if "graphviz" in tools:
         goal = found["graphviz", "cold"] + importing + 2
-        yield f"cold <= graphviz + one import of torch + 2: {found['ours', 'cold']:.2f} (goal {goal:.2f})"
+        yield Figure("50 models, cold; goal: graphviz + import torch + 2 s", found["ours", "cold"], "s", goal)
     ratio = found["ours, 3 fail", "nothing changed"] / found["ours", "nothing changed"]
-    yield f"nothing changed, three failing, over none: {ratio:.2f} (goal 1.2)"
+    yield Figure("50 models, nothing changed: three that fail, to none", ratio, "×", 1.2)
     more = _one_more(root / "ours" / "src") * 1e3
-    yield f"one more small model of a package that is loaded: {more:.0f} ms (goal 100)"
+    yield Figure("one more small model of a package that is loaded", more, "ms", 100)
 
 
 def _write(root: Path, tool: str) -> None:

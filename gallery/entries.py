@@ -244,7 +244,7 @@ FIGURES = {
     ),
     "DETR": (
         "Figure 2 of Carion et al. (2020) has four parts from left to right: backbone, encoder, decoder, heads, with object"
-        " queries from below. Here the same four stand below one another, and where the queries enter is a tag."
+        " queries from below. Here the same four stand below one another, and the queries beside the layers of the decoder."
     ),
     "U-Net": (
         "Figure 1 of Ronneberger et al. (2015) is a U: a row for each resolution, skips as horizontal arrows, a legend of five"

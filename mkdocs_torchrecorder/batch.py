@@ -151,7 +151,7 @@ def fill(
     """
     copies = CopyNumbers()
 
-    def shown(fence: Fence, caption: str) -> str:
+    def placed(fence: Fence, caption: str) -> str:
         result = results.get(fence)
         if result is None:
             return marker(fence, caption)
@@ -160,32 +160,29 @@ def fill(
         if isinstance(result, OptionError):
             body = read_fence(fence)
             return error_box(body.target, result.problems, body.options.get("name") or "", translate)
-        outcome = result.loaded()
-        if outcome.error is not None and outcome.error is not result.error:  # its pictures have left the cache
-            text = f"{outcome.request.recording.target}: {message(outcome.error)}"
-            Report().warn(text, details=outcome.error.details())
-        if script is None and outcome.diagram is not None:
-            outcome = replace(outcome, diagram=replace(outcome.diagram, steps=()))
-        copy = copies.add(outcome.diagram, outcome.request.figure.name) if outcome.diagram else 1
-        html = figure(
-            outcome,
-            copy,
-            find,
-            caption=caption,
-            can_hide=script is not None,
-            save=save,
-            page=copies,
-            translate=translate,
-        )
-        is_shut = bool(fence.automatic) and script is not None and outcome.diagram is not None
-        return closed(html, outcome, translate) if is_shut and is_closed(outcome, place) else html
+        outcome = _loaded(result, is_paper=script is None)
+        can_hide = script is not None
+        shown = figure(outcome, copies, find, caption=caption, can_hide=can_hide, save=save, translate=translate)
+        is_shut = fence.automatic and can_hide and outcome.diagram is not None and is_closed(outcome, place)
+        return closed(shown, outcome, translate) if is_shut else shown
 
-    filled = replace_markers(html, shown)
+    filled = replace_markers(html, placed)
     before, end, after = filled.rpartition("</figure>")
     if not end:
         return filled
     # In the figure, whose words no search finds.
     return f"{before}{style}{script or '' if 'torchrecorder-zoom' in before else ''}{end}{after}"
+
+
+def _loaded(outcome: Outcome, *, is_paper: bool) -> Outcome:
+    """The outcome with the pictures that are shown; on paper its first depth alone, since nothing switches there."""
+    loaded = outcome.loaded()
+    if loaded.error is not None and loaded.error is not outcome.error:  # its pictures have left the cache
+        text = f"{loaded.request.recording.target}: {message(loaded.error)}"
+        Report().warn(text, details=loaded.error.details())
+    if is_paper and loaded.diagram is not None:
+        return replace(loaded, diagram=replace(loaded.diagram, steps=()))
+    return loaded
 
 
 def drop_markers(html: str, page: str) -> str:

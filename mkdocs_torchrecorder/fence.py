@@ -43,6 +43,7 @@ _CELL = re.compile(
     r" *(?:\|.*)?",
     re.IGNORECASE,
 )
+_DIRECTIVE = re.compile(rf"(?P<prefix>[ >]*)\.\. {LANGUAGE}(?:-table)?::.*")
 _NEAR = 0.85
 """How like our word another one is, by difflib, if it is likely to stand for it."""
 
@@ -96,7 +97,12 @@ def find_fences(lines: Sequence[str]) -> Iterator[PlacedFence]:
     copies: Counter[str] = Counter()
     at = 0
     while at < len(lines):
-        found, end = _fence_at(lines, at) if "```" in lines[at] or "~~~" in lines[at] else (None, at + 1)
+        found, end = None, at + 1
+        if "```" in lines[at] or "~~~" in lines[at]:
+            found, end = _fence_at(lines, at)
+        elif directive := _DIRECTIVE.fullmatch(lines[at]):
+            found = _directive(lines, at, directive["prefix"])
+            end = found.end
         if found is not None:
             copies[found.fence.raw] += 1
             yield replace(found, fence=replace(found.fence, copy=copies[found.fence.raw]))
@@ -138,6 +144,19 @@ def _fence_at(lines: Sequence[str], at: int) -> tuple[PlacedFence | None, int]:
     body = "\n".join(inner) if closing else ""
     fence = Fence(header, body, raw, problem=problem, automatic=automatic)
     return PlacedFence(fence, opening["prefix"], at, end), end
+
+
+def _directive(lines: Sequence[str], at: int, prefix: str) -> PlacedFence:
+    """What Sphinx understands, as in a docstring that was written for it."""
+    raw = [lines[at][len(prefix) :]]
+    for line in lines[at + 1 :]:
+        if not line.startswith(f"{prefix}  "):
+            break
+        raw.append(line[len(prefix) :])
+    problem = (
+        f"a directive of reStructuredText is text in Markdown: write a fence of the word {LANGUAGE} with its lines"
+    )
+    return PlacedFence(Fence("", "", "\n".join(raw), problem=problem), prefix, at, at + len(raw))
 
 
 def _in_cell(line: str, at: int) -> PlacedFence | None:

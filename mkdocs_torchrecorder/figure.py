@@ -31,25 +31,23 @@ _BOX = (
 
 def figure(
     outcome: Outcome,
-    copy: int,
+    page: CopyNumbers,
     find: Find = nowhere,
     *,
     caption: str = "",
     can_hide: bool = True,
     save: Callable[[str], str] | None = None,
-    page: CopyNumbers | None = None,
     translate: Translate = in_english,
 ) -> str:
     """The figure of a request; a box if nothing of it was drawn.
 
     Args:
         outcome: What became of the request.
-        copy: Counts the same picture in a page, for ids that are unique.
+        page: Counts the same picture in a page, for ids that are unique; what is written once counts for all figures.
         find: Knows the pages that pictures link to.
         caption: As HTML; if it was not read as Markdown, it is text.
         can_hide: Whether the page has the style sheet.
         save: Makes a file of an SVG and gives its address, seen from the page.
-        page: That of the page, where what is written once counts for all figures.
         translate: Gives our texts in the language of the page.
     """
     options = outcome.request.figure
@@ -64,7 +62,7 @@ def figure(
     shown = contents(
         outcome.diagram,
         options,
-        copy=copy,
+        copy=page.add(outcome.diagram, options.name),
         urls=urls,
         can_hide=can_hide,
         save=save,

@@ -163,6 +163,14 @@ def _holds(app: Sphinx, condition: str) -> bool:
         return True
 
 
+def expect_any(app: Sphinx, env: BuildEnvironment, docnames: Sequence[str]) -> None:
+    """Have the worker start before documents are read, if their classes get diagrams and no build has been before."""
+    if docnames and form_for(app.builder) != "nothing" and rules_of(app).by_pattern:
+        build = build_of(env)
+        build.pipeline = build.pipeline or _pipeline(app)
+        build.pipeline.expect_any()
+
+
 def _expect(app: Sphinx, requests: Sequence[_Conditional]) -> None:
     """Have the worker start while documents are read, if one of them needs it."""
     build = build_of(app.env)

@@ -44,6 +44,7 @@ def setup_extension(app: Sphinx) -> ExtensionMetadata:
     app.add_env_collector(documented.NamesCollector)
     app.add_post_transform(directive.ShowDiagrams)
     app.connect("config-inited", complete_config)
+    app.connect("env-before-read-docs", build.expect_any)
     app.connect("env-updated", build.draw_all)
     app.connect("missing-reference", links.try_public_names, priority=links.AFTER_OTHERS)
     app.connect("warn-missing-reference", links.is_silent)

@@ -17,7 +17,7 @@ from torchrecorder.engine import find_engine
 from torchrecorder.errors import ForwardError, OptionError, TorchRecorderError
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
-from torchrecorder.page import Diagram
+from torchrecorder.page import FILE_TYPES, Diagram
 from torchrecorder.page.printed import for_print, laid_out_for
 from torchrecorder.recording.constructing import needed_arguments
 from torchrecorder.recording.guess.search import record_guessed
@@ -33,6 +33,8 @@ Shape = str | Sequence[int] | Sequence[Sequence[int] | str]
 
 _ELSEWHERE = {"input_size": "shape", "input_data": "inputs"}
 """What torchinfo and torchview call it."""
+_FILES = ("file", "filename", "out", "output", "path", "save")
+"""What other tools call the file that they write."""
 
 
 def draw(
@@ -181,6 +183,8 @@ def _unclear(given: tuple[Any, ...], shape: Shape | None, inputs: Any) -> Iterat
         said.insert(0, "what follows the model")
     if len(said) > 1:
         yield f"{' and '.join(said)} both say what the model is called with; give one of them"
+    files = [one for one in given if isinstance(one, str) and one.endswith(tuple(f".{it.name}" for it in FILE_TYPES))]
+    yield from (f"{file!r} is not a shape; write draw(net, x).save({file!r})" for file in files)
     if given and all(type(one) is int for one in given):
         numbers = ", ".join(map(str, given))
         yield f"each argument is an input or its shape; write draw(net, ({numbers},)) or draw(net, inputs=({numbers},))"
@@ -209,6 +213,8 @@ def _unknown(model: object, named: Mapping[str, Any]) -> Iterator[str]:
             if name not in known:
                 near = _ELSEWHERE.get(name) or next(iter(get_close_matches(name, [*options, *known], 1)), "")
                 advice = f"did you mean {near}?" if near else f"the forward takes {', '.join(known) or 'nothing'}"
+                if name in _FILES:
+                    advice = f"write draw(net, x).save({named[name]!r})"
                 if any(option.name == name for option in OPTIONS):
                     advice = "it is an option of pages"
                 yield f"{name} is neither an option nor an argument of the forward of {type(model).__name__}; {advice}"

@@ -109,6 +109,8 @@ class Wide(nn.Linear):
         ),
         ((Net(), X), {"mask": 2}, "the forward takes x, scale"),
         ((Net(),), {"input_size": (1, 3)}, "did you mean shape?"),
+        ((Net(),), {"filename": "net.svg"}, r"write draw\(net, x\)\.save\('net.svg'\)"),
+        ((Net(), "1,3", "net.svg"), {}, r"'net.svg' is not a shape; write draw\(net, x\)"),
         ((Net(), X), {"caption": "Net"}, "caption is .*; it is an option of pages"),
         ((Net(), X), {"shape": (1, 3)}, "what follows the model and shape both say"),
         ((Net(), X), {"show": "flop"}, "flop"),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown import Markdown
 
@@ -26,6 +26,7 @@ PIECES = [
     "- ",
     "| ",
     "{.torchrecorder #a}",
+    ".. torchrecorder:: a",
     "shape=1,3",
     "    ",
     "> ",
@@ -63,6 +64,15 @@ def test_what_is_a_fence(text: str, body: str | None) -> None:
     assert [(fence.body, fence.problem) for fence in found(text)] == ([] if body is None else [(body, "")])
 
 
+@pytest.mark.parametrize("before", ["", "> ", "    "])
+def test_a_directive_of_sphinx_is_a_problem_where_markdown_reads_it(before: str) -> None:
+    lines = ["Text:", "", ".. torchrecorder:: pkg.Net", "   :shape: 1,3", "", "More."]
+    (fence,) = found("\n".join(f"{before}{line}" for line in lines))
+    assert fence.raw == ".. torchrecorder:: pkg.Net\n   :shape: 1,3"
+    assert "is text in Markdown: write a fence" in fence.problem
+    assert found("```rst\n.. torchrecorder:: pkg.Net\n```\n`.. torchrecorder:: pkg.Net`") == []
+
+
 def test_equal_fences_are_counted_and_found_again() -> None:
     text = "---\ntitle: x\n---\n\n```torchrecorder\r\npkg.Net\r\n```\n\n\t```torchrecorder\n\tpkg.Net\n\t```\n"
     first, second = found(text.replace("\r\n", "\n").expandtabs(4))
@@ -71,6 +81,7 @@ def test_equal_fences_are_counted_and_found_again() -> None:
     assert find_line(Fence("", "elsewhere", "elsewhere"), text) is None
 
 
+@example(["```torchrecorder| ```"])
 @given(LINES)
 def test_no_text_is_eaten(lines: list[str]) -> None:
     places = list(find_fences(lines))
@@ -81,7 +92,8 @@ def test_no_text_is_eaten(lines: list[str]) -> None:
         assert "torchrecorder" in lines[place.start].lower()
         assert lines[place.start].startswith(place.prefix)
         assert lines[place.start].endswith(place.suffix)
-        inner = [line.removeprefix(place.prefix) for line in lines[place.start : place.end]]
+        taken_lines = lines[place.start : place.end]
+        inner = [line.removeprefix(place.prefix).removesuffix(place.suffix) for line in taken_lines]
         assert [line.strip() for line in inner] == [line.strip() for line in place.fence.raw.split("\n")] or (
             ">" in place.prefix
         )

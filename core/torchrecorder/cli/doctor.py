@@ -10,11 +10,13 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
 from torchrecorder import __version__
+from torchrecorder.cli.projects import checked
 from torchrecorder.cli.shared import FAILED, Commands, add_command, add_json, add_setting, print_json
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineNotFound
@@ -31,24 +33,29 @@ def add_to(commands: Commands) -> None:
         "doctor",
         run,
         help="check that everything needed is installed",
-        description="Check versions, layout engine, worker and cache, and say what is wrong with them. With DOCS, also"
-        " print the folders of the models that a documentation draws, as options for sphinx-autobuild.",
+        description="Check versions, layout engine, worker and cache, and say what is wrong with them. With DOCS, check"
+        " them as its\nconfiguration has them, and print the folders of the models that it draws, as options for"
+        " sphinx-autobuild.",
     )
     parser.add_argument("docs", nargs="?", metavar="DOCS", help="folder of conf.py or mkdocs.yml, or such a file")
     add_setting(parser, "python", "PYTHON")
-    parser.add_argument("--cache", default="", metavar="FOLDER", help="the cache (default: .torchrecorder)")
+    help_ = "the cache (default: that of DOCS, or .torchrecorder)"
+    parser.add_argument("--cache", default="", metavar="FOLDER", help=help_)
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = Settings.for_project(Path.cwd(), cache=arguments.cache, python=arguments.python)
+    nothing = Collected(Settings.for_project(Path.cwd()), ())
+    collected = nothing if arguments.docs is None else collect(Path(arguments.docs))
+    settings = collected.settings
+    cache = Path(arguments.cache).absolute() if arguments.cache else settings.cache
+    settings = replace(settings, cache=cache, python=arguments.python or settings.python)
     findings: list[_Finding] = []
-    for finding in _findings(settings):
+    for finding in _findings(settings, collected):
         findings.append(finding)
         if not arguments.json:
             print(f"{'ok   ' if finding.is_good else 'WRONG'} {finding.text}")
-    found = [] if arguments.docs is None else watched(collect(Path(arguments.docs)))
-    folders = [os.path.relpath(folder) for folder in found]
+    folders = [os.path.relpath(folder) for folder in watched(collected)]
     is_good = all(finding.is_good for finding in findings)
     if arguments.json:
         rows = [{"about": it.about, "ok": it.is_good, "text": it.text} for it in findings]
@@ -80,7 +87,7 @@ class _Finding(NamedTuple):
     is_good: bool = True
 
 
-def _findings(settings: Settings) -> Iterator[_Finding]:
+def _findings(settings: Settings, collected: Collected) -> Iterator[_Finding]:
     machine = f"Python {platform.python_version()}, {platform.platform(terse=True)}"
     yield _Finding("torchrecorder", f"torchrecorder {__version__}, {machine}")
     for name in ("sphinx", "mkdocs"):
@@ -92,17 +99,29 @@ def _findings(settings: Settings) -> Iterator[_Finding]:
         yield _Finding("engine", f"layout engine: {find_engine('auto').identity}")
     except EngineNotFound as error:
         yield _Finding("engine", str(error), False)
+    wanted = checked(replace(collected, settings=settings))[0] if collected.requests else []
+    n_fresh = sum(not it.is_wrong for it in wanted)
     with Worker.of(settings) as worker:
         answer = worker.record(RecordingRequest("torch.nn.Linear(3, 4)", "1,3"), timeout_s=60)
     if answer.error is not None:
-        yield _Finding("worker", f"worker: {answer.error}\n{answer.error.details()}".rstrip(), False)
+        serves = "; it is not needed, because all that is drawn is recorded" if n_fresh == len(wanted) > 0 else ""
+        details = "" if serves else f"\n{answer.error.details()}".rstrip()
+        yield _Finding("worker", f"worker: {answer.error}{serves}{details}", bool(serves))
     else:
         assert answer.trace is not None
         torch = answer.trace.distributions["torch"]
         yield _Finding("worker", f"worker: {settings.python or sys.executable} records, torch {torch}")
-    if settings.cache.is_dir():
-        counts = {kind: sum(1 for _ in (settings.cache / kind).glob("*/*")) for kind in ("rec", "fail", "ren", "obj")}
-        found = f"{counts['rec']} recordings, {counts['ren']} drawings, {counts['obj']} objects"
-        yield _Finding("cache", f"cache: {found}" + (f", {counts['fail']} failures" if counts["fail"] else ""))
-    else:
-        yield _Finding("cache", f"cache: {settings.cache.name} does not exist yet")
+    for name, folder in (("cache", settings.cache), ("committed cache", settings.committed)):
+        if folder is not None:
+            yield _Finding(name, f"{name}: {_held(folder)}")
+    if wanted:
+        yield _Finding("recordings", f"recordings: {n_fresh} of {len(wanted)} are there and up to date")
+
+
+def _held(folder: Path) -> str:
+    """How much a cache holds."""
+    if not folder.is_dir():
+        return f"{folder.name} does not exist yet"
+    counts = {kind: sum(1 for _ in (folder / kind).glob("*/*")) for kind in ("rec", "fail", "ren", "obj")}
+    found = f"{counts['rec']} recordings, {counts['ren']} drawings, {counts['obj']} objects"
+    return found + (f", {counts['fail']} failures" if counts["fail"] else "")

@@ -109,25 +109,25 @@ def run_check(arguments: argparse.Namespace) -> int:
     # What others have recorded is not in the project yet.
     project = replace(project, settings=replace(project.settings, remote=""))
     with project.as_in_a_build():
-        checked, remarks = _check(project, verify=arguments.verify)
+        rows, remarks = checked(project, verify=arguments.verify)
     remarks += [project.remark] if project.remark else []
-    wrong = sum(it.is_wrong for it in checked)
+    wrong = sum(it.is_wrong for it in rows)
     if arguments.json:
-        rows = [{**it.request.to_json(), "verdict": it.verdict, "reason": it.reason} for it in checked]
-        print_json({"recordings": rows, "to_be_recorded": wrong, "remarks": remarks})
+        printed = [{**it.request.to_json(), "verdict": it.verdict, "reason": it.reason} for it in rows]
+        print_json({"recordings": printed, "to_be_recorded": wrong, "remarks": remarks})
         return FAILED if wrong else 0
     for remark in remarks:
         print(f"torchrecorder: {remark}", file=sys.stderr)
-    for it in checked:
+    for it in rows:
         if it.reason:
             verdict = it.verdict.upper() if it.is_wrong else "not provable"
             print(f"{verdict:11} {it.request.target}: {it.reason}")
-    print(f"{_counted(len(checked))}, {f'{wrong} to be recorded' if wrong else 'all fresh'}")
+    print(f"{_counted(len(rows))}, {f'{wrong} to be recorded' if wrong else 'all fresh'}")
     return FAILED if wrong else 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Checked:
+class Checked:
     """What is known of one recording."""
 
     request: RecordingRequest
@@ -141,7 +141,8 @@ class _Checked:
         return self.verdict != Verdict.FRESH.value
 
 
-def _check(project: Collected, *, verify: bool) -> tuple[list[_Checked], list[str]]:
+def checked(project: Collected, *, verify: bool = False) -> tuple[list[Checked], list[str]]:
+    """What is known of each recording that a project needs, and remarks on its caches."""
     wanted = list(dict.fromkeys(request.recording for request in project.requests))
     pipeline = _pipeline(project)
     recordings = pipeline.recordings()
@@ -149,7 +150,7 @@ def _check(project: Collected, *, verify: bool) -> tuple[list[_Checked], list[st
     tried = _only_tried(project.requests)
     wanted = [request for request in wanted if request not in tried or recordings.look(request)[0] is not None]
     different = _different(project, wanted) if verify else {}
-    checked: list[_Checked] = []
+    found: list[Checked] = []
     for request in wanted:
         manifest, finding = recordings.look(request)
         verdict, reason = finding.verdict.value, str(finding)
@@ -160,10 +161,10 @@ def _check(project: Collected, *, verify: bool) -> tuple[list[_Checked], list[st
                 verdict, reason = "differs", different[request]
         elif (failed := recordings.failed(request)) and failed.error:
             verdict, reason = "failed", failed.error.summary()
-        checked.append(_Checked(request, verdict, reason))
+        found.append(Checked(request, verdict, reason))
     recordings.save_indexes()
     pipeline.cache.close()
-    return checked, cache_remarks(pipeline)
+    return found, cache_remarks(pipeline)
 
 
 def _counted(recordings: int) -> str:

@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 
 from torchrecorder.comparison.layers import Layer
 from torchrecorder.comparison.settings import Setting
+from torchrecorder.errors import listed
 from torchrecorder.view.model import Mark
 
 NUMBER = re.compile(r"(?<![^.\[])\d+(?![^.\]])")
 """A part of a path that counts."""
 _DIGITS = re.compile(r"\d+")
 _LISTED = 4
+_MOST_WIDTHS = 4
+"""More changes of widths than this are said as numbers that changed all over the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def shown_paths(paths: Sequence[str]) -> str:
         names = [those[0] if len(those) == 1 else kind for kind, those in kinds.items()]
         if len(names) <= _LISTED:
             return ", ".join(names)
-    return f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} more"
+    return listed(names, _LISTED)
 
 
 def _row(paths: Sequence[str]) -> str:
@@ -99,7 +102,7 @@ def _joined(one: Change, other: Change) -> Change:
     return replace(one, where=where, params=one.params + other.params)
 
 
-def of_settings(changed: Sequence[LayerSettings], position: dict[Layer, int], most: int) -> list[Change]:
+def of_settings(changed: Sequence[LayerSettings], position: dict[Layer, int]) -> list[Change]:
     """The changes of settings.
 
     Widths are said with the other settings while few layers have others, else as numbers that changed all over the
@@ -111,7 +114,7 @@ def of_settings(changed: Sequence[LayerSettings], position: dict[Layer, int], mo
         each = [Change("changed", (it.layer.path,), text, it.params, position[it.layer]) for it, text in rows if text]
         return folded(each)
 
-    if len(said(lambda setting: setting.is_width)) <= most:
+    if len(said(lambda setting: setting.is_width)) <= _MOST_WIDTHS:
         return said(lambda _: True)
     layers: dict[tuple[str, str], set[Layer]] = {}
     for one in changed:
@@ -119,11 +122,11 @@ def of_settings(changed: Sequence[LayerSettings], position: dict[Layer, int], mo
             if setting.is_width:
                 layers.setdefault((setting.old, setting.new), set()).add(one.layer)
     often = sorted(layers, key=lambda pair: -len(layers[pair]))
-    words = [f"{old} → {new} in {_count(len(layers[old, new]), 'layer')}" for old, new in often[:_LISTED]]
-    more = f" and {len(often) - _LISTED} more numbers" if len(often) > _LISTED else ""
+    words = [f"{old} → {new} in {_count(len(layers[old, new]), 'layer')}" for old, new in often]
+    text = f"widths {listed(words, _LISTED, 'more numbers')}"
     params = sum(one.params for one in changed)
     others = [replace(change, params=0) for change in said(lambda setting: not setting.is_width)]
-    return [Change("changed", (), f"widths {', '.join(words)}{more}", params, 0), *others]
+    return [Change("changed", (), text, params, 0), *others]
 
 
 def _count(number: int, word: str) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _MAX_ALT = 600
-
+_ADVICE = "`torchrecorder draw pkg.Net -o net.json` writes such a file"
 _WORDS = {".md": "markdown", ".txt": "text"}
 PICTURES = tuple(it.name for it in FILE_TYPES if it.name not in ("txt", "json", "mmd"))
 """The types of files that are made from the picture, so that they have its marks."""
@@ -197,11 +197,10 @@ def read_graph(file: Path) -> Graph:
     Raises:
         CannotCompare: There is none.
     """
-    advice = "`torchrecorder draw pkg.Net -o net.json` writes such a file"
     try:
         return graph_from(file.read_bytes(), str(file))
     except OSError as error:
-        raise CannotCompare(f"cannot read {file}: {error.strerror or error}", advice) from error
+        raise CannotCompare(f"cannot read {file}: {error.strerror or error}", _ADVICE) from error
 
 
 def graph_from(data: bytes, name: str) -> Graph:
@@ -213,5 +212,4 @@ def graph_from(data: bytes, name: str) -> Graph:
     try:
         return from_json(data)
     except FormatError as error:
-        advice = "`torchrecorder draw pkg.Net -o net.json` writes such a file"
-        raise CannotCompare(f"{name} is not the file of a Graph: {error.reason}", advice) from error
+        raise CannotCompare(f"{name} is not the file of a Graph: {error.reason}", _ADVICE) from error

@@ -15,8 +15,6 @@ from torchrecorder.comparison.wiring import WiringChanges
 from torchrecorder.drawing.names import shape
 from torchrecorder.graph import Graph, batch_size, symbolic
 
-_MOST_WIDTHS = 4
-"""More changes of widths than this are said as numbers that changed all over the model."""
 _FEW = 0.1
 """A smaller part of the layers in common is nothing in common."""
 
@@ -76,7 +74,7 @@ class Difference:
             found += self._of_training(old, new)
         found += of_classes(renamed, self._position)
         return sorted(
-            [*folded(found), *self._shifted(), *of_settings(changed, self._position, _MOST_WIDTHS)],
+            [*folded(found), *self._shifted(), *of_settings(changed, self._position)],
             key=lambda change: change.order,
         )
 

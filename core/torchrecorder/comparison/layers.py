@@ -48,6 +48,11 @@ class Layer:
         return self.path[len(around) :].removeprefix(".")
 
     @property
+    def is_leaf(self) -> bool:
+        """Whether its settings say all of what it does."""
+        return self.module.native and not self.children
+
+    @property
     def kind(self) -> str:
         return torch_kind(self.module)
 

@@ -33,11 +33,10 @@ class Matching:
         self.new_of: dict[Layer, Layer] = {}
         self.old_of: dict[Layer, Layer] = {}
         self._match(*self._roots())
-        for is_same in (_is_same_part, None, _is_same, _is_surely):
-            if is_same is None:
-                self._match_by_likeness()
-            else:
-                self._match_elsewhere(is_same)
+        self._match_elsewhere(_is_same_part)
+        self._match_by_likeness()
+        self._match_elsewhere(_is_same)
+        self._match_elsewhere(_is_surely)
 
     def _roots(self) -> tuple[Layer, Layer]:
         """The two models; if one of them is a layer in the other now, that layer in its place."""
@@ -149,8 +148,7 @@ def _in_order(ones: list[Layer], others: list[Layer], *, least: float) -> list[t
     def score(i: int, j: int) -> float:
         one, other = ones[i], others[j]
         fits = likeness(one, other)
-        is_same = one.name == other.name
-        return fits + (_SAME_NAME if is_same else 0) if fits >= least else 0.0
+        return fits + (_SAME_NAME if one.name == other.name else 0) if fits >= least else 0.0
 
     pairs = aligned([(it.name, it.exact) for it in ones], [(it.name, it.exact) for it in others], score)
     return [(ones[i], others[j]) for i, j in pairs]

@@ -9,6 +9,8 @@ from torchrecorder.comparison.changes import Change, pattern
 from torchrecorder.comparison.layers import Layer
 from torchrecorder.comparison.matching import Matching
 from torchrecorder.comparison.settings import described
+from torchrecorder.errors import listed
+from torchrecorder.view.model import Mark
 
 _LISTED = 3
 
@@ -29,20 +31,18 @@ class _Stretch:
 
     @property
     def what(self) -> str:
-        words = [described(layer) for layer in self.layers[:_LISTED]]
-        more = len(self.layers) - _LISTED
-        return ", ".join(words) + (f" and {more} more layers" if more > 0 else "")
+        return listed([described(layer) for layer in self.layers], _LISTED, "more layers")
 
 
 def presence(matching: Matching) -> Iterator[Change]:
     """What is there in one model only."""
     yield from _around(matching)
-    counted = [*_counts(matching)]
-    for change in counted:
-        yield change.change
-    known = {id(layer) for change in counted for layer in change.layers}
-    added = [*_runs([it for it in matching.added() if id(it) not in known], matching.old_of, lambda it: it)]
-    removed = [*_runs([it for it in matching.removed() if id(it) not in known], matching.new_of, matching.new_of.get)]
+    known: set[Layer] = set()
+    for change, layers in _counts(matching):
+        yield change
+        known.update(layers)
+    added = [*_runs([it for it in matching.added() if it not in known], matching.old_of, lambda it: it)]
+    removed = [*_runs([it for it in matching.removed() if it not in known], matching.new_of, matching.new_of.get)]
     for run in removed:
         instead = next((it for it in added if it.around is run.around and it.after is run.after), None)
         if instead is None:
@@ -59,7 +59,11 @@ def presence(matching: Matching) -> Iterator[Change]:
 
 def _around(matching: Matching) -> Iterator[Change]:
     """The whole model, if the other one is a layer in it now, or was."""
-    for root, known, mark in ((matching.new, matching.old_of, "added"), (matching.old, matching.new_of, "removed")):
+    sides: tuple[tuple[Layer, dict[Layer, Layer], Mark], ...] = (
+        (matching.new, matching.old_of, "added"),
+        (matching.old, matching.new_of, "removed"),
+    )
+    for root, known, mark in sides:
         if root in known:
             continue
         (inner,) = _apart(root, known)
@@ -68,17 +72,11 @@ def _around(matching: Matching) -> Iterator[Change]:
         besides = f", with {with_}" if with_ else ""
         params = root.module.params.total - inner.module.params.total
         text = f"{root.cls} around {inner.cls}, its layer {inner.path}, {mark}{besides}"
-        yield Change("added" if mark == "added" else "removed", (), text, params if mark == "added" else -params)
+        yield Change(mark, (), text, params if mark == "added" else -params)
 
 
-@dataclass(frozen=True, eq=False)
-class _Count:
-    change: Change
-    layers: tuple[Layer, ...]
-
-
-def _counts(matching: Matching) -> Iterator[_Count]:
-    """Blocks of which there are more or fewer than before: `6 → 23 Bottleneck`."""
+def _counts(matching: Matching) -> Iterator[tuple[Change, list[Layer]]]:
+    """Blocks of which there are more or fewer than before, `6 → 23 Bottleneck`, and which these are."""
     for old, new in matching.pairs:
         added = [child for child in new.children if child not in matching.old_of and _is_block(child)]
         removed = [child for child in old.children if child not in matching.new_of and _is_block(child)]
@@ -90,9 +88,8 @@ def _counts(matching: Matching) -> Iterator[_Count]:
                 continue
             params = sum(it.module.params.total for it in more) - sum(it.module.params.total for it in fewer)
             text = f"{len(before)} → {len(now)} {now[0].cls}"
-            where = (new.path,)
-            change = Change("added" if more else "removed", where, text, params, matching.position[new])
-            yield _Count(change, (*more, *fewer))
+            mark: Mark = "added" if more else "removed"
+            yield Change(mark, (new.path,), text, params, matching.position[new]), more or fewer
 
 
 def _class(layer: Layer | None) -> str:
@@ -153,8 +150,7 @@ def _new(run: _Stretch, matching: Matching) -> Iterator[Change]:
 
 def _wrapped(layer: Layer, moved: Sequence[Layer], matching: Matching) -> str:
     """What a new layer is around, and what it has besides."""
-    names = [matching.old_of[it].path for it in moved]
-    around = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+    around = listed([matching.old_of[it].path for it in moved], _LISTED)
     others = [described(it) for it in layer.children if it not in matching.old_of and it.module.native]
     besides = f", with {', '.join(others[:_LISTED])}" if others and len(others) <= _LISTED else ""
     return f" around {around}{besides}"

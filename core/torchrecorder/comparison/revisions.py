@@ -55,7 +55,8 @@ class Revision:
             self._commit = commit.decode().strip()
             if not self._commit:
                 advice = (
-                    f"`git fetch origin {name}` may bring it here, and `git log --oneline` lists those that are here"
+                    f"`git fetch origin {name}` may bring it here, and `git log --oneline` lists those that are here;"
+                    " the names of models stand before --git"
                 )
                 raise CannotCompare(f"git does not know the revision {name!r}", advice)
 

@@ -60,17 +60,17 @@ def changed_settings(old: Layer, new: Layer) -> Iterator[Setting]:
         return
     settings, others = _by_name(old.cls, one), _by_name(new.cls, other)
     if not settings or not others:
-        yield Setting("settings", _cut(one), _cut(other))
+        yield Setting("settings", _line(one), _line(other))
         return
     for name in dict.fromkeys((*settings, *others)):
         before, now = (found.get(name, _DEFAULTS.get(name, "")) for found in (settings, others))
         if before != now and name not in _UNSEEN:
-            yield Setting(name, _cut(before), _cut(now))
+            yield Setting(name, _line(before), _line(now))
 
 
 def described(layer: Layer) -> str:
     """What a layer is: `Conv2d 3×3 /2 · 8→16`; of one that is not torch's own, its class."""
-    return summary(layer.cls, layer.module.extra_repr) if layer.module.native and not layer.children else layer.cls
+    return summary(layer.cls, layer.module.extra_repr) if layer.is_leaf else layer.cls
 
 
 def _by_name(cls: str, extra_repr: str) -> dict[str, str]:
@@ -82,6 +82,10 @@ def _by_name(cls: str, extra_repr: str) -> dict[str, str]:
     return {name: _TUPLE.sub(lambda it: it[1].replace(", ", "×"), value) for name, value in found.items()}
 
 
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+def cut(text: str, most: int) -> str:
+    """The text, its end left out if it is longer."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _line(text: str) -> str:
+    return cut(" ".join(text.split()), _LONGEST)

@@ -13,13 +13,17 @@ from dataclasses import replace
 
 from torchrecorder.comparison.flow import Flow, Forward, is_shaping
 from torchrecorder.comparison.layers import Layer
-from torchrecorder.comparison.words import words_for
+from torchrecorder.comparison.matching import Matching
+from torchrecorder.comparison.settings import changed_settings, cut, described
 from torchrecorder.graph import Call, Frame, Graph, Module, Op, Value
 from torchrecorder.view.model import CallName, Mark, Marks
 from torchrecorder.view.tree import Item
 
 _GONE, _GONE_NUMBER = "′", "–"
 """Stands behind the path of a layer that is gone, if another has its path now; a number is not shown in a picture."""
+
+_LONGEST = 44
+"""More signs than this have no room in a node."""
 
 _Steps = Iterator["_Steps"]
 """What is left to do in a call; each step into another call is one of its own, since calls may nest deeply."""
@@ -189,7 +193,7 @@ class Union:
     def _is_leaf(self, call: int) -> bool:
         """Whether nothing is drawn in a call of the new Graph but its ops, which its layer stands for."""
         layer = self._matching.by_path[1].get(self._new.graph.calls[call].module)
-        return layer is None or (layer.module.native and not layer.children)
+        return layer is None or layer.is_leaf
 
     def _is_marked(self, call: int) -> bool:
         """Whether what is new in a call of the new Graph is not only another class of layer."""
@@ -278,8 +282,9 @@ class Union:
                 calls[name] = "removed"
             elif new_ids[row.id] not in self._flow.old_call:
                 calls[name] = "added"
-            elif (layer := self._layer(row)) is not None and (found := words_for(self._matching, layer)) is not None:
-                calls[name], said[name] = found
+            elif (layer := self._layer(row)) is not None and (found := _words_for(self._matching, layer)) is not None:
+                mark, text = found
+                calls[name], said[name] = mark, cut(text, _LONGEST)
         values: dict[int, Mark] = {}
         gone = [self._ids[True][v] for v in self._old.graph.inputs.values() if v in self._ids[True]]
         values.update(dict.fromkeys(gone, "removed"))
@@ -290,3 +295,26 @@ class Union:
 
     def _layer(self, row: Call) -> Layer | None:
         return self._matching.by_path[1].get(row.module) if row.kind == "module" else None
+
+
+def _words_for(matching: Matching, layer: Layer) -> tuple[Mark, str] | None:
+    """The mark of a layer that both models have, and what is said of it; None if it is as it was.
+
+    What is in it says itself what has changed.
+    """
+    old = matching.old_of[layer]
+    if old.cls != layer.cls and layer.path and (old.module.native or layer.module.native):
+        return "changed", f"was {described(old)}"
+    if settings := [*changed_settings(old, layer)]:
+        was, now = described(old), described(layer)
+        is_said = layer.module.native and was != now
+        return "changed", f"was {was.removeprefix(layer.cls).strip(' ·')}" if is_said else str(settings[0])
+    for name in dict.fromkeys((*old.params, *layer.params)):
+        if old.params.get(name) != layer.params.get(name) and old.cls == layer.cls:
+            return "changed", f"{name} {old.params.get(name, 'none')} → {layer.params.get(name, 'none')}"
+    if old.parent is not None and layer.parent is not None:
+        if matching.new_of.get(old.parent) is not layer.parent:
+            return "moved", f"was {old.path}"
+        if old.name != layer.name and not (old.name.isdigit() and layer.name.isdigit()):
+            return "moved", f"was {old.name}"
+    return None

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from torchrecorder.comparison.changes import Change
 from torchrecorder.comparison.flow import Flow, Forward, items_of
-from torchrecorder.comparison.layers import Layer
+from torchrecorder.comparison.settings import cut
 from torchrecorder.drawing.labels import op_label
+from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, Op
 from torchrecorder.view.model import Mark
 from torchrecorder.view.node_kinds import plain
@@ -45,7 +46,7 @@ class WiringChanges:
             old = self.flow.old_call[new]
             layer = self.matching.by_path[1].get(self.new.graph.calls[new].module)
             before = self.matching.by_path[0].get(self.old.graph.calls[old].module)
-            if layer is None or before is None or _is_leaf(layer) or _is_leaf(before):
+            if layer is None or before is None or layer.is_leaf or before.is_leaf:
                 continue
             for mark, text in self._of_call(old, new):
                 if (layer.path, text) not in seen:  # of a layer that is called several times
@@ -162,7 +163,7 @@ class WiringChanges:
         others = {frame.name for frame in self.new.graph.frames}, {frame.name for frame in self.old.graph.frames}
         before = {it: self._gap(self.old, old, it, self.flow.new_op, self.flow.new_call) for it in gone}
         now = {it: self._gap(self.new, new, it, self.flow.old_op, self.flow.old_call) for it in come}
-        removed, added = [], []
+        removed = []
         for it in gone:
             is_known = self._is_known(self.old, it, others[0])
             instead = next((one for one in come if now[one] == before[it] and is_known), None)
@@ -235,7 +236,7 @@ class WiringChanges:
 def _together(mark: Mark, names: Sequence[str]) -> Iterator[tuple[Mark, str]]:
     """Few things one by one, many as one change."""
     if len(names) > _LISTED:
-        names = [f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} more ops"]
+        names = [listed(names, _LISTED, "more ops")]
     for name in names:
         yield mark, f"{name} {mark}"
 
@@ -244,11 +245,6 @@ def _given(forward: Forward, item: Item) -> Sequence[int]:
     if item.is_call:
         return [*forward.graph.calls[item.id].outputs.values()]
     return forward.graph.ops[item.id].outputs
-
-
-def _is_leaf(layer: Layer) -> bool:
-    """Whether its settings say all of what it does."""
-    return layer.module.native and not layer.children
 
 
 def _op_name(graph: Graph, op: Op) -> str:
@@ -263,4 +259,4 @@ def _settings(op: Op) -> list[str]:
 def _call_text(op: Op) -> str:
     words = [value if name.isdigit() else f"{name}={value}" for name, value in op.attrs.items() if name not in _UNSEEN]
     text = ", ".join(words)
-    return f"{plain(op.name)}({text if len(text) <= _LONGEST else text[: _LONGEST - 1] + '…'})"
+    return f"{plain(op.name)}({cut(text, _LONGEST)})"

@@ -47,6 +47,7 @@ from typing import Any
 from torchrecorder.errors.base import LOG_LIMIT as LOG_LIMIT
 from torchrecorder.errors.base import FormatError as FormatError
 from torchrecorder.errors.base import TorchRecorderError as TorchRecorderError
+from torchrecorder.errors.base import listed as listed
 from torchrecorder.errors.base import shown_target as shown_target
 from torchrecorder.errors.base import shown_text as shown_text
 from torchrecorder.errors.worker import FailedInside as FailedInside

@@ -8,7 +8,7 @@ pipe, and pickling takes the same way.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, dataclass_transform
 
@@ -96,6 +96,12 @@ def shown_text(text: str, limit: int = TEXT_LIMIT) -> str:
     """A text of others without what acts in a terminal or cannot be written, cut to a number of characters."""
     seen = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text[:limit])
     return seen if len(text) <= limit else f"{seen[: limit - 1]}…"
+
+
+def listed(words: Sequence[str], most: int, rest: str = "more") -> str:
+    """The first words, and how many more there are: `conv1, bn1 and 3 more`."""
+    more = f" and {len(words) - most} {rest}" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
 
 
 def shown_target(text: str) -> str:

@@ -16,6 +16,7 @@ from torchrecorder.errors import (
     TorchRecorderError,
     WorkerCrashed,
     WorkerTimeout,
+    listed,
 )
 from torchrecorder.page.diagram import Outcome
 from torchrecorder.request import DiagramRequest, parse_target
@@ -93,12 +94,6 @@ def said_of_tried(outcomes: Iterable[Outcome]) -> tuple[str, str]:
             reasons.append(f"{name}: {error.summary()}")
     text = f"automatic diagrams: {len(tried) - len(reasons)} drawn"
     if reasons:
-        why = "; ".join(f"{words} {_list(names)}" for words, names in by_words.items())
+        why = "; ".join(f"{words} {listed([*dict.fromkeys(names)], _NAMED)}" for words, names in by_words.items())
         text += f", {len(reasons)} not: {why}"
     return text, "\n".join(reasons)
-
-
-def _list(names: list[str]) -> str:
-    names = list(dict.fromkeys(names))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

@@ -95,12 +95,22 @@ class Pipeline:
         self._looked = self._looked or self.recordings()
         if self._looked.kept(request.recording, is_tried=request.is_tried) is not None:
             return
+        worker = self._started()
+        if self.is_alone:
+            worker.submit(request.recording, request.timeout_s)
+
+    def expect_any(self) -> None:
+        """Start the worker before a request is known, if no build has been before: this one most likely needs it."""
+        known = self.settings.cache.exists() or self.settings.committed or self.settings.remote
+        if self.is_alone and not known and collecting.VARIABLE not in os.environ:
+            self._started()
+
+    def _started(self) -> Worker:
         if self._worker is None:
             self._worker = self._early.enter_context(self._opened(self.settings.path))
             with suppress(OSError):  # the run meets it again, and says so
                 self._worker.start()
-        if self.is_alone:
-            self._worker.submit(request.recording, request.timeout_s)
+        return self._worker
 
     def advance(self) -> None:
         """Let the worker go on with what is expected; to be called now and then, for it never waits."""

@@ -83,7 +83,7 @@ class Worker:
         """The process died while they and others were in it."""
         self._timeouts_s: dict[RecordingRequest, float] = {}
         self._answers: dict[RecordingRequest, Answer] = {}
-        """Those that nobody has asked for yet."""
+        """Those that came before they were asked for."""
         self._is_ahead = False
         """Whether it was given requests before it is known which there are in all."""
         self._needs_compiler = False
@@ -168,7 +168,7 @@ class Worker:
         """Send what can be sent, and take answers that are there, without waiting for any."""
         try:
             self.start()
-        except OSError:  # whoever asks for the answers meets it again
+        except OSError:  # it is raised again where the answers are asked for
             return
         while self._process is not None and (self._is_greeted or self._process.has_line()):
             self._answers |= dict(self._fill(lambda request: None))

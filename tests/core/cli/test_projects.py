@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -331,6 +332,20 @@ def test_doctor_prints_the_folders_to_watch(
     assert main(["doctor", DOCS[recorded.name]]) == 0
     watched = [line for line in capsys.readouterr().out.splitlines() if line.startswith("--watch")]
     assert watched == ["--watch src/zoo_nets.py"]
+
+
+def test_doctor_sees_what_a_build_sees(docs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without torch, nothing is wrong as long as what is committed serves."""
+    assert main(["doctor", str(docs), "--python", "no-such-python"]) == 0
+    said = capsys.readouterr().out
+    assert "it is not needed, because all that is drawn is recorded\n" in said
+    assert re.search(r"ok    committed cache: 2 recordings, [1-9]", said)
+    assert "recordings: 2 of 2 are there and up to date" in said
+    Path("src/zoo_nets.py").write_text(NETS.replace("3, width", "3, width + 1"))
+    assert main(["doctor", str(docs), "--python", "no-such-python"]) == 1
+    said = capsys.readouterr().out
+    assert "WRONG worker: " in said
+    assert "not needed" not in said
 
 
 def test_packages_are_watched_whole_and_what_is_installed_is_not(tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ def test_a_file_is_compared_with_itself(repository: Path, capsys: pytest.Capture
     ("arguments", "message"),
     [
         (["--git", "nowhere"], "git does not know the revision 'nowhere'\n`git fetch origin nowhere` may"),
+        (["--git", "HEAD", "pkg.Net"], "'pkg.Net'\n`git fetch origin pkg.Net` may"),
+        (["--git", "HEAD", "pkg.Net"], "the names of models stand before --git"),
         (["pkg.Net", "--git", "main"], "does not have a recording of pkg.Net\nit has those of pkg.Convs"),
         (["gone.json", "--git", "main"], "gone.json is not in the revision main\n"),
         (["net.json", "README"], "'README' names no module"),

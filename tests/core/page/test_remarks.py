@@ -19,6 +19,7 @@ from torchrecorder.errors import (
 )
 from torchrecorder.graph import Graph
 from torchrecorder.page import (
+    CopyNumbers,
     Diagram,
     LogEntry,
     Outcome,
@@ -186,4 +187,4 @@ def test_both_front_ends_show_it_as_code() -> None:
     frame += nodes.image()
     add_reader_notes(frame, outcome)
     assert "<literal>if x < 1:</literal>" in str(frame)
-    assert "one branch of <code>if x &lt; 1:</code> was taken" in figure(outcome, 1)
+    assert "one branch of <code>if x &lt; 1:</code> was taken" in figure(outcome, CopyNumbers())

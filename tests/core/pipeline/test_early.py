@@ -90,6 +90,22 @@ def test_where_nothing_forks_models_are_recorded_while_others_are_read(site: Sit
     assert not opened.workers[0].is_running
 
 
+def test_the_first_build_starts_one_before_it_knows_of_any(site: Site) -> None:
+    first, opened = pipeline(site)
+    first.expect_any()
+    assert opened.workers == []
+    first.is_alone = True
+    first.expect_any()
+    (worker,) = opened.workers
+    assert worker.is_running
+    assert first.run([ask()])[ask()].error is None
+    assert not worker.is_running
+    second, opened = pipeline(site)
+    second.is_alone = True
+    second.expect_any()
+    assert opened.workers == []
+
+
 def test_what_is_fresh_starts_none(site: Site) -> None:
     pipeline(site)[0].run([ask()])
     warm, opened = pipeline(site)

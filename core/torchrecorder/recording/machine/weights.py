@@ -25,6 +25,7 @@ from urllib.parse import urlparse
 import torch
 from torch import nn
 
+from torchrecorder.errors import listed
 from torchrecorder.request import Target
 from torchrecorder.running.on_import import OnImport
 
@@ -76,10 +77,7 @@ def weights_note() -> tuple[str, ...]:
     if not _asked:
         return ()
     names = [PurePosixPath(urlparse(where).path).name or where for where in _asked]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return (
-        f"pretrained weights were not fetched, and random ones are in their place: {', '.join(names[:_SHOWN])}{more}",
-    )
+    return (f"pretrained weights were not fetched, and random ones are in their place: {listed(names, _SHOWN)}",)
 
 
 def advice_on_weights(target: Target, builder: object, error: BaseException) -> str:

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
+from torchrecorder.errors import listed
 from torchrecorder.view.model import Box, Inset, Node, View
 from torchrecorder.view.skips import with_skips
 from torchrecorder.view.templates.interiors import Interior, Interiors
@@ -63,8 +64,7 @@ class Choice:
             self.closed.append(self.opened.popitem()[0])
             view = self._composed()
         names = self._names_of_closed(view)
-        others = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        note = f"closed, because the picture is full: {', '.join(names[:_NAMED])}{others}; expand opens them"
+        note = f"closed, because the picture is full: {listed(names, _NAMED)}; expand opens them"
         return replace(view, notes=(*view.notes, note)) if names and self.beside else view
 
     def _names_of_closed(self, view: View) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 
@@ -202,27 +201,6 @@ def test_a_hub_is_named_at_its_readers() -> None:
     assert sum(words == "embedding" for words, _ in paper(hub(3)).labels) == 1
 
 
-def test_a_long_chain_is_cut_into_columns() -> None:
-    long = chain(40)
-    wide, narrow = paper(long), paper(long, width=100.0)
-    assert len({round(middle(node)) for node in wide.nodes}) > 1
-    assert len({round(middle(node)) for node in narrow.nodes}) == 1
-    assert wide.size[1] < 0.7 * narrow.size[1]
-    assert narrow.size[0] < 110
-    assert faults(wide) == faults(narrow) == []
-
-
-def test_skips_of_further_columns_pass_where_no_data_comes_from() -> None:
-    net = Net("Residual")
-    x = net.input("x", 1, 8)
-    with net.call("blocks", "Blocks", params=10):
-        for i in range(14):
-            x = net.op("add", net.layer(f"blocks.fc{i}", "Linear", x, (1, 9 + i)), x)
-    picture = paper(net.graph(x), depth="all")
-    assert len({round(middle(node)) for node in picture.nodes}) > 1  # columns
-    assert crossings(picture) == []
-
-
 def test_one_node() -> None:
     net = Net("Empty")
     assert len(paper(net.graph(net.input("x", 1)), depth=0).nodes) > 0
@@ -373,55 +351,6 @@ def test_insets_have_letters_and_lie_apart(n: int, width: float) -> None:
             assert one[0] >= other[2] or other[0] >= one[2] or one[1] >= other[3] or other[1] >= one[3]
 
 
-def unet(levels: int, *, in_boxes: bool, conditions: int = 0) -> Graph:
-    """Down and up again, with a skip on each level."""
-    net = Net("UNet")
-    x = net.layer("stem", "Conv2d", net.input("x", 1, 4))
-    for i in range(conditions):
-        x = net.op("add", x, net.input(f"condition{i}", 1, 4))
-    kept = []
-    for i in range(levels):
-        with net.call(f"down{i}", "Down", params=10) if in_boxes else nullcontext():
-            x = net.layer(f"down{i}.conv", "Conv2d", x, (1, 5 + i))
-            x = net.layer(f"down{i}.act", "ReLU", x, (1, 5 + i))
-        kept.append(x)
-        x = net.layer(f"pool{i}", "MaxPool2d", x, (1, 5 + i))
-    for i in range(levels):
-        with net.call(f"up{i}", "Up", params=10) if in_boxes else nullcontext():
-            x = net.layer(f"up{i}.conv", "Conv2d", x, (1, 40 + i))
-            x = net.op("cat", x, kept.pop())
-    return net.graph(x)
-
-
-@pytest.mark.parametrize("in_boxes", [False, True])
-def test_skips_that_nest_make_a_u(in_boxes: bool) -> None:
-    picture = paper(unet(3, in_boxes=in_boxes))
-    assert faults(picture) == []
-    inputs, stem = named(picture, "x"), named(picture, "stem")
-    first, last = named(picture, "pool0"), named(picture, "pool2")
-    up = [box for words, box in picture.labels if words == "cat"]
-    assert inputs[1] < stem[1] < first[1] < last[1]
-    assert all(at[0] > first[2] for at in up)  # beside the way down
-    assert [at[1] for at in up] == sorted((at[1] for at in up), reverse=True)  # and upwards
-    assert crossings(picture) == []
-    assert faults(paper(unet(3, in_boxes=in_boxes), width=200.0)) == []
-
-
-@pytest.mark.parametrize("in_boxes", [False, True])
-def test_what_a_u_gives_stands_beside_what_it_gets(in_boxes: bool) -> None:
-    picture = paper(unet(3, in_boxes=in_boxes))
-    gets, gives, stem = named(picture, "x"), named(picture, "output"), named(picture, "stem")
-    assert gives[1::2] == gets[1::2]
-    assert gets[2] < gives[0]
-    assert gives[3] < titled(picture, "UNet")[1] < stem[1]
-
-
-def test_several_inputs_leave_no_room_for_what_a_u_gives() -> None:
-    picture = paper(unet(3, in_boxes=False, conditions=2))
-    assert faults(picture) == []
-    assert named(picture, "output")[1] > titled(picture, "UNet")[3]
-
-
 def test_only_words_need_room_between_rows() -> None:
     def gaps(sizes: list[int]) -> set[float]:
         net = Net("Chain")
@@ -433,19 +362,3 @@ def test_only_words_need_room_between_rows() -> None:
 
     (without,), (with_words,) = gaps([8, 8, 8]), gaps([9, 10, 11])
     assert without < with_words
-
-
-def long_names(width: float) -> Seen:
-    net = Net("Tower")
-    x = net.input("x", 1, 8)
-    for i in range(24):
-        x = net.layer(f"a_rather_long_name{i}", f"Kind{i}", x, (1, 8 + i))
-    return paper(net.graph(x), width=width)
-
-
-def test_a_high_picture_breaks_words_for_columns() -> None:
-    tower, columns = long_names(width=250.0), long_names(width=380.0)
-    assert len({round(middle(node)) for node in tower.nodes}) == 1
-    assert len({round(middle(node)) for node in columns.nodes}) > 1
-    assert tower.nodes[1][3] - tower.nodes[1][1] < columns.nodes[1][3] - columns.nodes[1][1]  # two lines
-    assert columns.size[1] < tower.size[1]
