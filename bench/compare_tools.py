@@ -123,7 +123,7 @@ def _torchvista(folders: Mapping[str, str]) -> Tool:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "net.html")
             given = [*args]
-            given[12] = importlib.import_module("torchvista.enums").ExportFormat.HTML
+            given[13] = importlib.import_module("torchvista.enums").ExportFormat.HTML
             drawn(*given, **{**kwargs, "export_path": str(file)})
             return "html", file.read_bytes()
 
