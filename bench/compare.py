@@ -30,7 +30,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "core")]
 from bench.compare_page import PICTURED, TOOLS, page  # noqa: E402
 
 FOUND, PAGE = ROOT / "bench" / "compare_found.json", ROOT / "docs" / "comparison.md"
-PICTURES = ROOT / "docs" / "pictures" / "compare"
+PICTURES = ROOT / "docs" / "compare"
 MODELS = (
     *("tv_resnet18", "tv_mobilenet_v3", "tv_swin_v2_t", "timm_vit_tiny", "smp_unet", "monai_unet", "hf_bert"),
     *("hf_gpt2", "hf_llama", "hf_t5", "df_unet2d", "pyg_gcn", "ta_conformer", "nn_lstm", "lightning_ae", "own_heads"),

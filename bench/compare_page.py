@@ -120,10 +120,11 @@ def _better(found: Mapping[str, Any]) -> str:
 def _pictures(folder: Path) -> str:
     said = ["## Side by side"]
     for model in PICTURED:
-        for tool in TOOLS:
-            file = folder / f"{model}-{tool.replace(' ', '-')}.svg"
-            if file.exists():
-                said.append(f"`{model}`, {tool}:\n\n![{model} drawn by {tool}](pictures/compare/{file.name})")
+        files = {tool: folder / f"{model}-{tool.replace(' ', '-')}.svg" for tool in TOOLS}
+        shown = {tool: f"![{model}, {tool}]({folder.name}/{it.name})" for tool, it in files.items() if it.exists()}
+        if shown:
+            rows = (shown, ["---"] * len(shown), shown.values())
+            said.append(f"`{model}`:\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows))
     return "\n\n".join(said) if len(said) > 1 else ""
 
 
