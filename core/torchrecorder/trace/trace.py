@@ -133,12 +133,15 @@ class Trace:
 
 
 def _used_by(modules: Iterable[str]) -> set[str]:
-    """The top-level packages that names of these modules come from."""
+    """The top-level packages that names of these modules come from.
+
+    Objects are asked for their type alone: for its class, a proxy would load what it stands for.
+    """
     values = [value for name in modules for value in list(attributes(sys.modules.get(name)).values())]
     names = [
-        attributes(value).get("__name__") if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        attributes(value).get("__name__") if issubclass(type(value), ModuleType) else getattr(value, "__module__", None)
         for value in values
-        if isinstance(value, ModuleType | type | FunctionType | BuiltinFunctionType)
+        if issubclass(type(value), (ModuleType, type, FunctionType, BuiltinFunctionType))
     ]
     return {name.partition(".")[0] for name in names if isinstance(name, str)}
 

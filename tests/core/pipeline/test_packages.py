@@ -19,6 +19,13 @@ from torchrecorder.worker.client import Worker
 pytestmark = pytest.mark.usefixtures("real_processes")  # a process asks only once which packages there are
 REQUEST = read_request("pkg.Net", {"shape": "1,3"})
 LAYER = "from torch import nn\nimport deeplib\nclass Layer(nn.Linear):\n    pass\n"
+PROXY = """
+class Proxy:
+    @property
+    def __class__(self):
+        raise RuntimeError("not loaded")
+proxy = Proxy()
+"""
 FILES = {
     "layerlib.py": LAYER,
     "makerlib.py": "from layerlib import Layer\ndef make(a, b):\n    return Layer(a, b)\n",
@@ -45,7 +52,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def project(tmp_path: Path, site: Path) -> Path:
     (tmp_path / "src").mkdir()
-    text = net(4, "from makerlib import make").replace("nn.Linear(", "make(")
+    text = net(4, f"from makerlib import make\n{PROXY}").replace("nn.Linear(", "make(")
     (tmp_path / "src" / "pkg.py").write_text(text)
     return tmp_path
 
