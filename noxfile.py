@@ -240,7 +240,7 @@ def bench(session: nox.Session) -> None:
 
 
 def measure(session: nox.Session, name: str, *arguments: str) -> None:
-    """Run a benchmark and put its figures into the page; one that fails keeps the figures of before."""
+    """Run a benchmark and put its figures into the page; one that gives none keeps those of before."""
     file = Path(session.create_tmp(), f"{name}.jsonl")
     file.unlink(missing_ok=True)
     session.run(
