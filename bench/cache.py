@@ -138,9 +138,10 @@ def real_kills(folder: Path) -> Iterator[Figure | str]:
     soak, chance, seen = Soak.make(folder / "project"), random.Random(4), Counter[str]()
     for number in range(REAL_KILLS):
         soak.edit("soak_edited", WIDTHS[number % 2])
+        soak.forget_edited()
         process = soak.start("update")
         try:
-            process.wait(chance.uniform(0.2, 8))
+            process.wait(chance.uniform(0.2, 4))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
         log = process.communicate()[1]
