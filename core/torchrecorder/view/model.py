@@ -81,11 +81,26 @@ class Box:
     differs: tuple[str, ...] = ()
     """In what its calls differ from one another: `64→2`."""
     mark: Mark | None = None
+    around: bool = False
+    """Whether its calls stand in it as nodes or boxes: layers that take turns, or the turns of a loop. A box that is not
+    around its calls shows the inside of one."""
+    ops: tuple[int, ...] = ()
+    """If it is around its calls: the ids of the ops that ran between them, turn by turn."""
 
     @property
     def repeat(self) -> int:
         """The N of `×N`."""
         return len(self.calls) // self.period
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A setting of a layer that is drawn once for several which do not share it."""
+
+    name: str
+    """As the layer's `extra_repr` names it, `dilation`; empty for the sizes before the named settings, `8, 16`."""
+    values: tuple[str, ...]
+    """Each value once, in the order of the calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +126,8 @@ class Node:
     decides: bool = False
     """Whether the code went one way or another because of the numbers in what it gives."""
     ops: tuple[int, ...] = ()
-    """For a function: the ids of the ops that ran in it. For an op that a loop repeats: all of them."""
+    """For a function: the ids of the ops that ran in it. For a gap: those that it holds beside its calls. For a constant:
+    those that made it."""
     parts: tuple[Node, ...] = ()
     """The nodes that are drawn as this one, in order, such as a convolution with its normalisation and activation;
     empty if it is drawn for itself. Its other fields are those of the part with the most parameters."""
@@ -122,6 +138,8 @@ class Node:
     differs: tuple[str, ...] = ()
     """In what its calls differ from what the inset shows or from one another: `2 without downsample`."""
     mark: Mark | None = None
+    spans: tuple[Span, ...] = ()
+    """The settings in which the calls that it is drawn for differ, those in repeats of boxes around it included."""
 
     @property
     def repeat(self) -> int:
@@ -140,6 +158,9 @@ class Edge:
     skip: bool = False
     """Whether it leads past at least one node: a residual, or a part of a side branch that ends in a sum."""
     mark: Mark | None = None
+    back: bool = False
+    """Whether the next turn of a loop reads it: then it leads from a node to one before it in the same loop, or to
+    itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +179,10 @@ class View:
     """Values of inputs that are not drawn, because only masks, positions and shapes need them."""
     insets: tuple[Inset, ...] = ()
     """What is opened beside the picture, in the order of the letters."""
+    left_out: tuple[int, ...] = ()
+    """The ids of ops that no node stands for and that do more than change a shape; a note names them."""
+    weakened: tuple[str, ...] = ()
+    """What is drawn with less merging than was planned, since its proof failed, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
