@@ -6,7 +6,7 @@ and box ids are positions, in the order in which things happened.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -82,8 +82,8 @@ class Box:
     """In what its calls differ from one another: `64→2`."""
     mark: Mark | None = None
     around: bool = False
-    """Whether its calls stand in it as nodes or boxes: layers that take turns, or the turns of a loop. A box that is not
-    around its calls shows the inside of one."""
+    """Whether its calls stand in it as nodes or boxes: layers that take turns, or the turns of a loop. Any other box
+    shows the inside of one call."""
     ops: tuple[int, ...] = ()
     """If it is around its calls: the ids of the ops that ran between them, turn by turn."""
 
@@ -126,8 +126,8 @@ class Node:
     decides: bool = False
     """Whether the code went one way or another because of the numbers in what it gives."""
     ops: tuple[int, ...] = ()
-    """For a function: the ids of the ops that ran in it. For a gap: those that it holds beside its calls. For a constant:
-    those that made it."""
+    """For a function: the ids of the ops that ran in it. For a gap: those that it holds beside its calls. For a
+    constant: those that made it."""
     parts: tuple[Node, ...] = ()
     """The nodes that are drawn as this one, in order, such as a convolution with its normalisation and activation;
     empty if it is drawn for itself. Its other fields are those of the part with the most parameters."""
@@ -161,6 +161,11 @@ class Edge:
     back: bool = False
     """Whether the next turn of a loop reads it: then it leads from a node to one before it in the same loop, or to
     itself."""
+
+
+def in_order(edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    """The edges by the ids of their ends."""
+    return tuple(sorted(edges, key=lambda edge: (edge.tail, edge.head, edge.back)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
 from torchrecorder.view.entries import with_entries
-from torchrecorder.view.model import Edge, Node, View, ViewOptions
+from torchrecorder.view.model import Edge, Node, View, ViewOptions, in_order
 from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import Visibility
@@ -215,7 +215,8 @@ def shortened(view: View) -> View:
         if len(group) > _CROWD and len(from_afar) > 1:
             crowds.append(from_afar)
     in_crowd = {edge for group in crowds for edge in group}
-    far = [edge for edge in view.edges if rank[edge.head] - rank[edge.tail] > FAR and edge not in in_crowd]
+    forward = [edge for edge in view.edges if not edge.back and edge not in in_crowd]
+    far = [edge for edge in forward if rank[edge.head] - rank[edge.tail] > FAR]
     groups = [*crowds, *_together(view, far, rank)]
     return _cut(view, groups, far) if groups else view
 
@@ -228,7 +229,7 @@ def ranks(n: int, edges: Iterable[Edge]) -> list[int]:
     """
     before: list[list[int]] = [[] for _ in range(n)]
     below: list[list[int]] = [[] for _ in range(n)]
-    for edge in edges:
+    for edge in (edge for edge in edges if not edge.back):
         before[edge.head].append(edge.tail)
         below[edge.tail].append(edge.head)
     rank = [0] * n
@@ -256,7 +257,8 @@ def _together(view: View, far: Iterable[Edge], rank: Sequence[int]) -> Iterator[
 
 
 def _cut(view: View, groups: Iterable[_Group], far: Iterable[Edge]) -> View:
-    edges = {(edge.tail, edge.head): edge for edge in view.edges}
+    edges = {(edge.tail, edge.head): edge for edge in view.edges if not edge.back}
+    backs = [edge for edge in view.edges if edge.back]
     order = [(2 * node.id, node) for node in view.nodes]
     for group in groups:
         first, id_ = min(edge.head for edge in group), len(order)
@@ -278,9 +280,9 @@ def _cut(view: View, groups: Iterable[_Group], far: Iterable[Edge]) -> View:
     # ids count up in the order of things again
     nodes = [node for _, node in sorted(order, key=lambda pair: (pair[0], pair[1].id))]
     new = {node.id: position for position, node in enumerate(nodes)}
-    moved = [replace(edge, tail=new[edge.tail], head=new[edge.head]) for edge in edges.values()]
+    moved = [replace(edge, tail=new[edge.tail], head=new[edge.head]) for edge in (*edges.values(), *backs)]
     return replace(
         view,
         nodes=tuple(replace(n, id=new[n.id], links=tuple(new[link] for link in n.links)) for n in nodes),
-        edges=tuple(sorted(moved, key=lambda edge: (edge.tail, edge.head))),
+        edges=in_order(moved),
     )

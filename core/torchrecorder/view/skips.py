@@ -23,7 +23,7 @@ _FEATURES = 1
 def with_skips(view: View) -> View:
     """The View with its skip edges marked."""
     found = _Spines(view).skips()
-    return replace(view, edges=tuple(replace(e, skip=(e.tail, e.head) in found) for e in view.edges))
+    return replace(view, edges=tuple(replace(e, skip=not e.back and (e.tail, e.head) in found) for e in view.edges))
 
 
 class _Spines:
@@ -31,7 +31,7 @@ class _Spines:
         self.view, self.graph, n = view, view.graph, len(view.nodes)
         self.into: list[list[Edge]] = [[] for _ in range(n)]
         self.degree = [0] * n
-        for edge in view.edges:
+        for edge in (edge for edge in view.edges if not edge.back):
             self.into[edge.head].append(edge)
             self.degree[edge.tail] += 1
         self.main: list[list[Edge]] = []

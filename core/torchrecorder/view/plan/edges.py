@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from torchrecorder.view.model import Box, Edge, Node, NodeKind
+from torchrecorder.graph.model import Op
+from torchrecorder.view.model import Box, Edge, Node, NodeKind, in_order
 from torchrecorder.view.order import Pair, forward
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped, lists
@@ -31,13 +32,18 @@ class Ends:
         """By value the node that brings it from outside."""
         self.edges: dict[Pair, int] = {}
         """Value by the pair of node ids it joins; ids of ends are negative until `joined` renumbers."""
+        self.backs: dict[Pair, int] = {}
+        """Likewise, of data that the next turn of a loop reads."""
 
     def joined(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
         fed: dict[Source, dict[int, list[Read]]] = {}
         for read in self.reads:
-            if read.tail is not None and not self._is_constant(read.origin):
+            if read.is_back and read.tail is not None:
+                if not self._is_constant(read.origin):
+                    self.backs.setdefault((read.tail, read.head), read.value)
+            elif read.tail is not None and not self._is_constant(read.origin):
                 self._join(read.tail, read.head, read.value)
-                self.outlets.note(read.value, read.op.call)
+                self.outlets.note(read.value, read.op)
             elif read.op.id not in self.constant and (source := self.sources.of(read)) is not None:
                 fed.setdefault(source, {}).setdefault(read.head, []).append(read)
         for source, by_head in fed.items():
@@ -167,7 +173,7 @@ class Ends:
         if self.graph.info.failure is not None:
             return set()
         heads: dict[int, list[int]] = {}
-        for tail, head in self.edges:
+        for tail, head in (*self.edges, *self.backs):
             heads.setdefault(tail, []).append(head)
         found: set[int] = set()
         parts: set[int] = set()
@@ -220,14 +226,16 @@ class Ends:
         order = [node for node in (*inputs, *loose, *planned) if node.id not in checks] + self.after
         place = {node.id: position for position, node in enumerate(order)}
         pairs = {(place[t], place[h]): value for (t, h), value in self.edges.items() if h not in checks}
+        backs = {(place[t], place[h]): value for (t, h), value in self.backs.items() if {t, h} <= place.keys()}
         positions, kept = forward(len(order), pairs)
         deciding = self._deciding(checks)
         nodes = tuple(
             replace(order[at], id=position, decides=order[at].id in deciding) for position, at in enumerate(positions)
         )
         new = {at: position for position, at in enumerate(positions)}
-        edges = sorted((new[tail], new[head], pairs[tail, head]) for tail, head in kept)
-        return nodes, tuple(Edge(*edge) for edge in edges)
+        edges = [Edge(new[tail], new[head], pairs[tail, head]) for tail, head in kept]
+        edges += [Edge(new[tail], new[head], value, back=True) for (tail, head), value in backs.items()]
+        return nodes, in_order(edges)
 
 
 class _Outlets:
@@ -241,13 +249,20 @@ class _Outlets:
         self.plan, self.graph, self.reads = reads.plan, reads.graph, reads
         self._given: defaultdict[int, set[int]] = defaultdict(set)
         """By run the turns that something outside of it reads."""
+        self._left: defaultdict[int, set[int]] = defaultdict(set)
+        """Likewise by loop."""
 
-    def note(self, value: int, reader: int | None) -> None:
-        """A value is read in a call, or given back."""
-        inside = self._turns(reader) if reader is not None else {}
+    def note(self, value: int, reader: Op | None) -> None:
+        """A value is read by an op, or given back."""
+        inside = self._turns(reader.call) if reader is not None else {}
         for run, turn in self._made_in(value).items():
             if run not in inside:
                 self._given[run].add(turn)
+        producer = self.graph.values[self.reads.origin[value]].producer
+        around = self.reads.turn_of.get(-1 if reader is None else reader.id, {})
+        for loop, turn in self.reads.turn_of.get(-1 if producer is None else producer, {}).items():
+            if loop not in around:
+                self._left[loop].add(turn)
 
     def series(self, value: int) -> tuple[int, int] | None:
         """The series that gives data of several turns, and the turn that the value comes from."""
@@ -263,7 +278,12 @@ class _Outlets:
         return self.graph.calls[thing.calls[turn * period + period - 1]].module
 
     def mark(self) -> None:
-        """Says at each stack which of its layers give data."""
+        """Says at each stack which of its layers give data, at each loop which of its turns."""
+        for loop, turns in self._left.items():
+            (of_loop, box), n = self.plan.loops[loop], len(turns)
+            if box is not None and turns != {len(of_loop.turns) - 1}:
+                which = f"outputs ×{n}" if n == len(of_loop.turns) else f"{n} outputs"
+                self.plan.boxes[box] = replace(self.plan.boxes[box], differs=(which,))
         for run, turns in self._given.items():
             if not self._is_told(run):
                 continue

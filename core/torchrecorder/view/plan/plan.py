@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 
 from torchrecorder.view.model import Box, Node
-from torchrecorder.view.plan.repeats import Run, going_round
+from torchrecorder.view.plan.loops import Turns, apart, modules_again, with_turns
+from torchrecorder.view.plan.repeats import Run, place, place_of_frame
 from torchrecorder.view.plan.visibility import State, Visibility
 from torchrecorder.view.tree import Item
 
@@ -18,8 +19,8 @@ class Gap:
     ops: tuple[int, ...]
 
 
-BoxItem = tuple[int, ...] | Run | Gap
-"""What stands in a box: an op, by its id and those of its repeats in a loop, calls, or a stretch of both."""
+BoxItem = int | Run | Turns | Gap
+"""What stands in a box: an op, by its id, calls, the turns of a loop, or a stretch of calls and ops."""
 
 
 class Plan:
@@ -61,6 +62,8 @@ class Plan:
         """For each call in runs how often each of the runs, by its number, had come round before."""
         self.things: list[Box | Node] = []
         """By the number of a run what it is drawn as."""
+        self.loops: list[tuple[Turns, int | None]] = []
+        """Each loop, the outer one before those in its turns, with its box; None if no turn reads another."""
         pending = [self._place(Run((self.root,)), None)]
         while pending:  # without recursion, because calls may nest deeply
             box, items = pending[-1]
@@ -74,7 +77,10 @@ class Plan:
         id_ = len(self.nodes)
         if isinstance(item, Run):
             if item.period > 1 or self.states[item.calls[0]] == "box":
-                box = Box(len(self.boxes), parent, item.calls, item.period, item.repetition, item.differs)
+                is_around = item.period > 1
+                box = Box(
+                    len(self.boxes), parent, item.calls, item.period, item.repetition, item.differs, around=is_around
+                )
                 self.boxes.append(box)
                 self._remember(item, box)
                 return box.id, iter(self._inside(item))
@@ -82,16 +88,27 @@ class Plan:
             self.nodes.append(node)
             self._remember(item, node)
             self.node_of_call.update(dict.fromkeys(item.calls, id_))
+        elif isinstance(item, Turns):
+            box = parent
+            if item.is_loop:
+                calls, n = item.calls, len(item.turns)
+                loop = Box(
+                    len(self.boxes), parent, calls, len(calls) // n, repetition="loop", around=True, ops=item.ops
+                )
+                self.boxes.append(loop)
+                box = loop.id
+            self.loops.append((item, box if item.is_loop else None))
+            return box, iter([*self._as_drawn(item.turns[0])])
         elif isinstance(item, Gap):
-            self.nodes.append(Node(id_, "gap", parent, item.calls, size=len(item.calls) + len(item.ops)))
+            size = len(item.calls) + len(item.ops)
+            self.nodes.append(Node(id_, "gap", parent, item.calls, ops=item.ops, size=size))
             for call in item.calls:
                 self.states[call] = "node"
                 self.node_of_call[call] = id_
             self.node_of_op.update(dict.fromkeys(item.ops, id_))
         else:
-            again = item if item[1:] else ()
-            self.nodes.append(Node(id_, "op", parent, op=item[0], ops=again, repetition="loop" if again else "series"))
-            self.node_of_op.update(dict.fromkeys(item, id_))
+            self.nodes.append(Node(id_, "op", parent, op=item))
+            self.node_of_op[item] = id_
         return parent, iter(())
 
     def _remember(self, run: Run, thing: Box | Node) -> None:
@@ -136,23 +153,49 @@ class Plan:
         """The calls and ops in their order, what repeats as one thing where it begins."""
         repeats = self.visible.repeats
         if repeats is None:
-            yield from (Run((item.id,)) if item.is_call else (item.id,) for item in items)
+            yield from (Run((item.id,)) if item.is_call else item.id for item in items)
             return
         given = {call: Run(tuple(run)) for call, run in (self._given or {}).items()}
-        shared = repeats.shared([item.id for item in items if item.is_call], self._layout)
-        times = {len(run.calls) for run in shared.values()}
-        shared |= given
-        round_ = going_round(self.tree.graph, [item.id for item in items if not item.is_call], times)
-        for (is_call, run), stretch in groupby(items, key=lambda it: (it.is_call, it.is_call and shared.get(it.id))):
-            ids = [item.id for item in stretch]
-            if isinstance(run, Run):
-                if run.calls[0] == ids[0]:
-                    yield run
-            elif is_call:
+        things = [*with_turns(self.tree, items, self._sign)]
+        together = apart(self.tree, things)
+        again = modules_again(self.tree, items)
+        for is_plain, stretch in groupby(things, key=lambda it: self._is_plain(it, again, given)):
+            if is_plain:
+                calls = [item.id for item in stretch if isinstance(item, Item)]
                 is_all = self._given is None
-                yield from repeats.runs(ids, self._drawn, lambda call: self.states[call] == "node", series=is_all)
-            else:
-                yield from (round_.get(op, (op,)) for op in ids if round_.get(op, (op,))[0] == op)
+                yield from repeats.runs(calls, self._drawn, lambda call: self.states[call] == "node", series=is_all)
+                continue
+            for item in stretch:
+                if isinstance(item, Turns):
+                    yield self._run_of(item)
+                elif not item.is_call:
+                    yield item.id
+                elif item.id in together:
+                    if together[item.id][0] == item.id:
+                        yield Run(together[item.id], repetition="shared")
+                else:
+                    yield given.get(item.id, Run((item.id,)))
+
+    def _is_plain(self, item: Item | Turns, again: Set[str], given: Mapping[int, Run]) -> bool:
+        """Whether it is a call that may be one of a series."""
+        if isinstance(item, Turns) or not item.is_call or item.id in given:
+            return False
+        return self.tree.graph.calls[item.id].module not in again
+
+    def _run_of(self, turns: Turns) -> BoxItem:
+        """Turns of one layer each as a run: a layer that is called again and again needs no box around it."""
+        if len(turns.turns[0]) > 1:
+            return turns
+        return Run(turns.calls, repetition="loop" if turns.is_loop else "shared")
+
+    def _sign(self, item: Item) -> Hashable:
+        """What a thing has in common with those that other turns of a loop run in its place."""
+        graph = self.tree.graph
+        if not item.is_call:
+            op = graph.ops[item.id]
+            return place(graph, op) if op.offset is not None else item.id
+        row = graph.calls[item.id]
+        return row.module, row.kind, self._layout(item.id), *place_of_frame(graph, row.frame)
 
     def _drawn(self, call: int) -> object:
         """What equal calls must have in common to be drawn as one."""
@@ -175,7 +218,7 @@ class Plan:
         last = len(items) - (self._item_limit - first)
         rows, hidden = self.tree.graph.calls, list[BoxItem]()
         for position, item in enumerate(items):
-            calls = item.calls if isinstance(item, Run) else ()
+            calls = item.calls if isinstance(item, Run | Turns) else ()
             must_be_seen = any(call in self.visible.opened or not rows[call].ok for call in calls)
             if first <= position < last and not must_be_seen:
                 hidden.append(item)
@@ -189,5 +232,8 @@ class Plan:
 def _as_gap(items: list[BoxItem]) -> list[BoxItem]:
     if len(items) < 2:
         return items
-    calls = tuple(call for item in items if isinstance(item, Run) for call in item.calls)
-    return [Gap(calls, tuple(op for item in items if isinstance(item, tuple) for op in item))]
+    calls, ops = list[int](), list[int]()
+    for item in items:
+        calls += item.calls if isinstance(item, Run | Turns) else ()
+        ops += (item,) if isinstance(item, int) else item.ops if isinstance(item, Turns) else ()
+    return [Gap(tuple(calls), tuple(ops))]

@@ -7,13 +7,15 @@ positions, drawn as one small node instead of the five ops that built it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from torchrecorder.graph.model import Op, Value
 from torchrecorder.view.model import NodeKind
 from torchrecorder.view.op_families import RANDOM, WEIGHTED
+from torchrecorder.view.plan.loops import Turns
 from torchrecorder.view.plan.plan import Plan
+from torchrecorder.view.tree import Item
 
 MAX_LISTED = 8
 """More inputs or outputs than this in one tuple or list are drawn as one node."""
@@ -32,7 +34,9 @@ class Read:
     op: Op
     """The op that reads it."""
     repeated: bool
-    """Whether it is read in a call that is drawn as a repeat of another."""
+    """Whether it is read in a call that is drawn as a repeat of another, or in a later turn of a loop."""
+    is_back: bool = False
+    """Whether an earlier turn of a loop made it."""
 
 
 class Reads:
@@ -69,8 +73,33 @@ class Reads:
             shift = plan.tree.first_op[call] - plan.tree.first_op[head]
             for again in plan.tree.ops_of(call):
                 self._drawn_for[again] = again - shift
-        for again, drawn in enumerate(self._drawn_for if plan.run_head else ()):  # a run in a run
+        self.turn_of: dict[int, dict[int, int]] = {}
+        """By op in which turn of each loop it ran, by the number of the loop."""
+        for number, (turns, _) in enumerate(plan.loops):
+            self._note_turns(number, turns)
+        for again, drawn in enumerate(self._drawn_for if plan.run_head or plan.loops else ()):  # a run in a run
             self._drawn_for[again] = self._drawn_for[drawn]
+            if drawn != again and drawn in self.turn_of:
+                self.turn_of[again] = self.turn_of[drawn] | self.turn_of.get(again, {})
+
+    def _note_turns(self, number: int, turns: Turns) -> None:
+        """Has the first turn of a loop drawn for the others."""
+        for i, turn in enumerate(turns.turns):
+            for item, first in zip(turn, turns.turns[0], strict=True):
+                ops, drawn = self._ops_in(item), self._ops_in(first)
+                is_alike = len(ops) == len(drawn)
+                for position, op in enumerate(ops):
+                    self.turn_of.setdefault(op, {})[number] = i
+                    if i and drawn:
+                        self._drawn_for[op] = drawn[position if is_alike else 0]
+
+    def _ops_in(self, item: Item) -> Sequence[int]:
+        if not item.is_call:
+            return (item.id,)
+        if self.plan.tree.is_solid(item.id):
+            return self.plan.tree.ops_of(item.id)
+        inside = range(item.id, self.plan.tree.end[item.id])
+        return [op.id for op in self.ops if op.call in inside]
 
     def _find_origins(self) -> None:
         for call, head in self.plan.again.items():
@@ -103,10 +132,12 @@ class Reads:
         for op in self.ops:
             if self.contracted[op.id] or op.call in self.twin_of:
                 continue
-            head, repeated = self._node_of(op.id), self.is_repeat[op.call]
+            head, repeated = self._node_of(op.id), self.is_repeat[op.call] or any(self.turn_of.get(op.id, {}).values())
             for value in op.inputs:
                 tail, origin = self.node_of_value(value), self.origin[value]
-                if tail is None or (tail != head and not self._is_inner(origin, op)):
+                if tail is not None and self._is_back(origin, op.id):
+                    yield Read(head, tail, value, origin, op, repeated, is_back=True)
+                elif tail is None or (tail != head and not self._is_inner(origin, op)):
                     yield Read(head, tail, value, origin, op, repeated)
 
     def node_of_value(self, value: int) -> int | None:
@@ -121,13 +152,21 @@ class Reads:
 
     def constant_ops(self) -> set[int]:
         """The drawn ops that depend on nothing but constants and buffers; their values are constants too."""
+        found = self._constant_ops(set())
+        varying: set[int] = set()
+        while more := {self._drawn_for[op] for op in self.turn_of if op not in found} - varying:
+            varying |= more  # in another turn it depends on data
+            found = self._constant_ops(varying)
+        return found
+
+    def _constant_ops(self, varying: set[int]) -> set[int]:
         found: set[int] = set()
         for op in self.ops:
             if self.contracted[op.id] or self.holder[op.call] is not None or op.call in self.twin_of:
                 continue
             inputs = (self.graph.values[self.origin[value]] for value in op.inputs)
             is_constant = all(value.kind in ("const", "buffer") or value.producer in found for value in inputs)
-            if is_constant and not op.name.startswith(RANDOM):
+            if is_constant and not op.name.startswith(RANDOM) and self._drawn_for[op.id] not in varying:
                 found.add(op.id)
         return found
 
@@ -139,6 +178,12 @@ class Reads:
         drawn = self._drawn_for[op]
         holder = self.holder[self.graph.ops[drawn].call]
         return self.plan.node_of_op[drawn] if holder is None else self.plan.node_of_call[holder]
+
+    def _is_back(self, origin: int, reader: int) -> bool:
+        """Whether an earlier turn of a loop made what a later one reads."""
+        producer = self.graph.values[origin].producer
+        made, read = self.turn_of.get(-1 if producer is None else producer, {}), self.turn_of.get(reader, {})
+        return any(turn < read.get(loop, 0) for loop, turn in made.items())
 
     def _is_inner(self, origin: int, reader: Op) -> bool:
         """Whether the edge leads from one repeat to another or repeats an edge of the call that is drawn."""

@@ -8,7 +8,6 @@ them, as their parameters are; ops that a loop runs as often go round with it.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal
@@ -178,27 +177,16 @@ def _shape(graph: Graph, value: int) -> tuple[int | str, ...]:
     return meta.shape if meta is not None else ()
 
 
-def going_round(graph: Graph, ops: Sequence[int], times: set[int]) -> dict[int, tuple[int, ...]]:
-    """By op all those that one place in the code ran, if they are as many as the loops around them, or one less."""
-    by_place: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
-    for op in ops if times else ():
-        if graph.ops[op].offset is not None:
-            by_place[place(graph, graph.ops[op])].append(op)
-    found: dict[int, tuple[int, ...]] = {}
-    for group in by_place.values():
-        if len(group) > 1 and times & {len(group) - 1, len(group), len(group) + 1}:
-            found.update(dict.fromkeys(group, tuple(group)))
-    return found
-
-
 def place(graph: Graph, op: Op) -> tuple[object, ...]:
-    """Where in the code it ran: what a loop repeats has one place."""
-    found: list[object] = [op.name, op.call, op.source, op.offset]
-    frame = op.frame
+    """Where in the code an op ran: what a loop repeats has one place."""
+    return (op.name, op.call, op.source, op.offset, *place_of_frame(graph, op.frame))
+
+
+def place_of_frame(graph: Graph, frame: int | None) -> Iterator[object]:
+    """Where in the code a function was called, and those around it in the same call."""
     while frame is not None:
-        found += [graph.frames[frame].source, graph.frames[frame].offset]
+        yield from (graph.frames[frame].source, graph.frames[frame].offset)
         frame = graph.frames[frame].parent
-    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

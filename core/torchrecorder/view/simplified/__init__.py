@@ -49,7 +49,8 @@ def _side_by_side(view: View) -> View:
     for node in view.nodes:
         row = view.graph.calls[node.calls[0]] if node.kind == "call" and node.repeat == 1 and not node.parts else None
         module = view.graph.modules.get(row.module) if row is not None and row.kind == "module" else None
-        if module is not None and draft.tails[node.id] and draft.heads[node.id]:
+        is_between = draft.tails[node.id] and draft.heads[node.id] and not draft.is_looped(node.id)
+        if module is not None and is_between:
             ends = (*sorted(draft.tails[node.id]), -1, *sorted(draft.heads[node.id]))
             groups.setdefault((node.box, module.cls, ends), []).append(node)
     for group in groups.values():

@@ -48,8 +48,8 @@ class _Asides:
         read = {edge.tail for edge in self.view.edges}
         dropped = []
         for node in reversed(self.view.nodes):
-            is_unread = bool(outputs) and not draft.heads[node.id] and self._is_dead(node)
-            is_idle = is_unread or (node.id in read and not draft.heads[node.id])
+            is_unread = bool(outputs) and not draft.is_read(node.id) and self._is_dead(node)
+            is_idle = is_unread or (node.id in read and not draft.is_read(node.id))
             if node.kind == "output":  # such as the lengths that were given
                 is_idle = has_data and all(self._is_aside(self.view.nodes[tail]) for tail in draft.tails[node.id])
                 is_idle |= has_data and all(value in self._by_lot for value in node.values)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from torchrecorder.view.model import Box, Edge, Node, View
-from torchrecorder.view.order import forward
+from torchrecorder.view.model import Box, Edge, Node, View, in_order
+from torchrecorder.view.order import Pair, forward
 
 
 class Draft:
@@ -19,8 +19,13 @@ class Draft:
         self.tails: dict[int, dict[int, int]] = {node.id: {} for node in view.nodes}
         """By head and tail the value that goes from one to the other."""
         self.heads: dict[int, dict[int, int]] = {node.id: {} for node in view.nodes}
+        self.backs: dict[Pair, int] = {}
+        """By tail and head what the next turn of a loop reads."""
         for edge in view.edges:
-            self.join(edge.tail, edge.head, edge.value)
+            if edge.back:
+                self.backs[edge.tail, edge.head] = edge.value
+            else:
+                self.join(edge.tail, edge.head, edge.value)
         self.notes: list[str] = []
 
     def join(self, tail: int, head: int, value: int) -> None:
@@ -37,11 +42,22 @@ class Draft:
             self.part(tail, node)
         for head in [*self.heads[node]]:
             self.part(node, head)
+        self.backs = {pair: value for pair, value in self.backs.items() if node not in pair}
         del self.nodes[node], self.tails[node], self.heads[node]
+
+    def is_looped(self, node: int) -> bool:
+        """Whether the next turn of a loop reads what a node gives, or it reads what an earlier one gave."""
+        return any(node in pair for pair in self.backs)
+
+    def is_read(self, node: int) -> bool:
+        """Whether another node reads what a node gives, in this turn of a loop or in the next."""
+        return bool(self.heads[node]) or any(node == tail != head for tail, head in self.backs)
 
     def merge(self, ids: Sequence[int], node: Node) -> None:
         """Draws several nodes as one, which takes the id of the first."""
         first, *others = ids
+        at = dict.fromkeys(others, first)
+        self.backs = {(at.get(tail, tail), at.get(head, head)): value for (tail, head), value in self.backs.items()}
         for other in others:
             for tail, value in [*self.tails[other].items()]:
                 self.join(tail, first, value)
@@ -82,14 +98,15 @@ class Draft:
                 parts = tuple(replace(part, id=i, box=box) for part in node.parts)
                 node = replace(node, id=i, box=box, parts=parts)
             nodes.append(node)
-        edges = sorted((new[tail], new[head], pairs[tail, head]) for tail, head in kept)
+        edges = [Edge(new[tail], new[head], pairs[tail, head]) for tail, head in kept]
+        backs = {(new[at[tail]], new[at[head]]): value for (tail, head), value in self.backs.items()}
+        edges += [Edge(*pair, value, back=True) for pair, value in backs.items()]
         boxes = [self._renumbered(self.boxes[id_], box_ids) for id_ in box_ids]
         notes = (*self._view.notes, *self.notes)
-        as_edges = tuple(Edge(*edge) for edge in edges)
-        return replace(self._view, nodes=tuple(nodes), boxes=tuple(boxes), edges=as_edges, notes=notes)
+        return replace(self._view, nodes=tuple(nodes), boxes=tuple(boxes), edges=in_order(edges), notes=notes)
 
     def _is_unchanged(self) -> bool:
-        view, n_edges = self._view, sum(map(len, self.tails.values()))
+        view, n_edges = self._view, sum(map(len, self.tails.values())) + len(self.backs)
         is_whole = len(self.nodes) == len(view.nodes) and len(self.boxes) == len(view.boxes)
         if not is_whole or n_edges != len(view.edges) or self.notes:
             return False

@@ -54,10 +54,11 @@ class _Fuser:
 
     def _next(self, node: Node) -> Node | None:
         heads = self.draft.heads[node.id]
-        if len(heads) != 1 or node.decides:
+        if len(heads) != 1 or node.decides or self.draft.is_looped(node.id):
             return None
         below = self.draft.nodes[next(iter(heads))]
         is_plain = below.kind in ("call", "op") and below.box == node.box and not below.parts
+        is_plain &= not any(below.id == head for _, head in self.draft.backs)
         return below if is_plain and len(self.draft.tails[below.id]) == 1 else None
 
     def cut(self, chain: list[Node]) -> Iterator[list[Node]]:
@@ -148,7 +149,11 @@ class _Fuser:
         below = self.draft.nodes[next(iter(heads))] if len(heads) == 1 else None
         if below is None or not self._is_fused_layer(below) or len(self.draft.tails[below.id]) != 1:
             return None
-        is_same = below.box == node.box and self._signature(below) == self._signature(node)
+        is_same = (
+            not self.draft.is_looped(below.id)
+            and below.box == node.box
+            and self._signature(below) == self._signature(node)
+        )
         return below if is_same else None
 
     def _is_fused_layer(self, node: Node) -> bool:

@@ -20,7 +20,8 @@ def without_lone_boxes(view: View, asked: Set[int]) -> View:
     held = {node.box: node for node in view.nodes}
     for box in reversed(view.boxes):  # what is in a box stands behind it
         node = held.get(box.id)
-        if box.parent is None or inside[box.id] != 1 or node is None or not asked.isdisjoint(box.calls):
+        is_loop = box.around and box.repetition == "loop"
+        if box.parent is None or is_loop or inside[box.id] != 1 or node is None or not asked.isdisjoint(box.calls):
             continue
         alone = _joined(view, box, draft.nodes[node.id])
         if alone is None:

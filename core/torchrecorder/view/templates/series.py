@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from torchrecorder.graph.model import Graph
-from torchrecorder.view.model import Edge, Node, View
+from torchrecorder.view.model import Edge, Node, View, in_order
 from torchrecorder.view.plan.repeats import sizes
 from torchrecorder.view.templates.kinds import Kinds, entry, without_numbers
 
@@ -37,7 +37,12 @@ class Wiring:
     def __init__(self, view: View) -> None:
         self.before: list[set[int]] = [set() for _ in view.nodes]
         self.after: list[set[int]] = [set() for _ in view.nodes]
+        self.looped: set[int] = set()
+        """The nodes that give data to the next turn of a loop, or get it."""
         for edge in view.edges:
+            if edge.back:
+                self.looped |= {edge.tail, edge.head}
+                continue
             self.before[edge.head].add(edge.tail)
             self.after[edge.tail].add(edge.head)
 
@@ -61,7 +66,8 @@ def regrouped(view: View, merged: dict[int, int], changed: dict[int, Node]) -> V
     new = {node.id: position for position, node in enumerate(kept)}
     at = [new[merged.get(node.id, node.id)] for node in view.nodes]
     edges: dict[tuple[int, int], Edge] = {}
-    for edge in view.edges:
+    backs = [replace(edge, tail=at[edge.tail], head=at[edge.head]) for edge in view.edges if edge.back]
+    for edge in (edge for edge in view.edges if not edge.back):
         pair = at[edge.tail], at[edge.head]
         if pair[0] == pair[1] or (edge.tail in merged and pair[1] <= pair[0]):
             continue
@@ -70,7 +76,7 @@ def regrouped(view: View, merged: dict[int, int], changed: dict[int, Node]) -> V
         if known is None or edge.tail in merged:
             edges[pair] = replace(edge, tail=pair[0], head=pair[1], skip=edge.skip and (not known or known.skip))
     nodes = (replace(n, id=i, links=tuple(at[link] for link in n.links)) for i, n in enumerate(kept))
-    return replace(view, nodes=tuple(nodes), edges=tuple(edges[pair] for pair in sorted(edges)))
+    return replace(view, nodes=tuple(nodes), edges=in_order((*edges.values(), *backs)))
 
 
 class _Series:
@@ -118,7 +124,8 @@ class _Series:
         return stretch
 
     def _continues(self, one: Node, two: Node) -> bool:
-        if two.id not in self.wiring.after[one.id] or one.kind != "call" or two.kind != "call":
+        is_looped = not self.wiring.looped.isdisjoint((one.id, two.id))
+        if is_looped or two.id not in self.wiring.after[one.id] or one.kind != "call" or two.kind != "call":
             return False
         if one.repetition != "series" or two.repetition != "series" or len(one.parts) != len(two.parts):
             return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from torchrecorder.view.model import Box, Edge, Node, View
+from torchrecorder.view.model import Box, Edge, Node, View, in_order
 from torchrecorder.view.op_families import JOINS
 from torchrecorder.view.templates.kinds import Kinds, without_numbers
 from torchrecorder.view.templates.series import Wiring, resolution
@@ -66,7 +66,7 @@ class _Turns:
     def _alike(self, one: Node, two: Node) -> bool:
         if one.kind != two.kind or len(one.calls) != len(two.calls) or len(one.parts) != len(two.parts):
             return False
-        if one.calls[1:]:
+        if one.calls[1:] or not self.wiring.looped.isdisjoint((one.id, two.id)):
             return False
         if one.parts:
             return all(self._alike(x, y) for x, y in zip(one.parts, two.parts, strict=True))
@@ -113,22 +113,30 @@ class _Turns:
 
 def _boxed(view: View, stretch: Sequence[Node], period: int) -> View:
     """The View with the first turn in a box, which keeps the ids of its nodes, and without the others."""
-    box = Box(len(view.boxes), stretch[0].box, _calls(stretch), len(_calls(stretch[:period])))
+    ops = tuple(op for node in stretch for op in _ops(node))
+    box = Box(len(view.boxes), stretch[0].box, _calls(stretch), len(_calls(stretch[:period])), around=True, ops=ops)
     drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
     last, first = {node.id for node in stretch[-period:]}, {node.id for node in stretch[:period]}
-    edges: dict[tuple[int, int], Edge] = {}
+    edges: dict[tuple[int, int, bool], Edge] = {}
     for edge in view.edges:
         pair = drawn.get(edge.tail, edge.tail), drawn.get(edge.head, edge.head)
         within = edge.tail in drawn and edge.head in drawn
         is_drawn = edge.tail in first and edge.head in first if within else edge.tail not in drawn or edge.tail in last
         if is_drawn and (edge.head not in drawn or edge.head in first):
-            edges.setdefault(pair, replace(edge, tail=pair[0], head=pair[1]))
+            edges.setdefault((*pair, edge.back), replace(edge, tail=pair[0], head=pair[1]))
     nodes = tuple(
         replace(node, box=box.id) if node.id in first else node
         for node in view.nodes
         if drawn.get(node.id, node.id) == node.id
     )
     return replace(view, boxes=(*view.boxes, box), nodes=nodes, edges=tuple(edges.values()))
+
+
+def _ops(node: Node) -> tuple[int, ...]:
+    """The ops that a node stands for, but for those in calls."""
+    if node.parts:
+        return tuple(op for part in node.parts for op in _ops(part))
+    return node.ops or (() if node.op is None else (node.op,))
 
 
 def _calls(nodes: Sequence[Node]) -> tuple[int, ...]:
@@ -139,4 +147,4 @@ def _renumbered(view: View) -> View:
     new = {node.id: position for position, node in enumerate(view.nodes)}
     nodes = (replace(n, id=i, links=tuple(new[link] for link in n.links)) for i, n in enumerate(view.nodes))
     edges = [replace(edge, tail=new[edge.tail], head=new[edge.head]) for edge in view.edges]
-    return replace(view, nodes=tuple(nodes), edges=tuple(sorted(edges, key=lambda edge: (edge.tail, edge.head))))
+    return replace(view, nodes=tuple(nodes), edges=in_order(edges))

@@ -73,24 +73,53 @@ def test_branches_of_two_are_series_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_a_loop_is_one_thing(depth: int) -> None:
+def test_a_loop_is_a_box_of_one_turn(depth: int) -> None:
     view = make_view(loop(5), ViewOptions(depth=depth))
-    thing = view.boxes[1] if depth == 2 else view.nodes[1]
-    assert (thing.repeat, thing.repetition) == (5, "loop")
-    assert words(view)[-2:] == ["softmax · 5×", "cat"]
+    box = view.boxes[1]
+    assert (box.repeat, box.repetition, box.around, len(box.calls), len(box.ops)) == (5, "loop", True, 5, 5)
     assert "softmax > cat" in edges(view)
-    title = Labels(view).box(view.boxes[1]) if depth == 2 else words(view)[0]
-    assert title.endswith("Cell · called 5× · shared · loop · 100 params")
+    assert box.differs == ("outputs ×5",)
+    backs = [(shown(view)[e.tail], shown(view)[e.head]) for e in view.edges if e.back]
+    assert backs == [("softmax", "tanh" if depth == 2 else "cell")]
     assert "called 5× · shared · loop" in tree(loop(5))
 
 
-def test_one_module_on_two_inputs_is_no_loop() -> None:
+def test_calls_with_another_layer_between_are_no_loop() -> None:
+    net = Net(params=144)
+    x = net.layer("p", "Linear", net.input("x", 1, 8), params=72)
+    x = net.layer("p", "Linear", net.layer("mid", "Linear", x, params=72), params=72)
+    view = make_view(net.graph(x))
+    assert edges(view) == ["input:x > p", "p > mid", "mid > p", "p > output:"]
+
+
+def test_one_module_on_two_inputs_is_drawn_twice() -> None:
     net = Net(params=72)
     a, b = net.input("a", 1, 8), net.input("b", 1, 8)
     x, y = (net.layer("net", "Linear", value, params=72) for value in (a, b))
     view = make_view(net.graph(net.op("sub", x, y)))
-    assert shown(view) == ["input:a", "input:b", "net x2", "sub", "output:"]
-    assert view.nodes[2].repetition == "shared"
+    assert shown(view) == ["input:a", "input:b", "net", "net", "sub", "output:"]
+
+
+def test_one_module_on_many_inputs_is_drawn_once() -> None:
+    net = Net(params=72)
+    outs = [net.layer("net", "Linear", net.input(f"x{i}", 1, 8), params=72) for i in range(4)]
+    view = make_view(net.graph(net.op("cat", *outs)))
+    assert shown(view)[4:] == ["net x4", "cat", "output:"]
+    assert view.nodes[4].repetition == "shared"
+
+
+def test_modules_that_would_feed_each_other_are_drawn_apart() -> None:
+    net = Net(params=144)
+    read = {"p": "q", "q": "p"}
+    outs: dict[str, list[int]] = {"p": [], "q": []}
+    for i in range(4):
+        for name in ("p", "q") if i % 2 else ("q", "p"):
+            before = outs[read[name]]
+            x = before[i] if len(before) > i else net.input(f"{name}{i}", 1, 8)
+            outs[name].append(net.layer(name, "Linear", x, params=72))
+    view = make_view(net.graph(net.op("cat", *outs["p"], *outs["q"])))
+    assert sorted(map(shown(view).count, ("p x4", "q x4"))) == [0, 1]
+    assert all(edge.tail < edge.head for edge in view.edges)
 
 
 def test_calls_that_differ_are_told_and_counted_once() -> None:
