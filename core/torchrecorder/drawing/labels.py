@@ -92,8 +92,6 @@ class Labels:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op)
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
-            if node.ops:
-                return Label(f"{label.name} · {len(node.ops)}×", " · ".join(filter(None, (label.line, work))))
             return Label(label.name, " · ".join(filter(None, (label.line, work))), label.is_sign)
         if node.kind == "gap":
             thing = "steps" if len(node.calls) < node.size else "layers"

@@ -145,7 +145,7 @@ def _with_calls(tree: CallTree, entries: Sequence[_Entry]) -> Graph:
 def _ends(tree: CallTree, entry: _Entry) -> tuple[dict[str, int], dict[str, int]]:
     """What an entry gets, named by the layers that it comes from, and what it gives."""
     graph = tree.graph
-    inside = {op for call in entry.calls for op in _ops_of(tree, call)} | entry.ops
+    inside = {op for call in entry.calls for op in tree.all_ops_of(call)} | entry.ops
     read = dict.fromkeys(value for op in sorted(inside) for value in graph.ops[op].inputs)
     inputs: dict[str, int] = {}
     for value in read:
@@ -172,11 +172,3 @@ def _origin(tree: CallTree, entry: _Entry, value: int) -> str:
     path = "" if at is None else tree.graph.calls[at].module
     names = [part for part in path.split(".") if not part.isdigit()]
     return names[-1] if names else str(value)
-
-
-def _ops_of(tree: CallTree, call: int) -> Iterator[int]:
-    if tree.is_solid(call):
-        yield from tree.ops_of(call)
-        return
-    inside = range(call, tree.end[call])
-    yield from (op.id for op in tree.graph.ops if op.call in inside)

@@ -18,6 +18,7 @@ from torchrecorder.view.model import Edge, Node, View, ViewOptions, in_order
 from torchrecorder.view.plan.edges import Ends
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import Visibility
+from torchrecorder.view.remainder import with_remainder
 from torchrecorder.view.simplified import simplified
 from torchrecorder.view.skips import with_skips
 from torchrecorder.view.templates.choice import Choice, view_size
@@ -62,8 +63,8 @@ class Views:
         depth = self.options.depth
         if depth == "auto":
             chosen = self._chosen(self.visible.root, beside=beside)
-            return self._uniform() if chosen is None else chosen
-        return self.at(self.max_depth if depth == "all" else min(max(depth, 0), self.max_depth))
+            return self._finished(self._uniform() if chosen is None else chosen)
+        return self._finished(self._at(self.max_depth if depth == "all" else min(max(depth, 0), self.max_depth)))
 
     def inside(self, call: int) -> View:
         """What a reader sees who opens a layer that is closed."""
@@ -71,9 +72,13 @@ class Views:
         if self.options.expand or self.options.collapse:
             return Views(self.graph, options).inside(call)
         chosen = self._chosen(call, beside=False)
-        return (
-            make_view(self.graph, replace(options, focus=self.graph.calls[call].module)) if chosen is None else chosen
-        )
+        if chosen is None:
+            return make_view(self.graph, replace(options, focus=self.graph.calls[call].module))
+        return self._finished(chosen)
+
+    def _finished(self, view: View) -> View:
+        insets = tuple(replace(inset, view=with_remainder(inset.view, self.visible)) for inset in view.insets)
+        return with_remainder(replace(view, insets=insets), self.visible)
 
     @cached_property
     def _interiors(self) -> Interiors:
@@ -111,7 +116,7 @@ class Views:
             return with_gaps if view_size(with_gaps) <= AUTO_NODES else view
         return _judged(view)
 
-    def at(self, depth: int) -> View:
+    def _at(self, depth: int) -> View:
         """The view of that depth, or a smaller one if it would show too much.
 
         What `expand` asks for is drawn up to the last limit: who names single layers wants to see them.

@@ -7,6 +7,7 @@ and without recursion, because a call may hold 20,000 ops and calls may nest dee
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -43,6 +44,12 @@ class CallTree:
 
     def ops_of(self, call: int) -> range:
         return range(self.first_op[call], self.first_op[call] + self.n_ops[call])
+
+    def all_ops_of(self, call: int) -> Sequence[int]:
+        """Ids of the ops in the call and in the calls within it."""
+        if self.is_solid(call):
+            return self.ops_of(call)
+        return sorted(item.id for one in range(call, self.end[call]) for item in self.items[one] if not item.is_call)
 
     def module(self, call: int) -> Module | None:
         """The module that was called; None for a custom autograd function."""

@@ -152,7 +152,8 @@ class Ends:
         differs: tuple[str, ...] = (),
     ) -> int:
         id_ = -1 - len(self.before) - len(self.after)
-        node = Node(id_, kind, box, op=op, values=values, name=name, differs=differs)
+        ops = self._making(op) if op in self.constant else ()
+        node = Node(id_, kind, box, op=op, ops=ops, values=values, name=name, differs=differs)
         if kind == "output":
             self.after.append(node)
         else:
@@ -160,6 +161,15 @@ class Ends:
             for value in values:
                 self.source_of.setdefault(value, node.id)
         return node.id
+
+    def _making(self, op: int) -> tuple[int, ...]:
+        """The ops of constants that an op depends on, and itself."""
+        found, pending = set[int](), [op]
+        while pending:
+            found.add(last := pending.pop())
+            made = (self.graph.values[self.reads.origin[value]].producer for value in self.graph.ops[last].inputs)
+            pending += [one for one in made if one is not None and one in self.constant and one not in found]
+        return tuple(sorted(found))
 
     def _join(self, tail: int, head: int, value: int) -> None:
         self.edges.setdefault((tail, head), value)
@@ -281,7 +291,7 @@ class _Outlets:
         """Says at each stack which of its layers give data, at each loop which of its turns."""
         for loop, turns in self._left.items():
             (of_loop, box), n = self.plan.loops[loop], len(turns)
-            if box is not None and turns != {len(of_loop.turns) - 1}:
+            if of_loop.repetition == "loop" and turns != {len(of_loop.turns) - 1}:
                 which = f"outputs ×{n}" if n == len(of_loop.turns) else f"{n} outputs"
                 self.plan.boxes[box] = replace(self.plan.boxes[box], differs=(which,))
         for run, turns in self._given.items():

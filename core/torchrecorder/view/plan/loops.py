@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.view.plan.repeats import ROW
@@ -26,8 +27,8 @@ class Turns:
 
     turns: tuple[tuple[Item, ...], ...]
     """At least two, of equal lengths."""
-    is_loop: bool
-    """Whether a turn depends on an earlier one."""
+    repetition: Literal["loop", "shared"]
+    """Whether a turn depends on an earlier one, or they only share weights."""
 
     @property
     def calls(self) -> tuple[int, ...]:
@@ -59,8 +60,8 @@ def with_turns(tree: CallTree, items: Sequence[Item], sign: Callable[[Item], Has
         turns = tuple(tuple(items[start + i * period : start + (i + 1) * period]) for i in range(times))
         is_loop = depends(tree, turns)
         at = start + period * times
-        if is_loop or period > 1 or times > ROW:
-            yield Turns(turns, is_loop)
+        if is_loop or times > ROW:
+            yield Turns(turns, "loop" if is_loop else "shared")
         else:
             yield from items[start:at]
     yield from items[at:]

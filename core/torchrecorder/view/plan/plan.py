@@ -62,8 +62,8 @@ class Plan:
         """For each call in runs how often each of the runs, by its number, had come round before."""
         self.things: list[Box | Node] = []
         """By the number of a run what it is drawn as."""
-        self.loops: list[tuple[Turns, int | None]] = []
-        """Each loop, the outer one before those in its turns, with its box; None if no turn reads another."""
+        self.loops: list[tuple[Turns, int]] = []
+        """Each loop, the outer one before those in its turns, with its box."""
         pending = [self._place(Run((self.root,)), None)]
         while pending:  # without recursion, because calls may nest deeply
             box, items = pending[-1]
@@ -89,16 +89,11 @@ class Plan:
             self._remember(item, node)
             self.node_of_call.update(dict.fromkeys(item.calls, id_))
         elif isinstance(item, Turns):
-            box = parent
-            if item.is_loop:
-                calls, n = item.calls, len(item.turns)
-                loop = Box(
-                    len(self.boxes), parent, calls, len(calls) // n, repetition="loop", around=True, ops=item.ops
-                )
-                self.boxes.append(loop)
-                box = loop.id
-            self.loops.append((item, box if item.is_loop else None))
-            return box, iter([*self._as_drawn(item.turns[0])])
+            n, how = len(item.turns), item.repetition
+            loop = Box(len(self.boxes), parent, item.calls, len(item.calls) // n, how, around=True, ops=item.ops)
+            self.boxes.append(loop)
+            self.loops.append((item, loop.id))
+            return loop.id, iter([*self._as_drawn(item.turns[0])])
         elif isinstance(item, Gap):
             size = len(item.calls) + len(item.ops)
             self.nodes.append(Node(id_, "gap", parent, item.calls, ops=item.ops, size=size))
@@ -186,7 +181,7 @@ class Plan:
         """Turns of one layer each as a run: a layer that is called again and again needs no box around it."""
         if len(turns.turns[0]) > 1:
             return turns
-        return Run(turns.calls, repetition="loop" if turns.is_loop else "shared")
+        return Run(turns.calls, repetition=turns.repetition)
 
     def _sign(self, item: Item) -> Hashable:
         """What a thing has in common with those that other turns of a loop run in its place."""

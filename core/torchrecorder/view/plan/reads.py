@@ -94,12 +94,7 @@ class Reads:
                         self._drawn_for[op] = drawn[position if is_alike else 0]
 
     def _ops_in(self, item: Item) -> Sequence[int]:
-        if not item.is_call:
-            return (item.id,)
-        if self.plan.tree.is_solid(item.id):
-            return self.plan.tree.ops_of(item.id)
-        inside = range(item.id, self.plan.tree.end[item.id])
-        return [op.id for op in self.ops if op.call in inside]
+        return self.plan.tree.all_ops_of(item.id) if item.is_call else (item.id,)
 
     def _find_origins(self) -> None:
         for call, head in self.plan.again.items():

@@ -22,7 +22,9 @@ def scaled_and_shifted(view: View) -> View:
     for node in products:
         found = _affine(draft, node)
         if found:
-            draft.merge([one.id for one in found], replace(found[-2], parts=found[-2:]))
+            ops = tuple(node.op for node in found[:-1] if node.op is not None)
+            parts = replace(found[-2], ops=ops), found[-1]
+            draft.merge([one.id for one in found], replace(found[-2], parts=parts))
     return draft.view()
 
 
@@ -51,5 +53,5 @@ def _affine(draft: Draft, product: Node) -> tuple[Node, ...]:
 
 
 def _name(graph: Graph, node: Node) -> str:
-    is_plain = node.kind == "op" and node.op is not None and not node.parts and not node.ops
+    is_plain = node.kind == "op" and node.op is not None and not node.parts
     return plain(graph.ops[node.op].name) if is_plain and node.op is not None else ""

@@ -27,7 +27,6 @@ def without_asides(view: View, facts: Facts) -> View:
     if not any(node.kind in ("call", "op", "gap", "function") for node in draft.nodes.values()):
         return view
     if dropped:
-        draft.notes.append(asides.note(dropped))
         inputs = (value for node in reversed(dropped) if node.kind == "input" for value in node.values)
         return replace(draft.view(), aside=(*view.aside, *inputs))
     return view
@@ -61,16 +60,6 @@ class _Asides:
                 if self._is_aside(self.view.nodes[tail]) and not self._needs(draft, node, tail):
                     draft.part(tail, node.id)
         return dropped
-
-    def note(self, dropped: list[Node]) -> str:
-        unread = [node for node in dropped if not self._is_aside(node) and self._is_dead(node)]
-        n = sum(len(self._ops(node)) or node.kind == "const" for node in dropped if node not in unread)
-        ends = [node for node in reversed(dropped) if node.kind in ("input", "output")]
-        names = [*dict.fromkeys(node.name.partition(".")[0] if self._is_list(node) else node.name for node in ends)]
-        ops = _counted(n, "on constants, masks and positions")
-        dead = _counted(sum(len(self._ops(node)) for node in unread), "that nothing reads")
-        what = ", ".join(filter(None, (ops, dead, *names)))
-        return f"not drawn: {what}; depth: all draws everything"
 
     def _is_dead(self, node: Node) -> bool:
         """Whether these are ops that lead to nothing: no output, no branch of the code, nothing that they change."""
@@ -134,14 +123,7 @@ class _Asides:
     def _ops(self, node: Node) -> list[int]:
         if node.kind in ("op", "function"):
             return [*node.ops] or ([] if node.op is None else [node.op])
-        inside = {inner for call in node.calls for inner in range(call, self.tree.end[call])}
-        if all(self.tree.is_solid(call) for call in node.calls):
-            return [op for call in node.calls for op in self.tree.ops_of(call)]
-        return [op.id for op in self.graph.ops if op.call in inside]
-
-
-def _counted(n: int, which: str) -> str:
-    return f"{n} operation{'' if n == 1 else 's'} {which}" if n else ""
+        return [op for call in node.calls for op in self.tree.all_ops_of(call)]
 
 
 def named_in_readers(view: View) -> View:
@@ -158,6 +140,8 @@ def named_in_readers(view: View) -> View:
         reader = draft.nodes[next(iter(draft.heads[node.id]))]
         if _is_part(view.graph, reader) and len(draft.tails[reader.id]) == len(draft.heads[reader.id]) == 1:
             head, value = next(iter(draft.heads[reader.id].items()))
+            node = replace(node, ops=(*node.ops, *(() if reader.op is None else (reader.op,))))
+            draft.nodes[node.id] = node
             draft.drop(reader.id)
             draft.join(node.id, head, value)
             reader = draft.nodes[head]
@@ -166,6 +150,7 @@ def named_in_readers(view: View) -> View:
             draft.drop(node.id)
             if reader.kind == "function" and (n_steps[reader.box] == 1 or read > 1 or reader.id in with_weights):
                 with_weights.add(reader.id)
+                draft.nodes[reader.id] = replace(reader, ops=(*reader.ops, *node.ops))
                 continue  # the weights of a layer whose forward is this function, or all but is
             parts = reader.parts or (reader,)
             draft.nodes[reader.id] = replace(reader, parts=(*parts, node))

@@ -1,0 +1,10 @@
+"""The proof of a picture: whether a View is true of its Graph, and leaves nothing out in silence.
+
+Written from the Graph alone. It shares no code with what builds Views, not even tables of names, because it would then
+prove its own mistakes. What it promises and what it does not is told in the guide, "How a picture is proved".
+"""
+
+from torchrecorder.proof.fault import Fault, FaultKind
+from torchrecorder.proof.view import Prover, faults
+
+__all__ = ["Fault", "FaultKind", "Prover", "faults"]

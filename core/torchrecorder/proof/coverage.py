@@ -1,0 +1,141 @@
+"""Which node shows each op, by what a View claims: nodes stand for ops, repeats of boxes for those of the first turn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from torchrecorder.proof.facts import Facts
+from torchrecorder.proof.fault import Fault
+from torchrecorder.view.model import Box, Node, View
+
+
+_NUMBERED = re.compile(r":\d+$")
+"""The end of the name of a module that is not registered, where several of its class are."""
+
+
+class Coverage:
+    """What each op of the shown call is drawn as."""
+
+    def __init__(self, view: View, facts: Facts) -> None:
+        self.view, self.facts, self.graph = view, facts, facts.graph
+        drawn_first = view.boxes[0].calls if view.boxes else next((n.calls for n in view.nodes if n.calls), (0,))
+        self.root = drawn_first[0]
+        """The call that is shown."""
+        self.ops = sorted(facts.ops_of([self.root]))
+        self.faults: list[Fault] = []
+        self.twin: dict[int, int] = {}
+        """By op of a later turn the one of the first turn that is drawn for it."""
+        self.turns: dict[int, dict[int, int]] = {}
+        """By op in which turn of each box it ran."""
+        self.unmatched: list[tuple[Box, int]] = []
+        """Ops of later turns that no op of the first one is drawn for, with the box."""
+        for box in view.boxes:
+            self._note_turns(box)
+        self.nodes: dict[int, list[int]] = {}
+        """By op the nodes that stand for it: one, but for an op that made a constant."""
+        self.calls: dict[int, list[tuple[int, int]]] = {}
+        """By op of nodes that are drawn once for many calls, the node and the position of the call in it."""
+        for node in view.nodes:
+            for op in self._ops_of(node):
+                here = self.nodes.setdefault(op, [])
+                if node.id not in here:
+                    here.append(node.id)
+            if len(node.calls) > 1:
+                for position, call in enumerate(node.calls):
+                    for op in facts.ops_of([call]):
+                        self.calls.setdefault(op, []).append((node.id, position))
+
+    def drawn(self, op: int) -> list[int]:
+        """The nodes that show an op."""
+        *_, last = self.with_twins(op)
+        return self.nodes.get(last, [])
+
+    def with_twins(self, op: int) -> Iterator[int]:
+        """An op, and those of first turns that are drawn for it."""
+        yield op
+        while op in self.twin and op not in self.nodes:
+            op = self.twin[op]
+            yield op
+
+    def turns_of(self, op: int) -> dict[int, int]:
+        """In which turn of each box an op ran, by the box's id."""
+        found: dict[int, int] = {}
+        for drawn in self.with_twins(op):
+            found = self.turns.get(drawn, {}) | found
+        return found
+
+    def uncovered(self) -> Iterator[int]:
+        """The ops that no node shows; faults are noted where several do."""
+        for op in self.ops:
+            nodes = self.drawn(op)
+            if not nodes:
+                yield op
+            elif len(nodes) > 1 and any(self.view.nodes[node].kind != "const" for node in nodes):
+                name, call = self.graph.ops[op].name, self.graph.ops[op].call
+                self.faults.append(Fault("coverage", f"{name} of call {call} is drawn {len(nodes)} times", (call,)))
+
+    def _ops_of(self, node: Node) -> Iterator[int]:
+        if node.parts:
+            for part in node.parts:
+                yield from self._ops_of(part)
+            return
+        yield from self.facts.ops_of(node.calls if node.kind in ("call", "gap") else ())
+        yield from node.ops or (() if node.op is None else (node.op,))
+
+    def _note_turns(self, box: Box) -> None:
+        if box.repeat < 2:
+            return
+        size, length = box.period, len(box.ops) // box.repeat
+        if len(box.calls) % box.repeat or len(box.ops) % box.repeat:
+            self.faults.append(Fault("counts", f"{len(box.calls)} calls are not {box.repeat} turns", box.calls[:1]))
+            return
+        for turn in range(box.repeat):
+            calls, ops = box.calls[turn * size : (turn + 1) * size], box.ops[turn * length : (turn + 1) * length]
+            inside = [*self.facts.ops_of(calls), *ops]
+            for op in inside:
+                self.turns.setdefault(op, {})[box.id] = turn
+            if turn:
+                for call, first in zip(calls, box.calls[:size], strict=True):
+                    self._match(box, call, first)
+                self.twin.update(zip(ops, box.ops[:length], strict=True))
+
+    def _match(self, box: Box, call: int, first: int) -> None:
+        """Says which op of the first call is drawn for each of another."""
+        pending = [(call, first)]
+        while pending:
+            here, there = pending.pop()
+            ops, drawn = self.facts.ops_in[here], self.facts.ops_in[there]
+            self._match_ops(box, ops, drawn)
+            children, firsts = self.facts.children[here], self.facts.children[there]
+            names = self._names(firsts, self.graph.calls[there].module)
+            for child, name in zip(children, self._names(children, self.graph.calls[here].module), strict=True):
+                if name in names:
+                    pending.append((child, firsts[names.index(name)]))
+                else:
+                    self.unmatched += [(box, op) for op in self.facts.ops_of([child])]
+
+    def _match_ops(self, box: Box, ops: Sequence[int], drawn: Sequence[int]) -> None:
+        rows = self.graph.ops
+        if [rows[op].name for op in ops] == [rows[op].name for op in drawn]:
+            self.twin.update(zip(ops, drawn, strict=True))
+            return
+        left: dict[object, list[int]] = {}
+        for op in reversed(drawn):
+            left.setdefault((rows[op].name, rows[op].source, rows[op].offset), []).append(op)
+        for op in ops:
+            alike = left.get((rows[op].name, rows[op].source, rows[op].offset))
+            if alike:
+                self.twin[op] = alike.pop()
+            else:
+                self.unmatched.append((box, op))
+
+    def _names(self, calls: Iterable[int], base: str) -> list[tuple[str, int]]:
+        """The path of each call from that of the module around it on, and how often that was called before."""
+        count: dict[str, int] = {}
+        found = []
+        for call in calls:
+            path = _NUMBERED.sub("", self.graph.calls[call].module).removeprefix(f"{base}." if base else "")
+            count[path] = count.get(path, -1) + 1
+            found.append((path, count[path]))
+        return found

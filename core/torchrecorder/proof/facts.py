@@ -1,0 +1,115 @@
+"""What the proof asks of a Graph: who is in whom, which ops only move data, which values are not features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from torchrecorder.graph.model import Graph, Op
+
+_MOVES = frozenset(
+    """
+    view _unsafe_view view_as reshape reshape_as _reshape_alias permute transpose t T mT H mH adjoint swapaxes swapdims
+    movedim moveaxis expand expand_as broadcast_to repeat tile flatten unflatten ravel squeeze unsqueeze slice select
+    narrow split split_with_sizes tensor_split hsplit vsplit dsplit chunk unbind as_strided alias detach clone contiguous
+    to type type_as float half double bfloat16 long int cpu cuda _to_copy copy copy_ lift_fresh view_as_real
+    view_as_complex lift_fresh_copy _conj unfold_view
+    """.split()
+)
+"""Kernels, and where none were recorded ops, that give elements of one tensor at other places or in another type."""
+_SAME = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0, "rsub": None}
+"""By kernel the number that changes nothing."""
+_JOINS = frozenset(("cat", "concat", "concatenate", "stack", "_unsafe_cat"))
+_LIKE = frozenset(
+    """
+    zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty new_tensor rand_like randn_like
+    randint_like new_empty_strided
+    """.split()
+)
+"""Ops that take nothing but the shape and type of their argument."""
+_LIKE_OTHER = frozenset(("expand_as", "view_as", "reshape_as", "type_as", "to"))
+"""Ops that take the shape or type of their second argument."""
+_INTEGERS = ("int", "uint", "bool")
+
+
+class Facts:
+    """Nesting, moves and side values of one Graph, made once for all its Views."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.end = [*range(1, len(graph.calls) + 1)]
+        """The calls in call `c`, itself included, are `range(c, end[c])`."""
+        self.children: list[list[int]] = [[] for _ in graph.calls]
+        self.ops_in: list[list[int]] = [[] for _ in graph.calls]
+        """By call the ops directly in it."""
+        for row in reversed(graph.calls):
+            if row.parent is not None:
+                self.end[row.parent] = max(self.end[row.parent], self.end[row.id])
+        for row in graph.calls:
+            if row.parent is not None:
+                self.children[row.parent].append(row.id)
+        for op in graph.ops:
+            self.ops_in[op.call].append(op.id)
+        self.readers: list[list[int]] = [[] for _ in graph.values]
+        for op in graph.ops:
+            for value in op.inputs:
+                self.readers[value].append(op.id)
+        self._with_kernels = any(op.kernels for op in graph.ops)
+        self.is_side = [value.kind in ("const", "buffer") for value in graph.values]
+        """For each value whether it is no feature: made of constants, whole numbers and truth values of the inputs."""
+        for value in graph.inputs.values():
+            self.is_side[value] |= self._is_integer(value)
+        for op in graph.ops:
+            if op.name in _LIKE or all(self.is_side[value] for value in op.inputs):
+                for value in op.outputs:
+                    self.is_side[value] = True
+
+    def ops_of(self, calls: Iterable[int]) -> list[int]:
+        """The ops in calls and in what they called."""
+        return [op for call in calls for inner in range(call, self.end[call]) for op in self.ops_in[inner]]
+
+    def is_within(self, call: int, around: int) -> bool:
+        return around <= call < self.end[around]
+
+    def data_of(self, op: Op) -> Sequence[int]:
+        """What an op reads for its data, and not for its shape or type alone."""
+        return op.inputs[:1] if op.name in _LIKE_OTHER else op.inputs
+
+    def reads_parameter(self, op: Op) -> bool:
+        return any(self.graph.values[value].kind == "param" for value in op.inputs)
+
+    def is_move(self, op: Op, origin: Sequence[int]) -> bool:
+        """Whether an op gives nothing but elements of one tensor, at other places or in another type.
+
+        Args:
+            op: The op.
+            origin: For each value the one that moves have made it from.
+        """
+        kernels = [kernel.split(".")[1] for kernel in op.kernels if not kernel.startswith("prim.")]
+        if op.kind == "pass" or (self._with_kernels and not kernels and op.name not in _JOINS):
+            return True
+        sources = {origin[value] for value in self.data_of(op) if not self._is_empty(value)}
+        names = kernels or [op.name]
+        if len(sources) != 1:
+            data = [value for value in op.inputs if not self.is_side[value]]
+            is_view = all(name in _MOVES for name in names)
+            return is_view and len(data) <= 1
+        for name in (name.removesuffix("_") if name != "copy_" else name for name in names):
+            is_same = name in _SAME and self._changes_nothing(op, name)
+            if name not in _MOVES and name not in _JOINS and name != "getitem" and not is_same:
+                return False
+        return True
+
+    def _changes_nothing(self, op: Op, kernel: str) -> bool:
+        number = op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0") or ""
+        try:
+            return len(op.inputs) == 1 and float(number) == _SAME[kernel]
+        except ValueError:
+            return False
+
+    def _is_empty(self, value: int) -> bool:
+        meta = self.graph.values[value].meta
+        return meta is not None and 0 in meta.shape
+
+    def _is_integer(self, value: int) -> bool:
+        meta = self.graph.values[value].meta
+        return meta is not None and meta.dtype.startswith(_INTEGERS)

@@ -1,0 +1,287 @@
+"""What flows where in a View, against what its Graph says.
+
+Between two shown things there is an edge if and only if data goes from one to the other through what is not shown. What
+carries no features, such as a mask or positions, may flow unseen if a note names what was left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from torchrecorder.graph.model import Op
+from torchrecorder.proof.coverage import Coverage
+from torchrecorder.proof.fault import Fault
+from torchrecorder.view.model import Node
+
+_Pair = tuple[int, int, bool]
+"""Tail, head, and whether the next turn of a loop reads it."""
+_SOURCES = ("input", "param", "buffer", "const")
+
+
+class Flow:
+    def __init__(self, coverage: Coverage) -> None:
+        self.coverage, self.facts = coverage, coverage.facts
+        self.view, self.graph = coverage.view, coverage.graph
+        self.left_out = {*self.view.left_out}
+        self.origin = [*range(len(self.graph.values))]
+        """For each value the one that moves have made it from."""
+        self.come_from: dict[int, frozenset[int]] = {}
+        """By value the shown ops that it comes from, through what is not shown; `-1 - v` for a value `v` from outside."""
+        self.required: dict[_Pair, str] = {}
+        """By edge that there must be what flows there."""
+        self.allowed: set[_Pair] = set()
+        """Further edges that would be true."""
+        self.unshown: list[Fault] = []
+        self.across: set[tuple[int, int, int, int]] = set()
+        """Box, how many turns on, tail and head of what goes from turn to turn of a stack."""
+        self.brought: dict[int, list[int]] = {}
+        """By value from outside the nodes that bring it."""
+        for node in self.view.nodes:
+            for part in (node, *node.parts):
+                if part.kind in _SOURCES and part.op is None:
+                    for value in part.values:
+                        self.brought.setdefault(value, []).append(node.id)
+
+    def faults(self) -> Iterator[Fault]:
+        uncovered = {*self.coverage.uncovered()}
+        for id_ in self.coverage.ops:
+            op = self.graph.ops[id_]
+            if id_ in uncovered:
+                self._pass_by(op)
+            else:
+                self._read(op)
+                made = frozenset((id_,))
+                self.come_from.update((value, made) for value in op.outputs)
+        yield from self.unshown
+        yield from self._wrongly_left_out(uncovered)
+        yield from self._outputs()
+        self._without_ops()
+        yield from self._edges()
+        yield from self._stacks()
+
+    def _sources(self, value: int) -> frozenset[int]:
+        found = self.come_from.get(value)
+        return frozenset((-1 - value,)) if found is None else found
+
+    def _pass_by(self, op: Op) -> None:
+        """What is not drawn hands on what it reads, as one thing if it only moves data."""
+        is_move = bool(op.inputs) and self.facts.is_move(op, self.origin)
+        found = frozenset[int]().union(*map(self._sources, self.facts.data_of(op) if is_move else op.inputs))
+        if is_move:
+            main = next((v for v in op.inputs if not self.facts.is_side[v]), op.inputs[0])
+            for value in op.outputs:
+                self.origin[value] = self.origin[main]
+        elif not self._is_left_out(op.id):
+            words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
+            self.unshown.append(Fault("coverage", words, (op.call,)))
+        self.come_from.update((value, found) for value in op.outputs)
+
+    def _read(self, op: Op) -> None:
+        heads = self.coverage.drawn(op.id)
+        turns = self.coverage.turns_of(op.id)
+        for value in op.inputs:
+            for source in self._sources(value):
+                is_free = self._is_free(value, source)
+                for head in heads:
+                    self._flows(source, op, head, turns, is_free)
+
+    def _is_free(self, value: int, source: int) -> bool:
+        """Whether what flows there need not be drawn: weights, and what carries no features."""
+        if self.facts.is_side[value]:
+            return True
+        row = self.graph.values[-1 - source] if source < 0 else None
+        return row is not None and (row.kind in ("param", "buffer", "const") or self.facts.is_side[row.id])
+
+    def _flows(self, source: int, op: Op, head: int, turns: Mapping[int, int], is_free: bool) -> None:
+        if source < 0:
+            self._from_outside(-1 - source, head, is_free)
+            return
+        made = self.coverage.turns_of(source)
+        for box, turn in turns.items():
+            if made.get(box, turn) != turn:
+                self._from_turn(box, made[box], turn, source, op, head, is_free)
+                return
+        tails = self.coverage.drawn(source)
+        if head in tails:
+            self._within(source, op, head)
+        for tail in tails if head not in tails else ():
+            self._expect((tail, head, False), op, is_free or self.view.nodes[tail].kind == "const")
+
+    def _from_outside(self, value: int, head: int, is_free: bool) -> None:
+        nodes = self.brought.get(value, [])
+        for node in nodes if is_free or len(nodes) > 1 else ():
+            self.allowed.add((node, head, False))
+        if is_free:
+            return
+        if not nodes:
+            name = self.graph.values[value].name or f"value {value}"
+            self.unshown.append(Fault("flow", f"{name} is read and not drawn", (self.coverage.root,)))
+        elif head not in nodes and not any((node, head, False) in self.required for node in nodes):
+            self.required[nodes[0], head, False] = self.graph.values[value].name or f"value {value}"
+
+    def _from_turn(self, box: int, made: int, read: int, source: int, op: Op, head: int, is_free: bool) -> None:
+        row = self.view.boxes[box]
+        for tail in self.coverage.drawn(source):
+            if row.repetition == "loop" and row.around:
+                self._expect((tail, head, True), op, is_free)
+            elif row.repetition in ("series", "loop"):
+                if not is_free:
+                    self.across.add((box, read - made, tail, head))
+            elif not is_free:
+                words = f"{self._name(tail)} and {self._name(head)} are drawn in parallel, and one feeds the other"
+                self.unshown.append(Fault("counts", words, row.calls[:1]))
+
+    def _within(self, source: int, op: Op, head: int) -> None:
+        """Among calls that are drawn as one node in parallel none may feed another."""
+        node = self.view.nodes[head]
+        if node.repetition not in ("parallel", "shared"):
+            return
+        made = dict(self.coverage.calls.get(source, ())).get(head)
+        if made is not None and made != dict(self.coverage.calls.get(op.id, ())).get(head):
+            words = f"calls of {self._name(head)} are drawn in parallel, and one feeds the other"
+            self.unshown.append(Fault("counts", words, self._around(head)))
+
+    def _expect(self, pair: _Pair, op: Op, is_free: bool) -> None:
+        if is_free:
+            self.allowed.add(pair)
+        else:
+            self.required.setdefault(pair, f"{op.name} at {op.source or 'an unknown line'}")
+
+    def _wrongly_left_out(self, uncovered: set[int]) -> Iterator[Fault]:
+        """What may not be left out: what has parameters, and data that leads to something shown."""
+        leads = {value for path, values in self._given().items() for value in values if not self._is_cache(path)}
+        for id_ in reversed(self.coverage.ops):
+            op = self.graph.ops[id_]
+            is_wanted = id_ not in uncovered or any(value in leads for value in op.outputs)
+            if is_wanted:
+                leads.update(op.inputs)
+            if not self._is_left_out(id_):
+                continue
+            if id_ not in uncovered:
+                yield Fault("not drawn", f"{op.name} at {op.source} is drawn and named as left out", (op.call,))
+            elif self.facts.reads_parameter(op):
+                yield Fault("not drawn", f"{op.name} at {op.source} has parameters and is left out", (op.call,))
+            elif is_wanted and not all(self.facts.is_side[value] for value in op.outputs):
+                yield Fault("not drawn", f"{op.name} at {op.source} is left out and leads on", (op.call,))
+
+    def _is_left_out(self, op: int) -> bool:
+        """Whether the View names an op as left out, or the one of the first turn that would be drawn for it."""
+        return not self.left_out.isdisjoint(self.coverage.with_twins(op))
+
+    def _given(self) -> Mapping[str, tuple[int, ...]]:
+        """By path what the shown call gives."""
+        if self.coverage.root == 0:
+            return self.graph.outputs
+        return {path: (value,) for path, value in self.graph.calls[self.coverage.root].outputs.items()}
+
+    def _is_cache(self, path: str) -> bool:
+        """Whether an output is one of a later group of nested ones, each of which is read back inside of the model."""
+        group = path.partition(".")[0]
+        groups: dict[str, list[str]] = {}
+        for other in self._given():
+            groups.setdefault(other.partition(".")[0], []).append(other)
+        members = groups[group]
+        is_group = group != next(iter(groups)) and len(members) > 1 and all("." in member for member in members)
+        return is_group and all(self.facts.readers[v] for member in members for v in self._given()[member])
+
+    def _outputs(self) -> Iterator[Fault]:
+        nodes = {value: node.id for node in self.view.nodes if node.kind == "output" for value in node.values}
+        inside = {*self.coverage.ops}
+        for path, values in self._given().items():
+            for value in values:
+                if value in nodes:
+                    self._lead_to(value, nodes[value])
+                    continue
+                is_read = self.coverage.root == 0 or any(op not in inside for op in self._readers_far(value))
+                if is_read and not self.facts.is_side[value] and not self._is_cache(path):
+                    what = "the output " + path if path else "the output"
+                    yield Fault("not drawn", f"{what} is not drawn", (self.coverage.root,))
+
+    def _readers_far(self, value: int) -> list[int]:
+        """The ops that read a value, those included that read it moved."""
+        found, pending, itself = list[int](), [value], range(len(self.graph.values))
+        while pending:
+            for id_ in self.facts.readers[pending.pop()]:
+                found.append(id_)
+                op = self.graph.ops[id_]
+                pending += op.outputs if self.facts.is_move(op, itself) else ()
+        return found
+
+    def _lead_to(self, value: int, head: int) -> None:
+        for source in self._sources(value):
+            is_free = self._is_free(value, source)
+            if source < 0:
+                self._from_outside(-1 - source, head, is_free)
+                continue
+            for tail in self.coverage.drawn(source):
+                pair = (tail, head, False)
+                if is_free or self.view.nodes[tail].kind == "const":
+                    self.allowed.add(pair)
+                else:
+                    self.required.setdefault(pair, "an output")
+
+    def _without_ops(self) -> None:
+        """Layers that ran no op, because they raised or do nothing, are drawn with what they were given."""
+        for node in self.view.nodes:
+            if node.kind != "call" or self.facts.ops_of(node.calls):
+                continue
+            given = [*self.graph.calls[node.calls[0]].inputs.values()] + (
+                [*self.graph.inputs.values()] if node.calls[0] == 0 else []
+            )
+            for value in given:
+                for source in self._sources(value):
+                    tails = self.brought.get(-1 - source, []) if source < 0 else self.coverage.drawn(source)
+                    self.allowed.update((tail, node.id, False) for tail in tails)
+            outputs = [other.id for other in self.view.nodes if other.kind == "output"]
+            self.allowed.update((node.id, head, False) for head in outputs)
+
+    def _edges(self) -> Iterator[Fault]:
+        drawn = {*self._drawn_edges()}
+        for tail, head, back in sorted(drawn - self.allowed - self.required.keys()):
+            words = f"the edge from {self._name(tail)} to {self._name(head)} is of nothing that flows there"
+            yield Fault("flow", words, (*self._around(tail), *self._around(head)))
+        for pair in sorted(self.required.keys() - drawn):
+            tail, head, back = pair
+            words = f"the edge {'back ' if back else ''}from {self._name(tail)} to {self._name(head)} is missing"
+            yield Fault("flow", f"{words}: {self.required[pair]}", (*self._around(tail), *self._around(head)))
+
+    def _drawn_edges(self) -> Iterator[_Pair]:
+        nodes = self.view.nodes
+        for edge in self.view.edges:
+            tail, head = nodes[edge.tail], nodes[edge.head]
+            tails = tail.links if tail.kind == "from" else (tail.id,)
+            heads = head.links if head.kind == "to" else (head.id,)
+            yield from ((t, h, edge.back) for t in tails for h in heads)
+
+    def _stacks(self) -> Iterator[Fault]:
+        """From turn to turn of a stack flows what enters it and what leaves it, from each to the next."""
+        drawn = {(tail, head) for tail, head, back in self._drawn_edges() if not back}
+        for box, steps, tail, head in sorted(self.across):
+            row = self.view.boxes[box]
+            inside = {node.id for node in self.view.nodes if self._is_in(node, box)}
+            leaves = any(t == tail and h not in inside for t, h in drawn)
+            enters = any(h == head and t not in inside for t, h in drawn)
+            if (steps == 1 and leaves and enters) or row.differs:
+                continue
+            words = f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it, which is not to be seen"
+            yield Fault("flow", words, row.calls[:1])
+
+    def _is_in(self, node: Node, box: int) -> bool:
+        at = node.box
+        while at is not None and at != box:
+            at = self.view.boxes[at].parent
+        return at == box
+
+    def _around(self, node: int) -> tuple[int, ...]:
+        """The call in whose box a node stands."""
+        at = self.view.nodes[node].box
+        while at is not None and self.view.boxes[at].around:
+            at = self.view.boxes[at].parent
+        return (self.coverage.root,) if at is None else self.view.boxes[at].calls[:1]
+
+    def _name(self, node: int) -> str:
+        row = self.view.nodes[node]
+        if row.calls:
+            return self.graph.calls[row.calls[0]].module or "the model"
+        name = self.graph.ops[row.op].name if row.op is not None and not row.name else row.name
+        return f"{row.kind} {name}".strip()
