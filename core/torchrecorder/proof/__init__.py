@@ -5,6 +5,7 @@ prove its own mistakes. What it promises and what it does not is told in the gui
 """
 
 from torchrecorder.proof.fault import Fault, FaultKind
+from torchrecorder.proof.proving import ProvedViews
 from torchrecorder.proof.view import Prover, faults
 
-__all__ = ["Fault", "FaultKind", "Prover", "faults"]
+__all__ = ["Fault", "FaultKind", "ProvedViews", "Prover", "faults"]

@@ -9,7 +9,6 @@ from torchrecorder.proof.facts import Facts
 from torchrecorder.proof.fault import Fault
 from torchrecorder.view.model import Box, Node, View
 
-
 _NUMBERED = re.compile(r":\d+$")
 """The end of the name of a module that is not registered, where several of its class are."""
 

@@ -7,23 +7,93 @@ from collections.abc import Iterable, Sequence
 from torchrecorder.graph.model import Graph, Op
 
 _MOVES = frozenset(
-    """
-    view _unsafe_view view_as reshape reshape_as _reshape_alias permute transpose t T mT H mH adjoint swapaxes swapdims
-    movedim moveaxis expand expand_as broadcast_to repeat tile flatten unflatten ravel squeeze unsqueeze slice select
-    narrow split split_with_sizes tensor_split hsplit vsplit dsplit chunk unbind as_strided alias detach clone contiguous
-    to type type_as float half double bfloat16 long int cpu cuda _to_copy copy copy_ lift_fresh view_as_real
-    view_as_complex lift_fresh_copy _conj unfold_view
-    """.split()
+    [
+        "view",
+        "_unsafe_view",
+        "view_as",
+        "reshape",
+        "reshape_as",
+        "_reshape_alias",
+        "permute",
+        "transpose",
+        "t",
+        "T",
+        "mT",
+        "H",
+        "mH",
+        "adjoint",
+        "swapaxes",
+        "swapdims",
+        "movedim",
+        "moveaxis",
+        "expand",
+        "expand_as",
+        "broadcast_to",
+        "repeat",
+        "tile",
+        "flatten",
+        "unflatten",
+        "ravel",
+        "squeeze",
+        "unsqueeze",
+        "slice",
+        "select",
+        "narrow",
+        "split",
+        "split_with_sizes",
+        "tensor_split",
+        "hsplit",
+        "vsplit",
+        "dsplit",
+        "chunk",
+        "unbind",
+        "as_strided",
+        "alias",
+        "detach",
+        "clone",
+        "contiguous",
+        "to",
+        "type",
+        "type_as",
+        "float",
+        "half",
+        "double",
+        "bfloat16",
+        "long",
+        "int",
+        "cpu",
+        "cuda",
+        "_to_copy",
+        "copy",
+        "copy_",
+        "lift_fresh",
+        "view_as_real",
+        "view_as_complex",
+        "lift_fresh_copy",
+        "_conj",
+        "unfold_view",
+    ]
 )
 """Kernels, and where none were recorded ops, that give elements of one tensor at other places or in another type."""
 _SAME = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0, "rsub": None}
 """By kernel the number that changes nothing."""
 _JOINS = frozenset(("cat", "concat", "concatenate", "stack", "_unsafe_cat"))
 _LIKE = frozenset(
-    """
-    zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty new_tensor rand_like randn_like
-    randint_like new_empty_strided
-    """.split()
+    [
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "empty_like",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "new_empty",
+        "new_tensor",
+        "rand_like",
+        "randn_like",
+        "randint_like",
+        "new_empty_strided",
+    ]
 )
 """Ops that take nothing but the shape and type of their argument."""
 _LIKE_OTHER = frozenset(("expand_as", "view_as", "reshape_as", "type_as", "to"))
@@ -108,7 +178,7 @@ class Facts:
 
     def _is_empty(self, value: int) -> bool:
         meta = self.graph.values[value].meta
-        return meta is not None and 0 in meta.shape
+        return self.is_side[value] and meta is not None and 0 in meta.shape
 
     def _is_integer(self, value: int) -> bool:
         meta = self.graph.values[value].meta

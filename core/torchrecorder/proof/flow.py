@@ -175,22 +175,34 @@ class Flow:
         return {path: (value,) for path, value in self.graph.calls[self.coverage.root].outputs.items()}
 
     def _is_cache(self, path: str) -> bool:
-        """Whether an output is one of a later group of nested ones, each of which is read back inside of the model."""
+        """Whether an output is one of a later group of nested ones, each of which the model itself reads or has filled."""
         group = path.partition(".")[0]
         groups: dict[str, list[str]] = {}
         for other in self._given():
             groups.setdefault(other.partition(".")[0], []).append(other)
         members = groups[group]
         is_group = group != next(iter(groups)) and len(members) > 1 and all("." in member for member in members)
-        return is_group and all(self.facts.readers[v] for member in members for v in self._given()[member])
+        values = [value for member in members for value in self._given()[member]]
+        return is_group and all(self.facts.readers[v] or self._is_written_to_blank(v) for v in values)
+
+    def _is_written_to_blank(self, value: int) -> bool:
+        """Whether writes in place made it from a tensor that carries no features."""
+        row = self.graph.values[value]
+        while row.producer is not None and row.id in self.graph.ops[row.producer].mutates:
+            row = self.graph.values[self.graph.ops[row.producer].inputs[0]]
+        return row.id != value and self.facts.is_side[row.id]
 
     def _outputs(self) -> Iterator[Fault]:
-        nodes = {value: node.id for node in self.view.nodes if node.kind == "output" for value in node.values}
+        nodes: dict[int, set[int]] = {}
+        for node in self.view.nodes:
+            for value in node.values if node.kind == "output" else ():
+                nodes.setdefault(value, set()).add(node.id)
         inside = {*self.coverage.ops}
         for path, values in self._given().items():
             for value in values:
+                for node in nodes.get(value, ()):
+                    self._lead_to(value, node)
                 if value in nodes:
-                    self._lead_to(value, nodes[value])
                     continue
                 is_read = self.coverage.root == 0 or any(op not in inside for op in self._readers_far(value))
                 if is_read and not self.facts.is_side[value] and not self._is_cache(path):
@@ -263,7 +275,9 @@ class Flow:
             enters = any(h == head and t not in inside for t, h in drawn)
             if (steps == 1 and leaves and enters) or row.differs:
                 continue
-            words = f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it, which is not to be seen"
+            words = (
+                f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it, which is not to be seen"
+            )
             yield Fault("flow", words, row.calls[:1])
 
     def _is_in(self, node: Node, box: int) -> bool:

@@ -66,6 +66,15 @@ class Views:
             return self._finished(self._uniform() if chosen is None else chosen)
         return self._finished(self._at(self.max_depth if depth == "all" else min(max(depth, 0), self.max_depth)))
 
+    def weaken(self, calls: Iterable[int]) -> bool:
+        """Has less drawn as one in some calls from now on; False if nothing is left to weaken."""
+        self.__dict__.pop("_interiors", None)
+        return self.visible.weaken(calls)
+
+    def unfolded(self) -> Views:
+        """The views without folds, which are right by construction: each call and op is drawn for itself."""
+        return Views(self.graph, replace(self.options, fold=False))
+
     def inside(self, call: int) -> View:
         """What a reader sees who opens a layer that is closed."""
         options = replace(self.options, depth="auto", expand=(), collapse=())

@@ -86,7 +86,7 @@ class Ends:
         root = self.plan.root
         idle = self.plan.node_of_call.get(root) if not self.plan.tree.n_ops[root] else None
         paths = self.graph.outputs if root == 0 else self._given_by(root)
-        secondary = lists(paths)
+        secondary = lists(self.graph, paths)
         for path, values in paths.items():
             for value in values if path.partition(".")[0] not in secondary else ():
                 self.outlets.note(value, None)

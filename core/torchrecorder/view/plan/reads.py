@@ -7,10 +7,10 @@ positions, drawn as one small node instead of the five ops that built it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from torchrecorder.graph.model import Op, Value
+from torchrecorder.graph.model import Graph, Op, Value
 from torchrecorder.view.model import NodeKind
 from torchrecorder.view.op_families import RANDOM, WEIGHTED
 from torchrecorder.view.plan.loops import Turns
@@ -278,13 +278,28 @@ def grouped(paths: list[str]) -> dict[str, str]:
     return found
 
 
-def lists(paths: Iterable[str]) -> set[str]:
-    """The names of outputs that are nested lists beside another output: `past_key_values`, `hidden_states`."""
+def lists(graph: Graph, paths: Mapping[str, Sequence[int]]) -> set[str]:
+    """The names of outputs that are caches beside another output: `past_key_values`, `hidden_states`.
+
+    Each entry of a cache is read by the model itself, or was written into memory that the forward had made for it.
+    """
     groups: dict[str, list[str]] = {}
     for path in paths:
         groups.setdefault(path.partition(".")[0], []).append(path)
-    return {
-        name
+    nested = {
+        name: [value for path in members for value in paths[path]]
         for name, members in [*groups.items()][1:]
-        if len(members) > 1 and not name.isdigit() and all("." in path for path in members)
+        if len(members) > 1 and all("." in path for path in members)
     }
+    read = {value for op in graph.ops for value in op.inputs} if nested else set()
+    return {name for name, values in nested.items() if all(value in read or _is_kept(graph, value) for value in values)}
+
+
+def _is_kept(graph: Graph, value: int) -> bool:
+    """Whether it was written into a tensor that began as a constant, such as zeros."""
+    while (producer := graph.values[value].producer) is not None:
+        op = graph.ops[producer]
+        if value not in op.mutates:
+            return not op.inputs
+        value = op.inputs[0]
+    return graph.values[value].kind == "const"

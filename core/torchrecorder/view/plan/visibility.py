@@ -75,6 +75,8 @@ class Visibility:
                 self.opened.add(at)
                 at = graph.calls[at].parent
         self.collapsed = frozenset(self.matching(options.collapse))
+        self.strict: set[int] = set()
+        """The calls that are drawn as one with none of another structure, since the proof found that wrong."""
 
     @cached_property
     def max_depth(self) -> int:
@@ -125,6 +127,18 @@ class Visibility:
             return False
         ops = [item.id for item in self.tree.items[call] if not item.is_call]
         return module.native or sum(self.handed[op] is None for op in ops) < (1 if call == self.root else 2)
+
+    def weaken(self, faulty: Iterable[int]) -> bool:
+        """Has less drawn as one in calls that are drawn wrongly: first only what is equal, then they are closed.
+
+        False if there is nothing left to weaken.
+        """
+        calls = {*faulty}
+        again = (calls & self.strict) - self.collapsed - {self.root} - self.opened
+        is_new = not calls <= self.strict
+        self.strict |= calls
+        self.collapsed |= again
+        return is_new or bool(again)
 
     def can_open(self, call: int) -> bool:
         """Whether there is something to see in a call that is shown alone."""
@@ -196,6 +210,13 @@ def _focused(graph: Graph, focus: str) -> int:
     return found
 
 
+def _is_born_empty(graph: Graph, value: int) -> bool:
+    """Whether it holds nothing by the code, as a cache before the first step, and not because of the data."""
+    row = graph.values[value]
+    is_made = row.kind in ("input", "op") and (row.producer is None or bool(graph.ops[row.producer].inputs))
+    return row.meta is not None and 0 in row.meta.shape and not is_made
+
+
 def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
     """The value whose data the op only gives another shape, type or place, or a part of; None if it does more."""
     if not op.inputs or op.mutates:
@@ -206,8 +227,7 @@ def _handed_on(graph: Graph, op: Op, is_all: bool) -> int | None:
         return op.inputs[0]
     if op.name not in ("cat", "concat") or len(op.outputs) != 1:
         return None
-    metas = [(value, graph.values[value].meta) for value in op.inputs]
-    full = [(value, meta) for value, meta in metas if meta is None or 0 not in meta.shape]
+    full = [(value, graph.values[value].meta) for value in op.inputs if not _is_born_empty(graph, value)]
     joined = graph.values[op.outputs[0]].meta
     if len(full) != 1 or joined is None or full[0][1] is None:
         return None

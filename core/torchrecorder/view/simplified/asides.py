@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import cached_property
 
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view.facts import Facts, is_no_feature
@@ -76,8 +77,12 @@ class _Asides:
     def _is_list(self, node: Node) -> bool:
         if node.kind != "output":
             return False
-        paths = self.graph.outputs if self.view.boxes and self.view.boxes[0].calls == (0,) else {}
-        return node.name.partition(".")[0] in lists(paths)
+        return node.name.partition(".")[0] in self._lists
+
+    @cached_property
+    def _lists(self) -> set[str]:
+        is_whole = bool(self.view.boxes) and self.view.boxes[0].calls == (0,)
+        return lists(self.graph, self.graph.outputs) if is_whole else set()
 
     def _is_aside(self, node: Node) -> bool:
         """Whether all that the node gives is aside; asked once for each of its readers."""

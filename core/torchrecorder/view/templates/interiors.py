@@ -117,8 +117,8 @@ class Interiors:
 
     def _key(self, call: int) -> object:
         inside = range(call, self.tree.end[call])
-        is_asked = any(one in inside for one in self.visible.opened) or any(
-            one in inside for one in self.visible.collapsed
+        is_asked = any(
+            one in inside for some in (self.visible.opened, self.visible.collapsed, self.visible.strict) for one in some
         )
         return call if is_asked else (self.kinds.structure[call], self.kinds.of[call])
 

@@ -143,6 +143,9 @@ class _Series:
         if self.kinds.visible.is_block(a):
             # `encoder_layer_0` and `encoder_layer_1`, but not `self_attention` and `cross_attention`
             is_solid = self.tree.is_solid(a) and self.tree.is_solid(b)
+            around = self.graph.calls[a].parent
+            if not self.kinds.visible.strict.isdisjoint((a, b, -1 if around is None else around)):
+                is_solid &= self.kinds.structure[a] == self.kinds.structure[b]
             return is_solid and self.kinds.of[a] == self.kinds.of[b] and entry(paths[0]) == entry(paths[1])
         is_same_size = self.is_long or modules[0].extra_repr == modules[1].extra_repr
         return is_same_size and without_numbers(paths[0]) == without_numbers(paths[1])

@@ -7,7 +7,7 @@ cross-attention.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from torchrecorder.view.model import Box, Edge, Node, View, in_order
@@ -116,20 +116,42 @@ def _boxed(view: View, stretch: Sequence[Node], period: int) -> View:
     ops = tuple(op for node in stretch for op in _ops(node))
     box = Box(len(view.boxes), stretch[0].box, _calls(stretch), len(_calls(stretch[:period])), around=True, ops=ops)
     drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
+    lists = _lists_read(view, drawn)
+    ids = {node.id: first.id for first in lists.values() for node in view.nodes if lists.get(node.id) is first}
     last, first = {node.id for node in stretch[-period:]}, {node.id for node in stretch[:period]}
     edges: dict[tuple[int, int, bool], Edge] = {}
     for edge in view.edges:
-        pair = drawn.get(edge.tail, edge.tail), drawn.get(edge.head, edge.head)
+        pair = drawn.get(edge.tail, ids.get(edge.tail, edge.tail)), drawn.get(edge.head, edge.head)
         within = edge.tail in drawn and edge.head in drawn
         is_drawn = edge.tail in first and edge.head in first if within else edge.tail not in drawn or edge.tail in last
-        if is_drawn and (edge.head not in drawn or edge.head in first):
+        if is_drawn:
             edges.setdefault((*pair, edge.back), replace(edge, tail=pair[0], head=pair[1]))
     nodes = tuple(
-        replace(node, box=box.id) if node.id in first else node
+        replace(node, box=box.id) if node.id in first else lists.get(node.id, node)
         for node in view.nodes
-        if drawn.get(node.id, node.id) == node.id
+        if drawn.get(node.id, ids.get(node.id, node.id)) == node.id
     )
     return replace(view, boxes=(*view.boxes, box), nodes=nodes, edges=tuple(edges.values()))
+
+
+def _lists_read(view: View, drawn: Mapping[int, int]) -> dict[int, Node]:
+    """By id of an input that is an entry of a list, of which each turn reads another, the node of the whole list."""
+    readers: dict[int, set[int]] = {}
+    for edge in view.edges:
+        readers.setdefault(edge.tail, set()).add(drawn.get(edge.head, -1 - edge.head))
+    groups: dict[tuple[str, int], list[Node]] = {}
+    for node in view.nodes:
+        places = readers.get(node.id, set())
+        name = without_numbers(node.name)
+        if node.kind == "input" and "#" in name and len(places) == 1 and min(places) >= 0:
+            groups.setdefault((name, min(places)), []).append(node)
+    found: dict[int, Node] = {}
+    for (name, _), group in groups.items():
+        if len(group) > 1:
+            values = tuple(dict.fromkeys(value for node in group for value in node.values))
+            whole = replace(group[0], values=values, name=name.replace("#", "*"))
+            found.update((node.id, whole) for node in group)
+    return found
 
 
 def _ops(node: Node) -> tuple[int, ...]:
