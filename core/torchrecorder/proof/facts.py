@@ -142,6 +142,8 @@ class Facts:
 
     def data_of(self, op: Op) -> Sequence[int]:
         """What an op reads for its data, and not for its shape or type alone."""
+        if op.name in _LIKE:
+            return ()
         return op.inputs[:1] if op.name in _LIKE_OTHER else op.inputs
 
     def reads_parameter(self, op: Op) -> bool:

@@ -34,6 +34,8 @@ class Flow:
         self.unshown: list[Fault] = []
         self.across: set[tuple[int, int, int, int]] = set()
         """Box, how many turns on, tail and head of what goes from turn to turn of a stack."""
+        self.idle: list[int] = []
+        """The nodes of layers that ran no op."""
         self.brought: dict[int, list[int]] = {}
         """By value from outside the nodes that bring it."""
         for node in self.view.nodes:
@@ -66,7 +68,7 @@ class Flow:
     def _pass_by(self, op: Op) -> None:
         """What is not drawn hands on what it reads, as one thing if it only moves data."""
         is_move = bool(op.inputs) and self.facts.is_move(op, self.origin)
-        found = frozenset[int]().union(*map(self._sources, self.facts.data_of(op) if is_move else op.inputs))
+        found = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
         if is_move:
             main = next((v for v in op.inputs if not self.facts.is_side[v]), op.inputs[0])
             for value in op.outputs:
@@ -79,9 +81,10 @@ class Flow:
     def _read(self, op: Op) -> None:
         heads = self.coverage.drawn(op.id)
         turns = self.coverage.turns_of(op.id)
+        is_shaped_like = not self.facts.data_of(op)
         for value in op.inputs:
             for source in self._sources(value):
-                is_free = self._is_free(value, source)
+                is_free = is_shaped_like or self._is_free(value, source)
                 for head in heads:
                     self._flows(source, op, head, turns, is_free)
 
@@ -237,6 +240,7 @@ class Flow:
         for node in self.view.nodes:
             if node.kind != "call" or self.facts.ops_of(node.calls):
                 continue
+            self.idle.append(node.id)
             given = [*self.graph.calls[node.calls[0]].inputs.values()] + (
                 [*self.graph.inputs.values()] if node.calls[0] == 0 else []
             )
@@ -249,11 +253,13 @@ class Flow:
 
     def _edges(self) -> Iterator[Fault]:
         drawn = {*self._drawn_edges()}
-        for tail, head, back in sorted(drawn - self.allowed - self.required.keys()):
+        for tail, head, _ in sorted(drawn - self.allowed - self.required.keys()):
             words = f"the edge from {self._name(tail)} to {self._name(head)} is of nothing that flows there"
             yield Fault("flow", words, (*self._around(tail), *self._around(head)))
         for pair in sorted(self.required.keys() - drawn):
             tail, head, back = pair
+            if any((tail, node, back) in drawn and (node, head, back) in drawn for node in self.idle):
+                continue
             words = f"the edge {'back ' if back else ''}from {self._name(tail)} to {self._name(head)} is missing"
             yield Fault("flow", f"{words}: {self.required[pair]}", (*self._around(tail), *self._around(head)))
 

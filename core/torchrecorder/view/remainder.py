@@ -23,8 +23,10 @@ def with_remainder(view: View, visible: Visibility) -> View:
         if op.call in inside and op.id not in covered and visible.handed[op.id] is None and op.kind != "pass"
     )
     view = replace(view, left_out=left_out)
-    note = _note(view, facts, root)
-    return replace(view, notes=(*view.notes, note)) if note else view
+    if not (what := _words(view, facts, root)):
+        return view
+    advice = "" if visible.options.depth == "all" else "; depth: all draws everything"
+    return replace(view, notes=(*view.notes, f"not drawn: {what}{advice}"))
 
 
 def _covered(view: View, tree: CallTree) -> Iterator[int]:
@@ -33,9 +35,8 @@ def _covered(view: View, tree: CallTree) -> Iterator[int]:
         for part in node.parts or (node,):
             yield from _ops_of(part, tree)
     for box in view.boxes:
-        if box.around:
-            yield from box.ops
-        for call in box.calls if box.around else box.calls[1:]:
+        yield from box.ops[len(box.ops) // box.repeat :]
+        for call in box.calls[box.period :]:
             yield from tree.all_ops_of(call)
 
 
@@ -46,12 +47,13 @@ def _ops_of(node: Node, tree: CallTree) -> Iterator[int]:
     yield from node.ops or (() if node.op is None else (node.op,))
 
 
-def _note(view: View, facts: Facts, root: int) -> str:
-    """`not drawn: 7 operations on constants, masks and positions, mask`."""
+def _words(view: View, facts: Facts, root: int) -> str:
+    """`7 operations on constants, masks and positions, mask`."""
     graph = view.graph
     asides = [op for op in view.left_out if facts.aside.issuperset(graph.ops[op].outputs)]
     others = [op for op in view.left_out if op not in {*asides}]
     checked = {value for decision in graph.decisions for value in decision.values}
+    checked.update(value for op in others for value in graph.ops[op].outputs if _is_number(view, value))
     for op in reversed(others):
         if not checked.isdisjoint(graph.ops[op].outputs):
             checked.update(graph.ops[op].inputs)
@@ -65,8 +67,13 @@ def _note(view: View, facts: Facts, root: int) -> str:
         _counted(len(checks), "that the code only asks"),
         _counted(len(others) - len(checks), "that nothing reads"),
     )
-    what = ", ".join(filter(None, (*counted, *names)))
-    return f"not drawn: {what}; depth: all draws everything" if what else ""
+    return ", ".join(filter(None, (*counted, *names)))
+
+
+def _is_number(view: View, value: int) -> bool:
+    """Whether it is one number, as code asks for to choose its way."""
+    meta = view.graph.values[value].meta
+    return meta is not None and not meta.shape
 
 
 def _groups(paths: Iterable[str]) -> list[str]:

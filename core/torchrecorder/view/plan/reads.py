@@ -159,6 +159,8 @@ class Reads:
         for op in self.ops:
             if self.contracted[op.id] or self.holder[op.call] is not None or op.call in self.twin_of:
                 continue
+            if self.plan.nodes[self._node_of(op.id)].kind == "gap":
+                continue
             inputs = (self.graph.values[self.origin[value]] for value in op.inputs)
             is_constant = all(value.kind in ("const", "buffer") or value.producer in found for value in inputs)
             if is_constant and not op.name.startswith(RANDOM) and self._drawn_for[op.id] not in varying:

@@ -265,4 +265,6 @@ def _is_part(op: Op) -> bool:
         return len(op.inputs) == 1 and bool(_NUMBER.fullmatch(other) or _STRETCH.fullmatch(other))
     if name in _EITHER_SIDE:
         other = other or op.attrs.get("0", "")
-    return op.name in PIECES or (len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()))
+    is_reflected = op.target.rpartition(".")[2].startswith("__r") and name not in _EITHER_SIDE  # `1 / x`
+    is_same = len(op.inputs) == 1 and other in _UNCHANGED.get(name, ()) and not is_reflected
+    return op.name in PIECES or is_same

@@ -38,7 +38,7 @@ class _Asides:
         self.view, self.graph = view, view.graph
         self.tree, self.aside, self._by_lot = facts.tree, facts.aside, facts.drawn_by_lot
         self._blank = facts.blank
-        self._known: dict[int, bool] = {}
+        self._known: dict[int, bool] = dict.fromkeys(_fed_back(view), False)
 
     def clear(self, draft: Draft) -> list[Node]:
         """Takes nodes out, from the end, and gives those."""
@@ -66,7 +66,11 @@ class _Asides:
         """Whether these are ops that lead to nothing: no output, no branch of the code, nothing that they change."""
         if node.kind not in ("op", "function") or node.decides or self.graph.info.failure is not None:
             return False
-        return not any(self.graph.ops[op].mutates for op in self._ops(node))
+        return not any(self._must_be_seen(self.graph.ops[op]) for op in self._ops(node))
+
+    def _must_be_seen(self, op: Op) -> bool:
+        """Whether it changes something, or has parameters."""
+        return bool(op.mutates) or any(self.graph.values[value].kind == "param" for value in op.inputs)
 
     def _is_constant(self, draft: Draft, node: Node) -> bool:
         """Whether it is a constant that no op is named with."""
@@ -131,6 +135,20 @@ class _Asides:
         return [op for call in node.calls for op in self.tree.all_ops_of(call)]
 
 
+def _fed_back(view: View) -> set[int]:
+    """The nodes that depend on what an earlier turn of a loop gave: in the first turn it may be a constant."""
+    below: dict[int, list[int]] = {}
+    for edge in view.edges:
+        below.setdefault(edge.tail, []).append(edge.head)
+    pending = [edge.head for edge in view.edges if edge.back]
+    found = {*pending}
+    while pending:
+        new = [head for head in below.get(pending.pop(), ()) if head not in found]
+        found.update(new)
+        pending += new
+    return found
+
+
 def named_in_readers(view: View) -> View:
     """The View with tables and tokens named in the op that reads them: `+ pos_embedding`, `cat class_token`."""
     draft = Draft(view)
@@ -140,6 +158,7 @@ def named_in_readers(view: View) -> View:
     for node in view.nodes:
         is_data = node.kind in ("param", "buffer") or (node.kind == "const" and bool(node.name))
         is_table = node.kind == "call" and not draft.tails[node.id] and node.repeat == 1
+        is_table &= not draft.is_looped(node.id)
         if not (is_data or is_table) or len(draft.heads[node.id]) != 1:
             continue
         reader = draft.nodes[next(iter(draft.heads[node.id]))]

@@ -32,6 +32,7 @@ def with_functions(view: View, facts: Facts, asked: Set[int]) -> View:
         for frame in _frames(graph, node):
             if frame in facts.opaque:
                 groups.setdefault((node.box, frame), []).append(node)
+    in_gaps = {op for node in view.nodes if node.kind == "gap" for op in node.ops}
     done: set[int] = set()
     for (place, frame), group in sorted(groups.items(), key=lambda item: item[0][1]):  # an outer one before those in it
         ids = [node.id for node in group]
@@ -39,8 +40,10 @@ def with_functions(view: View, facts: Facts, asked: Set[int]) -> View:
         n_ops = sum(node.kind == "op" for node in group)
         if len(group) < 2 or not n_ops or is_all or not done.isdisjoint(ids) or not draft.is_convex(ids):
             continue
-        done.update(ids)
         ops = tuple(facts.ran_in[frame])
+        if not in_gaps.isdisjoint(ops):
+            continue
+        done.update(ids)
         name = graph.frames[frame].name.rpartition(".")[2].strip("_")
         decides = any(node.decides for node in group)
         draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))

@@ -153,6 +153,12 @@ class _Series:
     def _op_name(self, node: Node) -> str:
         return "" if node.op is None else self.graph.ops[node.op].name
 
+    def _is_read_alike(self, one: int, two: int) -> bool:
+        """Whether what both calls get is the same argument of both: attention may exchange its query and its key."""
+        here, there = self.graph.calls[one].inputs, self.graph.calls[two].inputs
+        both = {*here.values()} & {*there.values()}
+        return all(here.get(path) == value for path, value in there.items() if value in both)
+
     def _to_step(self, stretch: Sequence[Node]) -> int:
         """How many of them give the same resolution as the first."""
         if len(stretch) == 1:
@@ -170,6 +176,7 @@ class _Series:
         ]
         after = [self.wiring.after[node.id] - members - {*self._aside} for node in stretch]
         same = all(others == before[1] for others in before[1:]) and before[1] <= before[0]
+        same &= all(self._is_read_alike(one.calls[-1], two.calls[0]) for one, two in pairwise(stretch))
         return same and (not any(after[:-1]) or all(others == after[-1] for others in after[:-1]))
 
 
@@ -188,6 +195,10 @@ def _channels(graph: Graph, calls: Sequence[int]) -> Iterator[str]:
         yield next(f"{a}→{b}" for a, b in pairs if a != b) if first != last else text
 
 
+def _ops(node: Node) -> tuple[int, ...]:
+    return node.ops or (() if node.op is None else (node.op,))
+
+
 def _folded(stretch: Sequence[Node], wiring: Wiring, graph: Graph) -> Node:
     first, members = stretch[0], {node.id for node in stretch}
     calls = tuple(call for node in stretch for call in node.calls)
@@ -196,7 +207,11 @@ def _folded(stretch: Sequence[Node], wiring: Wiring, graph: Graph) -> Node:
     if not differs and wiring.after[first.id] - members:
         differs = (f"outputs ×{len(stretch)}",)
     parts = tuple(
-        replace(part, calls=tuple(call for node in stretch for call in node.parts[i].calls))
+        replace(
+            part,
+            calls=tuple(call for node in stretch for call in node.parts[i].calls),
+            ops=tuple(op for node in stretch for op in _ops(node.parts[i])),
+        )
         for i, part in enumerate(first.parts)
     )
     ops = tuple(op for node in stretch for op in node.ops)

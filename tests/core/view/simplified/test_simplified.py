@@ -161,18 +161,28 @@ def test_a_table_is_named_in_the_op_that_reads_it() -> None:
     assert "param:pos_embedding" in shown(make_view(net.graph(y), ViewOptions(depth="all")))
 
 
-def test_lists_beside_the_output_are_a_note() -> None:
+def beside(*, is_read: bool) -> View:
     net = Net()
     x = net.input("x", 1, 4)
-    caches = []
+    kept = []
     for i in range(2):
         x = net.layer(f"layers.{i}", "Linear", x, params=16)
-        caches.append(net.op("sin", x))
-    named = {f"cache.{i}": cache for i, cache in enumerate(caches)}
-    view = make_view(net.graph(**{"last": x} | named))
+        kept.append(net.op("sin", x))
+        x = net.op("mul", x, kept[-1]) if is_read else x
+    return make_view(net.graph(**{"last": x} | {f"cache.{i}": value for i, value in enumerate(kept)}))
+
+
+def test_lists_that_the_model_reads_back_are_a_note() -> None:
+    view = beside(is_read=True)
     assert [node.name for node in view.nodes if node.kind == "output"] == ["last"]
     assert "cache" in view.notes[0]
-    assert "sin" not in shown(view)
+
+
+def test_lists_that_nothing_reads_back_are_outputs() -> None:
+    view = beside(is_read=False)
+    assert [node.name for node in view.nodes if node.kind == "output"] == ["last", "cache.0", "cache.1"]
+    assert shown(view).count("sin") == 2
+    assert not view.notes
 
 
 def test_pieces_and_products_with_one_are_handed_on() -> None:
