@@ -31,7 +31,7 @@ class _Spines:
         self.view, self.graph, n = view, view.graph, len(view.nodes)
         self.into: list[list[Edge]] = [[] for _ in range(n)]
         self.degree = [0] * n
-        for edge in view.edges:
+        for edge in (edge for edge in view.edges if not edge.back):
             self.into[edge.head].append(edge)
             self.degree[edge.tail] += 1
         self.main: list[list[Edge]] = []

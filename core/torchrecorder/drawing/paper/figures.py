@@ -125,8 +125,8 @@ class Figures:
         style = self._styles.boxes[box.id] if self._styles else NodeStyle()
         rect = Rect(*self._at(x - piece.left, y), *self._at(x + piece.right, y + piece.height))
         x, y = self._at(x, y)
-        cls = self._labels.cls(box.calls) if box.period == 1 else ""
-        marks = frozenset(flags(self._view, "box", box, style))
+        cls = self._labels.cls(box)
+        marks = frozenset(flags(self._labels, "box", box, style))
         self._boxes[box.id] = Figure(marks, rect, False, (), cls, style, key=f"{self._letter}b{box.id}")
         for word, long, is_rest in piece.title:
             left, base = x + word.x, y + word.y

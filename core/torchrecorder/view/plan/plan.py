@@ -74,7 +74,15 @@ class Plan:
         id_ = len(self.nodes)
         if isinstance(item, Run):
             if item.period > 1 or self.states[item.calls[0]] == "box":
-                box = Box(len(self.boxes), parent, item.calls, item.period, item.repetition, item.differs)
+                box = Box(
+                    len(self.boxes),
+                    parent,
+                    item.calls,
+                    item.period,
+                    item.repetition,
+                    item.differs,
+                    around=item.period > 1,
+                )
                 self.boxes.append(box)
                 self._remember(item, box)
                 return box.id, iter(self._inside(item))

@@ -7,7 +7,7 @@ cross-attention.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from torchrecorder.view.model import Box, Edge, Node, View
@@ -113,7 +113,10 @@ class _Turns:
 
 def _boxed(view: View, stretch: Sequence[Node], period: int) -> View:
     """The View with the first turn in a box, which keeps the ids of its nodes, and without the others."""
-    box = Box(len(view.boxes), stretch[0].box, _calls(stretch), len(_calls(stretch[:period])))
+    calls = _calls(stretch)
+    box = Box(
+        len(view.boxes), stretch[0].box, calls, len(_calls(stretch[:period])), around=True, ops=tuple(_ops(stretch))
+    )
     drawn = {node.id: stretch[i % period].id for i, node in enumerate(stretch)}
     last, first = {node.id for node in stretch[-period:]}, {node.id for node in stretch[:period]}
     edges: dict[tuple[int, int], Edge] = {}
@@ -133,6 +136,12 @@ def _boxed(view: View, stretch: Sequence[Node], period: int) -> View:
 
 def _calls(nodes: Sequence[Node]) -> tuple[int, ...]:
     return tuple(node.calls[0] for node in nodes if node.calls)
+
+
+def _ops(nodes: Sequence[Node]) -> Iterator[int]:
+    """The ids of the ops beside calls."""
+    for part in (part for node in nodes for part in node.parts or (node,)):
+        yield from part.ops or (() if part.op is None else (part.op,))
 
 
 def _renumbered(view: View) -> View:
