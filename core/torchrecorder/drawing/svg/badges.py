@@ -22,15 +22,14 @@ _SIGNS: dict[Mark, str] = {
     "moved": "M-3.2 0h6.2M.6 -2.4l2.6 2.4l-2.6 2.4",
 }
 """Around 0, 0, in points."""
-SHARED = ("shared1", "shared2", "shared3", "shared4")
-_TAGS = dict(
-    zip(
-        SHARED,
-        ("M-3 -3h6v6h-6z", "M0 -3.9l3.9 3.9l-3.9 3.9l-3.9 -3.9z", "M0 -3.8l3.9 6.6h-7.8z", "M0 3.8l3.9 -6.6h-7.8z"),
-        strict=True,
-    )
-)
+_TAGS = {
+    "shared1": "M-3 0c0 -1.66 1.34 -3 3 -3c1.66 0 3 1.34 3 3c0 1.66 -1.34 3 -3 3c-1.66 0 -3 -1.34 -3 -3z",
+    "shared2": "M0 -3.9l3.9 3.9 -3.9 3.9 -3.9 -3.9z",
+    "shared3": "M0 -3.8l3.9 6.6h-7.8z",
+    "shared4": "M-2.7 -2.7h5.4v5.4h-5.4z",
+}
 """The tags of modules whose calls are drawn apart, around 0, 0: their forms differ, as hues do not in print."""
+SHARED = tuple(_TAGS)
 
 
 def mark_of(flags: Collection[str]) -> Mark | None:

@@ -74,6 +74,8 @@ class Line(NamedTuple):
     style: EdgeStyle = EdgeStyle()
     ends: tuple[str, str] = ("", "")
     """The keys of the nodes that it joins."""
+    at: Point | None = None
+    """The middle of its word, if that has its place."""
 
 
 @dataclass(frozen=True, slots=True)
