@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from torchrecorder.drawing.labels import is_loop
 from torchrecorder.drawing.names import class_name, clean, count, flops_by_call, shape
 from torchrecorder.graph import Graph, Module, Op, symbolic
 from torchrecorder.view import Box, Node, View
@@ -47,7 +48,7 @@ class _DetailsWriter:
 
     def rows(self) -> Iterator[tuple[str, _Row]]:
         for box in self.view.boxes:
-            yield f"b{box.id}", self.call(box)
+            yield f"b{box.id}", self.loop(box) if is_loop(box) else self.call(box)
         for node in self.view.nodes:
             if found := self.node(node):
                 yield str(node.id), found
@@ -83,6 +84,19 @@ class _DetailsWriter:
             _source(frame.source if frame else None),
             shown.repeat if shown.repeat > 1 else "",
         ]
+
+    def loop(self, box: Box) -> _Row:
+        """The turns of a loop, which are not calls: only where it runs, and how often."""
+        path = self.runs_in(box)
+        number = sum(is_loop(one) and self.runs_in(one) == path for one in self.view.boxes[: box.id + 1])
+        name = clean(f"{path}/each step", _MAX_PATH) + (f"~{number}" if number > 1 else "")
+        return [name, *[""] * (_N_FACTS - 2), box.repeat]
+
+    def runs_in(self, box: Box) -> str:
+        """The path of the module in whose forward things take turns."""
+        while box.around and box.parent is not None:
+            box = self.view.boxes[box.parent]
+        return self.graph.calls[box.calls[0]].module
 
     def ops(self, ids: tuple[int, ...]) -> _Row:
         """One op, or those that ran in a function."""

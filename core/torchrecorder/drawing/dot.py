@@ -15,10 +15,11 @@ from itertools import zip_longest
 
 import graphviz
 
-from torchrecorder.drawing.labels import Label, Labels
+from torchrecorder.drawing.labels import Label, Labels, is_loop
 from torchrecorder.drawing.names import tensor
 from torchrecorder.drawing.styles import EdgeStyle, NodeStyle, Styles
 from torchrecorder.drawing.svg.arrange import PARTS
+from torchrecorder.drawing.svg.badges import SHARED
 from torchrecorder.drawing.svg.themes import BOLD, width
 from torchrecorder.graph import symbolic
 from torchrecorder.request.requests import USUAL
@@ -51,6 +52,8 @@ _LOOSE = ("param", "buffer", "const", "from")
 _SIGN: dict[str, str | float] = {"shape": "circle", "width": 0.26, "height": 0.26, "fixedsize": "true", "margin": 0}
 _SMALL: dict[str, str | float] = {"width": 0.3, "height": 0.24, "margin": "0.1,0.03", "fontsize": _SMALL_SIZE}
 
+NEXT_STEP = "next step"
+"""What is said, once in a loop, of data that the next turn reads."""
 Lines = tuple[str, ...]
 """The lines of a label."""
 _ALWAYS_QUOTED = frozenset(("label", "class", "comment", "style", "fillcolor", "fontcolor", "color"))
@@ -91,6 +94,8 @@ class _DotWriter:
             # ranks across boxes: without them the engine is a quarter faster, and finds the same but for ties
             self.effort["newrank"] = "false"
         self.shapes = edge_shapes(view, show) if "shapes" in show and not is_large else {}
+        self.called = [view.edges[back[0]] for back in edges_back(view).values()]
+        """Those that say what a dashed line is."""
         self.roomy = passed_inside(view)
         self.nodes_in: dict[int | None, list[Node]] = {}
         self.boxes_in: dict[int | None, list[Box]] = {}
@@ -148,12 +153,12 @@ class _DotWriter:
         grows = (BOLD - 1) * width(text.partition(PARTS)[0], _FONT_SIZE)
         found: dict[str, str | float] = {
             "label": text + " " * math.ceil(grows / width(" ", _FONT_SIZE)),
-            "class": " ".join(flags(self.view, "box", box, style)),
+            "class": " ".join(flags(self.labels, "box", box, style)),
             "margin": _ROOMY if box.id in self.roomy else _MARGIN,
             "style": f"rounded,{style.stroke}" if style.stroke else "rounded",
             **_paint(style),
         }
-        cls = self.labels.cls(box.calls) if box.period == 1 else ""
+        cls = self.labels.cls(box)
         return found | ({"comment": cls} if cls else {})
 
     def node(self, node: Node) -> dict[str, str | float | Lines]:
@@ -163,7 +168,7 @@ class _DotWriter:
         is_small = kind in ("data", "link")
         found: dict[str, str | float | Lines] = {
             "label": (label.name, label.line) if label.line else label.name,
-            "class": " ".join(flags(self.view, kind, node, style)),
+            "class": " ".join(flags(self.labels, kind, node, style)),
             **(_SIGN if label.is_sign else _SMALL if is_small else {}),
         }
         # layout measures the regular face: a node grows where a bold name would touch its border
@@ -181,12 +186,15 @@ class _DotWriter:
     def edge(self, edge: Edge, style: EdgeStyle) -> dict[str, str | float]:
         is_loose = self.view.nodes[edge.tail].kind in _LOOSE or self.view.nodes[edge.head].kind == "to"
         found: dict[str, str | float] = {"weight": 1 if is_loose else 0 if edge.skip else 4}
-        if shape := self.shapes.get((edge.tail, edge.head), ""):
-            found["comment"] = shape
-        words = [*(["skip"] if edge.skip else []), *([edge.mark] if edge.mark else [])]
+        if edge.back:
+            found = {"constraint": "false", "style": "dashed"}
+        if word := NEXT_STEP if edge in self.called else self.shapes.get((edge.tail, edge.head), ""):
+            found["comment"] = word
+        words = [word for word, is_so in (("back", edge.back), ("skip", edge.skip)) if is_so]
+        words += [edge.mark] if edge.mark else []
         if any(style):
             words.append("styled")
-            found |= {"style": style.stroke or "solid", **_paint(style)}
+            found |= {"style": style.stroke or ("dashed" if edge.back else "solid"), **_paint(style)}
         return found | ({"class": " ".join(words)} if words else {})
 
 
@@ -200,15 +208,18 @@ def box_title(labels: Labels, box: Box, style: NodeStyle, letter: str) -> str:
     return PARTS.join([f"{letter}{_EN_SPACE}{kind}", *facts])
 
 
-def flags(view: View, kind: str, thing: Box | Node, style: NodeStyle) -> list[str]:
+def flags(labels: Labels, kind: str, thing: Box | Node, style: NodeStyle) -> list[str]:
     """The words by which `svg` knows how to paint it."""
-    calls, failed = view.graph.calls, view.graph.info.failure is not None
-    found = {"repeat": thing.repeat > 1 and thing.repetition == "series"}
+    calls, failed = labels.graph.calls, labels.graph.info.failure is not None
+    is_stack = thing.repetition == "series" or (isinstance(thing, Box) and is_loop(thing))
+    found = {"repeat": thing.repeat > 1 and is_stack}
     found["error"] = failed and not all(calls[call].ok for call in thing.calls)
     found["styled"] = any(style[1:])  # it brings colours or lines of its own
     found["decides"] = isinstance(thing, Node) and thing.decides
     marks = [thing.mark] if thing.mark else []
-    return [kind, *(word for word, is_so in found.items() if is_so), *marks]
+    shared = labels.shared(thing)
+    tags = [] if shared is None else [SHARED[shared % len(SHARED)]]
+    return [kind, *(word for word, is_so in found.items() if is_so), *marks, *tags]
 
 
 def _paint(style: NodeStyle | EdgeStyle) -> dict[str, str | float]:
@@ -245,7 +256,7 @@ def same_rank(view: View) -> list[list[int]]:
     tails: dict[int, list[int]] = {}
     heads: dict[int, list[int]] = {}
     for edge in view.edges:
-        if view.nodes[edge.tail].kind not in ("param", "buffer", "const"):
+        if view.nodes[edge.tail].kind not in ("param", "buffer", "const") and not edge.back:
             tails.setdefault(edge.head, []).append(edge.tail)
             heads.setdefault(edge.tail, []).append(edge.head)
     groups: dict[tuple[object, ...], list[int]] = {}
@@ -286,6 +297,18 @@ def passed_inside(view: View) -> set[int]:
     return found
 
 
+def edges_back(view: View) -> dict[int | None, list[int]]:
+    """The positions of the edges to the next turn of a loop, by the innermost box around both their ends."""
+    parents = {box.id: box.parent for box in view.boxes}
+    found: dict[int | None, list[int]] = {}
+    for position, edge in enumerate(view.edges):
+        if edge.back:
+            outer = {*_around(view.nodes[edge.head].box, parents)}
+            common = (box for box in _around(view.nodes[edge.tail].box, parents) if box in outer)
+            found.setdefault(next(common, None), []).append(position)
+    return found
+
+
 def _around(box: int | None, parents: dict[int, int | None]) -> Iterator[int]:
     while box is not None:
         yield box
@@ -308,7 +331,7 @@ def edge_shapes(view: View, show: Collection[str] = ()) -> dict[tuple[int, int],
         shape = _shape(view, edge.value, show)
         values = view.nodes[edge.tail].values
         own = _shape(view, values[0], show) if len(values) == 1 else ""
-        is_known = _without_examples(shape) == _without_examples(own or got.get(edge.tail, ""))
+        is_known = edge.back or _without_examples(shape) == _without_examples(own or got.get(edge.tail, ""))
         if is_known or not shape or view.nodes[edge.head].kind == "output":
             continue
         news = {("tail", edge.tail, shape), ("head", edge.head, shape)}

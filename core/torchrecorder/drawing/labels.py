@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import takewhile
@@ -60,7 +59,9 @@ class Labels:
         self.flops = flops_by_call(view.graph) if "flops" in show else {}
 
     def box(self, box: Box) -> str:
-        """Title of a box: `name · Class ×N · params each`."""
+        """Title of a box: `name · Class ×N · params each`, or `each step ×N` of a loop."""
+        if is_loop(box):
+            return clean(" · ".join((f"each step ×{box.repeat}", *box.differs)), MAX_NAME + MAX_LINE)
         module = self._module(box.calls[0])
         name = (
             self._run_name(box.calls, box.parent)
@@ -103,9 +104,11 @@ class Labels:
     def kind(self, node: Node) -> Kind:
         return self.kinds.of(node)
 
-    def cls(self, calls: tuple[int, ...]) -> str:
-        """The class of what is called, with its module; empty for a function."""
-        module = self._module(calls[0])
+    def cls(self, thing: Box | Node) -> str:
+        """The class of what is called, with its module; empty for a function, and if there are several."""
+        if isinstance(thing, Box) and (thing.period > 1 or is_loop(thing)):
+            return ""
+        module = self._module(thing.calls[0])
         return "" if module is None else clean(module.cls, MAX_CLASS)
 
     def reference(self, node: Node) -> str:
@@ -114,7 +117,7 @@ class Labels:
             return ""
         module, call = self._module(node.calls[0]), node.calls[0]
         has_inside = module is not None and (call in self.kinds.calling or not module.native)
-        return self.cls(node.calls) + (f"#{call}" if has_inside else "")
+        return self.cls(node) + (f"#{call}" if has_inside else "")
 
     def _call(self, node: Node) -> Label:
         call = self.graph.calls[node.calls[0]]
@@ -229,34 +232,39 @@ class Labels:
         number = module.params.total if is_equal else sum(numbers)
         text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
         again = self._again(module, thing)
-        return again if self._first_at[module.fqn] is not thing else " · ".join(filter(None, (again, text)))
+        return again if thing not in self._things_of.get(module.fqn, [])[:1] else " · ".join(filter(None, (again, text)))
 
     def _again(self, module: Module, thing: Box | Node) -> str:
-        """`call 2 of 5 · shared` if other calls of the module are drawn elsewhere."""
-        total, calls = self._calls_of[module.fqn], {*thing.calls}
-        if len(calls) > 1 or not module.params.total or total < 2:
+        """`2 of 5 · shared` if other calls of the module are drawn elsewhere."""
+        things = self._things_of.get(module.fqn, [])
+        if len({*thing.calls}) > 1 or module.fqn not in self._shared or thing not in things:
             return ""
-        return f"call {self.graph.calls[thing.calls[0]].index} of {total} · shared"
+        return f"{1 + things.index(thing)} of {len(things)} · shared"
 
-    @property
-    def _things(self) -> Sequence[Box | Node]:
-        boxes = (box for box in self.view.boxes if box.period == 1 and box.calls not in self._closed)
-        return [*boxes, *self.view.nodes]
+    def shared(self, thing: Box | Node) -> int | None:
+        """The number of its module among those whose calls are drawn apart; None if nothing else is a call of it."""
+        if not thing.calls or (isinstance(thing, Box) and thing.around):
+            return None
+        path = self.graph.calls[thing.calls[0]].module
+        apart = [one for one in self._shared if not one.startswith(tuple(f"{other}." for other in self._shared))]
+        return apart.index(path) if path in apart else None  # what is in a shared one needs no tag of its own
 
     @cached_property
-    def _first_at(self) -> dict[str, Box | Node]:
-        """By module the first box or node that stands for calls of it."""
-        found: dict[str, Box | Node] = {}
-        for thing in self._things:
-            for call in thing.calls:
-                found.setdefault(self.graph.calls[call].module, thing)
+    def _things_of(self) -> dict[str, list[Box | Node]]:
+        """By module the boxes and nodes that stand for calls of it, in the order of the calls."""
+        found: dict[str, list[Box | Node]] = {}
+        things = (*(box for box in self.view.boxes if not box.around), *self.view.nodes)
+        for thing in sorted((thing for thing in things if thing.calls), key=lambda thing: thing.calls[0]):
+            for path in dict.fromkeys(self.graph.calls[call].module for call in thing.calls):
+                found.setdefault(path, []).append(thing)
         return found
 
     @cached_property
-    def _calls_of(self) -> Counter[str]:
-        """How many calls of each module the View draws."""
-        drawn = {call for thing in self._things for call in thing.calls}
-        return Counter(self.graph.calls[call].module for call in drawn)
+    def _shared(self) -> list[str]:
+        """The modules with parameters of which several calls are drawn apart, in the order in which they ran."""
+        modules = self.graph.modules
+        apart = (path for path, things in self._things_of.items() if len({thing.calls for thing in things}) > 1)
+        return [path for path in apart if path in modules and modules[path].params.total]
 
     def _link(self, node: Node) -> Label:
         """`from down1` or `to up3`: what is at the other end."""
@@ -303,19 +311,13 @@ class Labels:
         common = takewhile(lambda parts: len({*parts}) == 1, zip(*paths, strict=False))
         return ".".join(parts[0] for parts in common)
 
-    @cached_property
-    def _closed(self) -> set[tuple[int, ...]]:
-        """The calls of boxes in which the first of them is a node: layers and ops that take turns."""
-        nodes = {node.calls[0] for node in self.view.nodes if node.calls}
-        return {box.calls for box in self.view.boxes if box.calls[0] in nodes}
-
     def _path(self, box: int | None) -> str:
         """The path of the module that a box shows, or of the list that holds layers which take turns."""
         if box is None:
             return ""
         row = self.view.boxes[box]
-        if row.period > 1 or row.calls in self._closed:
-            return self._home(row)
+        if row.around:  # what a loop calls may be anywhere in the module that it runs in
+            return self._path(row.parent) if is_loop(row) else self._home(row)
         return self.graph.calls[row.calls[0]].module
 
     def _module(self, call: int) -> Module | None:
@@ -337,6 +339,11 @@ def _repeated(text: str, thing: Box | Node) -> list[str]:
     words = times(thing.repeat, thing.repetition)
     head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
     return [*filter(None, (*head, *thing.differs))]
+
+
+def is_loop(box: Box) -> bool:
+    """Whether it is around the turns of a loop."""
+    return box.around and box.repetition == "loop"
 
 
 def _letters(text: str) -> str:

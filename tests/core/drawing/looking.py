@@ -58,7 +58,7 @@ def seen(svg: str) -> Seen:
             found.boxes += [_rect(rect) for rect in group.iter(f"{SVG}rect")]
         elif kind == "shapes":
             found.words += [_text(text, size, "middle") for text in group.iter(f"{SVG}text")]
-        elif kind in ("edges", "skips"):
+        elif kind in ("edges", "skips", "backs"):
             parts = _curves(next(path for path in group if path.get("fill") == "none").get("d", ""))
             found.edges += parts
             found.lines += _joined(group.get("data-ends", ""), parts)

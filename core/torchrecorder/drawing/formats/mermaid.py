@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from torchrecorder.drawing.dot import edge_shapes
+from torchrecorder.drawing.dot import NEXT_STEP, edge_shapes
 from torchrecorder.drawing.draw import views_of
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.svg.themes import COLOURS
@@ -50,8 +50,8 @@ def _lines(view: View, options: DrawingOptions, notes: list[str]) -> Iterator[st
     yield from (f"  %% {_NOT_PLAIN.sub(' ', note)}" for note in notes)
     yield from _things(view, labels)
     for edge in view.edges:
-        shape = shapes.get((edge.tail, edge.head), "")
-        arrow = ("-.->" if edge.skip else "-->") + (f'|"{_text(shape)}"|' if shape else "")
+        word = NEXT_STEP if edge.back else shapes.get((edge.tail, edge.head), "")
+        arrow = ("-.->" if edge.skip or edge.back else "-->") + (f'|"{_text(word)}"|' if word else "")
         yield f"  n{edge.tail} {arrow} n{edge.head}"
     kinds: dict[str, list[str]] = {}
     for node in view.nodes:

@@ -26,6 +26,7 @@ _TOKEN = re.compile(r"[A-Za-z]|-?\d*\.?\d+")
 _TAKES = {"M": 2, "l": 2, "h": 1, "v": 1, "c": 6, "q": 4}
 _TITLE = 26.0
 """How far below the upper line of its box a title stands at most, in points."""
+_LINES = ("edges", "skips", "backs")
 _NEAR = 0.3
 """Points between what is at the same place, since the SVG rounds."""
 _Path = list[list[Point]]
@@ -93,9 +94,9 @@ class _TikzWriter:
 
     def group(self, group: ElementTree.Element) -> None:
         kind = group.get("class", "")
-        if kind in ("edges", "skips", "boxes", "nodes"):
+        if kind in (*_LINES, "boxes", "nodes"):
             self.items.append(f"% {kind}")
-        if kind in ("edges", "skips"):
+        if kind in _LINES:
             self.edges(group, kind.removesuffix("s"))
             return
         for child in group:

@@ -157,7 +157,7 @@ class Cards:
         if node.id in self._panels.hubs and (tag := self.tag(node)) != label.name:
             label = label._replace(name=f"{label.name} ({tag})")
         kind = self._labels.kind(node)
-        marks = frozenset(flags(self._view, kind, node, style))
+        marks = frozenset(flags(self._labels, kind, node, style))
         if label.is_sign:
             half = SIGN / 2
             words: tuple[Word, ...] = (Word(0.0, SIZE * _BASE, SIZE, label.name),)

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from torchrecorder.drawing.paper.cards import Card
 from torchrecorder.drawing.paper.panels import Key, Panels
+from torchrecorder.drawing.paper.place import LANE
 from torchrecorder.drawing.paper.ranks import Rows
 from torchrecorder.drawing.paper.ushape import UShape, find_u
 
@@ -40,10 +41,11 @@ class Columns:
         for box, available, room in pending:
             rows = self._rows[box]
             highs = [max((self._size(key)[0] for key in row), default=0.0) for row in rows]
-            if with_u and (shape := self._u_shape(box, sum(highs), room)):
+            is_loop = box in self._panels.back  # a way back is as long as its box is high
+            if with_u and not is_loop and (shape := self._u_shape(box, sum(highs), room)):
                 self.shapes[box], self.cuts[box] = shape, [shape.cut]
                 continue
-            cuts = self.cuts[box] = self._cut(box, highs, max(available, _LEAST), room)
+            cuts = self.cuts[box] = [] if is_loop else self._cut(box, highs, max(available, _LEAST), room)
             column = [sum(cut < r for cut in cuts) for r in range(len(rows))]
             for r, row in enumerate(rows):
                 beside = sum(h for q, h in enumerate(highs) if column[q] == column[r]) - highs[r]
@@ -74,7 +76,8 @@ class Columns:
                 rows = self._rows[key.id]
                 high = _BOX_HIGH + sum(max(self._size(it)[0] for it in row) for row in rows)
                 wide = max((sum(self._size(it)[1] + _SIDE for it in row) for row in rows), default=60.0)
-                self._sizes[key] = (high, wide + _BOX_WIDE)
+                lanes = LANE * len(self._panels.back.get(key.id, ()))
+                self._sizes[key] = (high, wide + lanes + _BOX_WIDE)
         return self._sizes[key]
 
     def _cut(self, box: int | None, highs: Sequence[float], available: float, room: float) -> list[int]:

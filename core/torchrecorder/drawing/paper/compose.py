@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from torchrecorder.drawing.paper.backs import lead_back
 from torchrecorder.drawing.paper.cards import Card
 from torchrecorder.drawing.paper.columns import Columns
 from torchrecorder.drawing.paper.model import LEFT, RIGHT, Piece, RowItem, Wire
@@ -185,7 +186,8 @@ class Composer:
             card = self._cards[key.id]
             card.is_to_left = key.id in self._to_left
             sides = (card.right, card.half) if card.is_to_left else (card.half, card.right)
-            return RowItem(key, *sides, card.above + card.below, order, 1.0, card)
+            is_hooked = key.id in self._panels.hooked
+            return RowItem(key, *sides, card.above + card.below, order, 1.0, card, is_hooked=is_hooked)
         if key.kind == "box":
             piece, size = pieces[key.id], self._panels.size[key.id]
             return RowItem(key, piece.left, piece.right, piece.height, order, 1.0 + size, piece=piece)
@@ -235,8 +237,13 @@ class Composer:
             height = self._side_by_side(strips, wires, self._band if box is not None else 0.0)
         left, right = -min(strip.left for strip in strips), max(strip.right for strip in strips)
         piece = Piece(box, left, right, height, items, wires, first.entries, last.exits, first.sides)
+        piece.band = BAND if box is not None and not self._is_sideways else 0.0
+        if box in self._panels.back:
+            edges = self._panels.view.edges
+            back = [(position, edges[position]) for position in self._panels.back[box]]
+            lead_back(piece, back, is_sideways=self._is_sideways)
         if box is not None:
-            piece.left, piece.right = left + MARGIN, right + MARGIN
+            piece.left, piece.right = piece.left + MARGIN, piece.right + MARGIN
             if self._is_sideways:
                 set_title_beside(piece, self._titles[box])
                 return piece
@@ -248,7 +255,6 @@ class Composer:
                         wire.points.append((wire.points[-1][0], height + BAND))
                 piece.height += BAND
                 turned_piece(piece)
-            piece.band = BAND
             set_title(piece, self._titles[box], [] if is_frame else sorted(ports), is_narrow=self._is_narrow)
         return piece
 

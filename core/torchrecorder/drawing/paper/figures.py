@@ -36,6 +36,8 @@ class _Path:
     ends: tuple[int, int]
     """The nodes that it joins."""
     word: str = ""
+    at: Point | None = None
+    """The middle of the word, if its place is settled."""
 
 
 class Figures:
@@ -125,8 +127,8 @@ class Figures:
         style = self._styles.boxes[box.id] if self._styles else NodeStyle()
         rect = Rect(*self._at(x - piece.left, y), *self._at(x + piece.right, y + piece.height))
         x, y = self._at(x, y)
-        cls = self._labels.cls(box.calls) if box.period == 1 else ""
-        marks = frozenset(flags(self._view, "box", box, style))
+        cls = self._labels.cls(box)
+        marks = frozenset(flags(self._labels, "box", box, style))
         self._boxes[box.id] = Figure(marks, rect, False, (), cls, style, key=f"{self._letter}b{box.id}")
         for word, long, is_rest in piece.title:
             left, base = x + word.x, y + word.y
@@ -146,8 +148,10 @@ class Figures:
         ends = (edges[0].tail, edges[0].head) if edges else (wire.source, -1)
         marks = {edge.mark for edge in edges}
         mark = next(iter(marks)) if len(marks) == 1 else None
-        look = frozenset(filter(None, ("skip" if wire.is_skip else "", mark)))
+        is_back = any(edge.back for edge in edges)
+        look = frozenset(filter(None, ("skip" if wire.is_skip else "", "back" if is_back else "", mark)))
         path = _Path(wire.source, points, (look, style), is_end, begins_at_port, ends, wire.word)
+        path.at = wire.at and self._at(wire.at[0] + x, wire.at[1] + y)
         if wire.tail.key.kind != "in" and wire.head.key.kind != "out" and not wire.is_skip:
             words = [self._shapes.get((edge.tail, edge.head), "") for edge in edges]
             word = next(filter(None, words), "")
@@ -203,7 +207,7 @@ def _line(path: _Path, letter: str) -> Line:
         long = math.dist(before, tip)
         points[-1] = part(tip, before, min(_ARROW / long, 0.9) if long else 0.0)
     tail, head = (f"{letter}{end}" for end in path.ends)
-    return Line(marks, rounded(points), tip, path.word, style, (tail, head))
+    return Line(marks, rounded(points), tip, path.word, style, (tail, head), path.at)
 
 
 def rounded(points: Sequence[Point]) -> Curve:

@@ -46,6 +46,8 @@ class RowItem:
     row: int = 0
     last: int = 0
     """The row that it ends in; a high one beside the spine takes several."""
+    is_hooked: bool = False
+    """Whether a line back to the next turn of a loop begins or ends there."""
     word: float = 0.0
     """How much room words need along the flow that stand at a line to what reads it; 0 if there are none."""
 
@@ -118,7 +120,9 @@ class Wire:
     is_open: bool = False
     """Whether it ends at a border, as data does that leaves an inset."""
     word: str = ""
-    """What enters or leaves there."""
+    """What enters or leaves there, or what is said beside it."""
+    at: Point | None = None
+    """The middle of the word, if its place is settled."""
     points: list[Point] = field(default_factory=list)
 
 

@@ -67,7 +67,7 @@ def _size(places: Sequence[_Place]) -> tuple[float, float]:
 
 def page_height(wide: float, high: float, room: float) -> float:
     """In a column so wide; what is too wide is made smaller, and is harder to read."""
-    return high * min(1.0, room / wide) + 4 * max(wide - room, 0.0)
+    return high * room / max(wide, room) + 4 * max(wide - room, 0.0)
 
 
 def _merged(places: Sequence[_Place]) -> Layout:
@@ -89,7 +89,8 @@ def _figure(figure: Figure, x: float, y: float, first: int) -> Figure:
 
 def _line(line: Line, x: float, y: float) -> Line:
     curve: Curve = [(px + x, py + y) for px, py in line.curve]
-    return line._replace(curve=curve, tip=(line.tip[0] + x, line.tip[1] + y) if line.tip else None)
+    tip, at = ((point[0] + x, point[1] + y) if point else None for point in (line.tip, line.at))
+    return line._replace(curve=curve, tip=tip, at=at)
 
 
 def _title(title: Title, x: float, y: float, first: int) -> Title:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from torchrecorder.drawing.dot import edges_back
 from torchrecorder.view import View
 
 LOOSE = ("param", "buffer", "const", "from")
@@ -95,6 +96,9 @@ class Panels:
             if node.id not in self._dropped and node.id not in self.single:
                 self.by_box[node.box].keys.append(Key("node", node.id))
         self._cut(flows)
+        self.back = edges_back(view)
+        """What the next turn of a loop reads; it says nothing about what is above what."""
+        self.hooked = {end for edge in view.edges if edge.back for end in (edge.tail, edge.head)}
         self.all_from_above = False
         """Whether no data comes in by the side."""
         self.not_late: set[tuple[int, int]] = set()
@@ -156,6 +160,8 @@ class Panels:
         ends = {n.id for n in nodes if n.kind == "to" and all(nodes[link].kind != "gap" for link in n.links)}
         self._dropped = starts | ends
         for position, edge in enumerate(self.view.edges):
+            if edge.back:
+                continue
             if edge.tail in starts:
                 yield _Flow(nodes[edge.tail].links[0], edge.head, position, edge.skip)
             elif edge.head not in ends:

@@ -178,7 +178,7 @@ def apart(a: RowItem, b: RowItem) -> float:
     """How far two neighbours are at least."""
     if a.is_port and b.is_port:
         return _PORTS_APART
-    return _APART + (2 * LANE if a.piece and b.piece else 0.0)
+    return _APART + (2 * LANE if (a.piece and b.piece) or a.is_hooked or b.is_hooked else 0.0)
 
 
 def _pack(row: Sequence[RowItem], wanted: Mapping[RowItem, float], fixed: Mapping[RowItem, float]) -> None:

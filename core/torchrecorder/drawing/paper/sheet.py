@@ -7,6 +7,7 @@ from functools import cached_property
 
 from torchrecorder.drawing.dot import box_title, edge_shapes
 from torchrecorder.drawing.labels import Labels
+from torchrecorder.drawing.paper.backs import NoWayBack
 from torchrecorder.drawing.paper.cards import Card, Cards
 from torchrecorder.drawing.paper.check import Placement, no_placement, placement
 from torchrecorder.drawing.paper.columns import Columns
@@ -130,6 +131,8 @@ class Sheet:
                     break
             except NoWayAcross:  # `_simplify` does without the U
                 break
+            except NoWayBack:
+                return no_placement("something stands in the way back to the next step")
             else:
                 figures = Figures(
                     self._view, self._labels, self._styles, words, self._letter, is_sideways=self._is_sideways

@@ -143,6 +143,7 @@ def _lower(piece: Piece) -> None:
         item.y += _LINE if item.y > _AT_TOP or not item.is_port else 0.0
     for wire in piece.wires:
         wire.points = [(x, y + _LINE if y > _AT_TOP else y) for x, y in wire.points]
+        wire.at = wire.at and (wire.at[0], wire.at[1] + _LINE)
     piece.late = {source: side._replace(y=side.y + _LINE) for source, side in piece.late.items()}
     piece.height += _LINE
     piece.band += _LINE

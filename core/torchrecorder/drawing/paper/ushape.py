@@ -219,6 +219,7 @@ def turn_over(items: Collection[RowItem], wires: Sequence[Wire], base: float) ->
         item.y = base - item.y - (2 * item.middle if item.card else item.height)
     for wire in wires:
         wire.points = [(x, base - y) for x, y in wire.points]
+        wire.at = wire.at and (wire.at[0], base - wire.at[1])
 
 
 def turned_piece(piece: Piece) -> None:

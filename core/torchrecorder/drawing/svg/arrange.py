@@ -155,8 +155,8 @@ def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> 
     in_the_way = Rects([*_figures(layout), *taken, *_borders(layout)], is_wide=layout.is_wide)
     places = _places if layout.titles is None else _beside_ends
     found = []
-    for line in lines:
-        for rect in places(line):
+    for line in sorted(lines, key=lambda line: line.at is None):
+        for rect in places(line) if line.at is None else [_around_middle(line, line.at)]:
             is_inside = rect.left >= 0 and rect.right <= layout.width
             if is_inside and not in_the_way.meeting(rect) and not curves.through(rect):
                 in_the_way.add(rect)
@@ -164,6 +164,11 @@ def place_edge_labels(layout: Layout, curves: Curves, taken: Sequence[Rect]) -> 
                 found.append(Word(middle, base, WORD_SIZE, line.word))
                 break
     return found
+
+
+def _around_middle(line: Line, at: Point) -> Rect:
+    wide, high = width(line.word, WORD_SIZE), (_DIGIT_HEIGHT + 0.18) * WORD_SIZE
+    return Rect(at[0] - wide / 2, at[1] - high / 2, at[0] + wide / 2, at[1] + high / 2)
 
 
 def _figures(layout: Layout) -> Iterator[Rect]:

@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 from torchrecorder.drawing.links import link, refer_to
 from torchrecorder.drawing.styles import EdgeStyle
 from torchrecorder.drawing.svg.arrange import PARTS, arranged, place_edge_labels, place_titles
-from torchrecorder.drawing.svg.badges import MARKS, badge, mark_line, mark_of, mark_paint
+from torchrecorder.drawing.svg.badges import MARKS, SHARED, badge, mark_line, mark_of, mark_paint, tag
 from torchrecorder.drawing.svg.geometry import Curve, Curves, arrow
 from torchrecorder.drawing.svg.layout import Figure, Layout, Line, Title, Word
 from torchrecorder.drawing.svg.themes import (
@@ -42,6 +42,8 @@ _RHOMB = 4.0
 """Half of a diagonal."""
 DECIDES = "the code takes one branch or another because of these numbers"
 """What a pointer over the rhomb of a node shows."""
+_BACK = ' stroke-dasharray="3.5 2.5"'
+"""Of data that the next turn of a loop reads: as short as lets the hook of a small node show two dashes."""
 _UID = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _VARIABLE = re.compile(r"var\(--[\w-]+,(#[0-9a-f]{6})\)")
@@ -131,7 +133,7 @@ def _boxes(layout: Layout, look: Theme) -> Iterator[str]:
         yield f'<g class="boxes" fill-opacity="{look.box_opacity}" stroke="currentColor" stroke-opacity=".3">'
         for box in layout.boxes:
             paint = _error(box.flags) or box_paint(box.style) or mark_paint(box.flags, is_box=True)
-            yield _stack(box, look.round_box) + _outline(box, look.round_box, paint) + badge(box)
+            yield _stack(box, look.round_box) + _outline(box, look.round_box, paint) + badge(box) + tag(box)
         yield "</g>"
 
 
@@ -151,14 +153,15 @@ _Seen = tuple[Line, Sequence[Curve]]
 
 
 def _edges(layout: Layout, seen: Sequence[Sequence[Curve]], look: Theme, *, is_diff: bool) -> Iterator[str]:
-    groups: dict[tuple[bool, Mark | None, EdgeStyle], list[_Seen]]
-    groups = {(False, None, EdgeStyle()): [], (True, None, EdgeStyle()): []}
+    groups: dict[tuple[str, Mark | None, EdgeStyle], list[_Seen]]
+    groups = {(kind, None, EdgeStyle()): [] for kind in ("edges", "skips", "backs")}
     for line, parts in zip(layout.lines, seen, strict=True):
-        groups.setdefault(("skip" in line.flags, mark_of(line.flags), line.style), []).append((line, parts))
-    for (is_skip, mark, style), lines in groups.items():
+        kind = "backs" if "back" in line.flags else "skips" if "skip" in line.flags else "edges"
+        groups.setdefault((kind, mark_of(line.flags), line.style), []).append((line, parts))
+    for (kind, mark, style), lines in groups.items():
         if not lines:
             continue
-        colour, opacity = (look.skip, ".9") if is_skip else ("currentColor", ".55")
+        colour, opacity = ("currentColor", ".55") if kind == "edges" else (look.skip, ".9")
         if is_diff:  # colours say what became of a thing
             colour, opacity = (variable(mark), ".9") if mark else ("currentColor", ".55")
         colour, opacity = (style.line, "1") if style.line else (colour, opacity)
@@ -170,8 +173,10 @@ def _edges(layout: Layout, seen: Sequence[Sequence[Curve]], look: Theme, *, is_d
             heads += f"M{_tenths(x0)} {_tenths(y0)}l{steps}z".replace(" -", "-")
         ends = ",".join(_ends(line, len(parts)) for line, parts in lines)
         joins = f' data-ends="{ends}"' if any(all(line.ends) for line, _ in lines) else ""
-        yield f'<g class="{"skips" if is_skip else "edges"}"{joins}><path fill="none" stroke="{colour}"'
-        yield f' stroke-opacity="{opacity}"{line_paint(style)}{mark_line(mark)} d="{curves}"/>'
+        paint = line_paint(style) + mark_line(mark)
+        paint += _BACK if kind == "backs" and "dasharray" not in paint else ""
+        yield f'<g class="{kind}"{joins}><path fill="none" stroke="{colour}" stroke-opacity="{opacity}"{paint}'
+        yield f' d="{curves}"/>'
         yield f'<path fill="{colour}" fill-opacity="{opacity}" d="{heads}"/></g>'
 
 
@@ -206,7 +211,7 @@ def _nodes(layout: Layout, titles: Sequence[Title], look: Theme, *, is_diff: boo
 
 
 def _node(node: Figure, look: Theme, *, is_diff: bool) -> str:
-    kind = next((flag for flag in sorted(node.flags) if flag in COLOURS and flag not in ("error", *MARKS)), "op")
+    kind = next((flag for flag in sorted(node.flags) if flag in COLOURS and flag not in ("error", *MARKS, *SHARED)), "op")
     paint = look.paint((mark_of(node.flags) or "op") if is_diff else kind, bool(node.reference))
     fill = f' fill="{paint.fill}"' + (f' fill-opacity="{paint.opacity}"' if paint.opacity != "1" else "")
     dashes = ' stroke-dasharray="3 2"' if look.dashes and kind in ("data", "link") else ""
@@ -224,7 +229,7 @@ def _node(node: Figure, look: Theme, *, is_diff: bool) -> str:
         place = f'x="{_n(word.x)}" y="{_n(word.y)}"'
         parts.append(f'<text {place}{size}{style}{ink} stroke="none">{_text(word.text)}</text>')
         style = f' fill-opacity="{_MUTED}"'
-    return "".join((*parts, _decides(node), badge(node), "</g>"))
+    return "".join((*parts, _decides(node), badge(node), tag(node), "</g>"))
 
 
 def _decides(node: Figure) -> str:

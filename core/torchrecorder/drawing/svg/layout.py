@@ -19,7 +19,7 @@ from torchrecorder.errors import EngineError
 
 PAD = 4.5
 """Room around the picture, in points: lines are half as wide as they are drawn."""
-_FLAGS = frozenset((*COLOURS, "repeat", "box", "error", "styled", "decides"))
+_FLAGS = frozenset((*COLOURS, "repeat", "box", "error", "styled", "decides", "back"))
 _MAX_SUM = 1e8
 """Of the numbers in a position or a curve."""
 _LINE_HEIGHT, _BASE = 1.2, 0.34
@@ -74,6 +74,8 @@ class Line(NamedTuple):
     style: EdgeStyle = EdgeStyle()
     ends: tuple[str, str] = ("", "")
     """The keys of the nodes that it joins."""
+    at: Point | None = None
+    """The middle of its word, if that has its place."""
 
 
 @dataclass(frozen=True, slots=True)

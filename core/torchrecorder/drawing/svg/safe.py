@@ -19,7 +19,7 @@ _WORDS = frozenset(("title", "desc"))
 _TAG = re.compile(r'</[a-z]+>|<[a-z]+(?: [A-Za-z-]+="[^"<>&]*")*/?>', re.ASCII)
 """Browsers and XML agree on what such a tag is: no prefix, no comment, no other quotes."""
 
-_CLASSES = frozenset(("torchrecorder", "boxes", "titles", "edges", "skips", "shapes", "nodes", *COLOURS))
+_CLASSES = frozenset(("torchrecorder", "boxes", "titles", "edges", "skips", "backs", "shapes", "nodes", *COLOURS))
 _NUMBER = r"-?(?:\d+\.?\d*|\.\d+)"
 _PAINT = rf"none|currentColor|#[0-9a-f]{{6}}|var\(--torchrecorder-(?:{'|'.join(COLOURS)}),#[0-9a-f]{{6}}\)"
 _ID = r"tr-[0-9a-f]{12}(?:-i\d+)?"

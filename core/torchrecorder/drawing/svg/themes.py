@@ -34,9 +34,13 @@ COLOURS: dict[str, str] = {
     "removed": "#d9480f",
     "changed": "#9a7d0a",
     "moved": "#8a63d2",
+    "shared1": "#b0577f",
+    "shared2": "#4f8f6b",
+    "shared3": "#5b7bb5",
+    "shared4": "#a3742f",
 }
-"""Colour by kind, of `skip` edges, of calls that failed (`error`), and of what a diff marks: readers who see no red and
-green apart see blue and orange."""
+"""Colour by kind, of `skip` edges, of calls that failed (`error`), of what a diff marks, and of the tags of modules that
+are called in several places: readers who see no red and green apart see blue and orange."""
 
 FONT = "Helvetica,Arial,'Liberation Sans',Arimo,'Nimbus Sans',sans-serif"
 """Fonts as wide as the one that layout reckons with."""

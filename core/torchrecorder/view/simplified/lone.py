@@ -40,7 +40,7 @@ def _joined(view: View, box: Box, node: Node) -> Node | None:
             return None
         path = view.graph.calls[box.calls[0]].module if node.parts and box.repeat == 1 else ""
         return replace(_repeated(box, node), box=box.parent, name=path if box.repeat > 1 else path or node.name)
-    if box.period > 1:
+    if box.around:
         return None
     if node.parts:  # an op with what it reads says more than the class of the layer
         return replace(node, box=box.parent) if box.repeat == 1 else None

@@ -188,7 +188,7 @@ class Choice:
 
     def _told(self, box: Box) -> Box:
         """A box with what differs in the calls that it stands for."""
-        calls = box.calls if box.period == 1 else ()
+        calls = () if box.around else box.calls
         return replace(box, differs=(*self._differences(calls, box.calls[0]), *box.differs))
 
     def _lettered(self, node: Node, letters: dict[int, str]) -> Node:
