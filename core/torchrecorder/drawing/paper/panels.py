@@ -79,9 +79,12 @@ class Panels:
                 self.first.setdefault(around, node.id)
                 self.size[around] += 1
         flows = [*self._joined()]
+        self.ends = {flow.position: (flow.tail, flow.head) for flow in flows}
+        """The nodes that each edge joins, by its position in the View."""
         self.beside: dict[int, list[int]] = defaultdict(list)
         """The nodes that are drawn beside a node that reads them."""
         self.hubs = self._hubs(flows)
+        named = [flow for flow in flows if flow.tail in self.hubs]
         flows = self._set_aside(flows, self.hubs)
         self.single = self._single(flows)
         """Nodes that are drawn beside their only reader."""
@@ -95,6 +98,12 @@ class Panels:
             if node.id not in self._dropped and node.id not in self.single:
                 self.by_box[node.box].keys.append(Key("node", node.id))
         self._cut(flows)
+        fed = {it.head for panel in self.by_box.values() for it in panel.segments}
+        self.below: dict[int | None, list[Segment]] = defaultdict(list)
+        """What stands below a hub in a panel, because it is fed by nothing else, as segments that are not drawn."""
+        for panel, tail, head in (next(self._passed(flow, flow.tail)) for flow in named):
+            if head not in fed and not self._leads(panel, head, tail):
+                self.below[panel].append(Segment(tail, head, tail.id))
         self.all_from_above = False
         """Whether no data comes in by the side."""
         self.not_late: set[tuple[int, int]] = set()
@@ -220,6 +229,16 @@ class Panels:
                     panel.keys += [key for key in (tail, head) if key.is_port and key not in panel.keys]
                 at.edges.append(flow.position)
                 at.is_skip &= flow.is_skip
+
+    def _leads(self, box: int | None, tail: Key, head: Key) -> bool:
+        """Whether data comes from one thing of a panel to another."""
+        reached, pending = set[Key](), [tail]
+        while pending:
+            key = pending.pop()
+            if key not in reached:
+                reached.add(key)
+                pending += [it.head for it in self.by_box[box].segments if it.tail == key]
+        return head in reached
 
     def _passed(self, flow: _Flow, source: int) -> Iterator[tuple[int | None, Key, Key]]:
         """The panels that an edge passes, and where it comes from and leads to in each."""

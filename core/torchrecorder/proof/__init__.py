@@ -1,0 +1,1 @@
+"""Proofs that a picture says of its Graph what is so: short code that did not make it."""
