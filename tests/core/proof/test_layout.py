@@ -34,9 +34,9 @@ def by_the_side() -> Graph:
     x = net.layer("middle", "Bilinear", x)
     for i, skip in enumerate(reversed(skips)):
         with net.call(f"up.{i}", "UpBlock", params=10):
+            net.calls[-1] = replace(net.calls[-1], inputs={"x": x, "skip": skip})
             y = net.layer(f"up.{i}.conv", "Linear", x, params=5)
             x = net.layer(f"up.{i}.last", "Linear", net.op("cat", net.op("relu", y), skip), params=5)
-        net.give(x, x)
         x = net.layer(f"act{i}", "ReLU" if i % 2 else "GELU", x)
     return net.graph(x)
 
