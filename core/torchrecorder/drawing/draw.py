@@ -7,7 +7,7 @@ them all, so there are not many: the layers of the picture first, then those tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
@@ -22,12 +22,14 @@ from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.drawing.styler_process import styles_by, styles_by_name
 from torchrecorder.drawing.styles import Styles
 from torchrecorder.drawing.svg import finish
+from torchrecorder.drawing.svg.arrange import arranged
 from torchrecorder.drawing.svg.layout import Layout
 from torchrecorder.drawing.text import caption_facts, describe, layer_table, tree
 from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph
+from torchrecorder.proof.layout import faults
 from torchrecorder.request import DrawingOptions, Settings
 from torchrecorder.view import Marks, View, ViewOptions, Views
 from torchrecorder.view.classic import autograd_graph
@@ -145,6 +147,8 @@ class _Asked:
     one: _JobView
     styles: Sequence[Styles | None]
     paper: PaperLayout | None = None
+    faults: list[str] = field(default_factory=list)
+    """What its layouts do not show as the View says it."""
 
     @property
     def dots(self) -> list[str]:
@@ -160,20 +164,42 @@ class _Asked:
         return str(to_dot(one.view, direction=options.direction, show=options.show, styles=self.styles).source)
 
 
-def _layouts(asked: Sequence[_Asked], engine: Engine) -> list[str | Layout | TorchRecorderError]:
+def _layouts(asked: Sequence[_Asked], engine: Engine) -> list[Layout | TorchRecorderError]:
     """All pictures in one run of the engine, and those for which the paper layout does not do in a second one."""
     answers = iter(engine.layout([dot for one in asked for dot in one.dots]))
-    found: list[str | Layout | TorchRecorderError | None] = []
+    found: list[Layout | TorchRecorderError | None] = []
     for one in asked:
         own = [*islice(answers, len(one.dots))]
         try:
-            found.append(own[0] if one.paper is None else one.paper.place(own))
+            found.append(_layered(one, own[0]) if one.paper is None else _proved(one, one.paper.place(own)))
         except Exception as error:
             found.append(_error(one.one.job, error))
     pending = [i for i, layout in enumerate(found) if layout is None]
     second = engine.layout([asked[i].dot for i in pending]) if pending else []
-    layered = dict(zip(pending, second, strict=True))
-    return [layered[i] if layout is None else layout for i, layout in enumerate(found)]
+    for i, answer in zip(pending, second, strict=True):
+        try:
+            found[i] = _layered(asked[i], answer)
+        except Exception as error:  # output that is not Graphviz's concerns this picture only
+            found[i] = _error(asked[i].one.job, error)
+    return [layout for layout in found if layout is not None]
+
+
+def _layered(one: _Asked, answer: str | EngineError) -> Layout | EngineError:
+    if isinstance(answer, EngineError):
+        return answer
+    layout = arranged(answer)
+    _proved(one, layout)
+    return layout
+
+
+def _proved(one: _Asked, layout: Layout | None) -> Layout | None:
+    """A layout that shows the View as it is; None if it does not."""
+    if layout is None or _is_as_before(one.one.job):
+        return layout
+    if not (found := faults(one.one.view, layout)):
+        return layout
+    one.faults.extend(found)
+    return None
 
 
 def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> Views:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from torchrecorder.drawing.dot import flags
 from torchrecorder.drawing.labels import Label, Labels
@@ -33,7 +34,7 @@ _LIGHT = ("norm", "act", "pool", "op")
 _USUAL, _NARROW, _SIDEWAYS = (165.0, 175.0), (120.0, 110.0), (0.0, 110.0)
 """How long all words may be in one line, and how long a line before it is broken."""
 _TAG = 62.0
-"""A wider name on a tag is made of initials."""
+"""Points that a name on a tag may be wide; what is longer is cut at its end."""
 
 
 @dataclass(slots=True)
@@ -153,9 +154,9 @@ class Cards:
         if node.id in self._bare:
             return Card(Figure(frozenset(), Rect(0.0, 0.0, 0.0, 0.0), False, ()), is_bare=True)
         style = self._styles.nodes[node.id] if self._styles else NodeStyle()
-        label = Label(*style.label) if style.label else self._labels.node(node)
-        if node.id in self._panels.hubs and (tag := self.tag(node)) != label.name:
-            label = label._replace(name=f"{label.name} ({tag})")
+        label = self._label(node)
+        if number := self._tags.get(node.id, ("", ""))[1]:
+            label = label._replace(name=f"{label.name}{number}", is_sign=False)
         kind = self._labels.kind(node)
         marks = frozenset(flags(self._labels, kind, node, style))
         if label.is_sign:
@@ -175,19 +176,28 @@ class Cards:
     def _beside(self, node: Node) -> Card:
         if node.id in self._panels.single:
             return self._card(node)
-        name = self.tag(node)
+        name = "".join(self._tags[node.id])
         wide, high = width(name, SMALL, bold=True) + 2 * 5.0, SMALL * 1.4
         words = (Word(0.0, SMALL * _BASE, SMALL, name),)
         rect = Rect(-wide / 2, -high / 2, wide / 2, high / 2)
         return replace(self._shown(Figure(frozenset(("data",)), rect, False, words), node), node=-1)
 
-    def tag(self, node: Node) -> str:
-        """What stands at each reader of a hub: its name, or the initials if that is long."""
-        name = self._labels.node(node).name
-        if width(name, SMALL) < _TAG:
-            return name
-        parts = name.replace(".", "_").replace(" ", "_").split("_")
-        return "".join(part[:1] for part in parts if part) if len(parts) > 1 else name
+    def _label(self, node: Node) -> Label:
+        style = self._styles.nodes[node.id] if self._styles else NodeStyle()
+        return Label(*style.label) if style.label else self._labels.node(node)
+
+    @cached_property
+    def _tags(self) -> dict[int, tuple[str, str]]:
+        """What stands at each reader of a hub: its name, cut if it is long, and its number if others have that name."""
+        found: dict[int, str] = {}
+        for hub in sorted(self._panels.hubs):
+            name = self._label(self._view.nodes[hub]).name
+            while width(name, SMALL) > _TAG:
+                name = name.rstrip("…")[:-1].rstrip("._ ") + "…"
+            found[hub] = name
+        alike = {name: [hub for hub, other in found.items() if other == name] for name in found.values()}
+        numbers = {hub: f" #{i}" for hubs in alike.values() if len(hubs) > 1 for i, hub in enumerate(hubs, 1)}
+        return {hub: (name, numbers.get(hub, "")) for hub, name in found.items()}
 
 
 def _written(label: Label, kind: Kind, one_line: float, most: float) -> tuple[float, float, tuple[Word, ...]]:

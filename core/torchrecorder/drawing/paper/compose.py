@@ -20,6 +20,8 @@ from torchrecorder.drawing.svg.themes import width
 
 _GUTTER, _TURN = 22.0, 9.0
 """Between columns, and how far below a column its line turns to the next."""
+_NAMED = 5
+"""So many outputs at one line are named by the first and the last of them."""
 
 
 class Composer:
@@ -100,13 +102,15 @@ class Composer:
             if wire.head.key.kind == "out" and wire.head in ends:
                 wire.is_open = True
                 wire.points[-1] = (wire.points[-1][0], piece.height - 2.0)
-                heads = {nodes[self._panels.view.edges[edge].head].name for edge in wire.edges}
-                wire.word = min(heads) if len(piece.exits) > 1 else ""
+                heads = [*dict.fromkeys(nodes[self._panels.view.edges[edge].head].name for edge in wire.edges)]
+                heads = heads if len(heads) < _NAMED else [heads[0], "…", heads[-1]]
+                wire.word = ", ".join(heads) if len(piece.exits) > 1 else ""
+        around = {it.source: it.edges for it in self._panels.by_box[None].segments if it.head.kind == "box"}
         for source, side in piece.late.items():
             way = LEFT if LEFT in side.ends else RIGHT
             border = -piece.left if way == LEFT else piece.right
             port = RowItem(Key("in", source))
-            wire = Wire(port, port, source, [], is_skip=False, is_open=side.is_end)
+            wire = Wire(port, port, source, around[source], is_skip=False, is_open=side.is_end)
             wire.points = [(border, side.y), (side.ends[way], side.y)]
             wire.word = nodes[source].name if n > 1 and source >= 0 else ""
             piece.wires.append(wire)

@@ -50,10 +50,13 @@ class Figures:
         styles: Styles | None,
         shapes: Mapping[tuple[int, int], str],
         letter: str,
+        ends: Mapping[int, tuple[int, int]],
         *,
         is_sideways: bool,
     ) -> None:
         self._view, self._labels, self._styles, self._shapes = view, labels, styles, shapes
+        self._ends = ends
+        """The nodes that each edge joins as it is drawn."""
         self._letter = letter
         """What the keys of an inset begin with."""
         self._is_sideways = is_sideways
@@ -143,9 +146,9 @@ class Figures:
         style = self._styles.edges[wire.edges[0]] if self._styles and wire.edges else EdgeStyle()
         inside = wire.head.piece.late[wire.source] if wire.head.piece and wire.is_late else None
         is_end = wire.is_open or wire.head.card is not None or bool(inside and inside.is_end)
-        begins_at_port = wire.tail.is_port or wire.tail.piece is not None
+        begins_at_port = wire.tail is not wire.head and (wire.tail.is_port or wire.tail.piece is not None)
         edges = [self._view.edges[position] for position in wire.edges]
-        ends = (edges[0].tail, edges[0].head) if edges else (wire.source, -1)
+        ends = self._ends[wire.edges[0]]
         marks = {edge.mark for edge in edges}
         mark = next(iter(marks)) if len(marks) == 1 else None
         is_back = any(edge.back for edge in edges)
@@ -188,7 +191,7 @@ def _joined(paths: Sequence[_Path]) -> list[_Path]:
                 path,
                 points=[*path.points, *follows[0].points[1:]],
                 is_end=follows[0].is_end,
-                ends=(path.ends[0], follows[0].ends[1] if follows[0].ends[1] >= 0 else path.ends[1]),
+                ends=(path.ends[0], follows[0].ends[1]),
                 word=path.word or follows[0].word,
             )
         found.append(path)

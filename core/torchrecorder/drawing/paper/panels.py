@@ -80,9 +80,12 @@ class Panels:
                 self.first.setdefault(around, node.id)
                 self.size[around] += 1
         flows = [*self._joined()]
+        self.ends = {flow.position: (flow.tail, flow.head) for flow in flows}
+        """The nodes that each edge joins, by its position in the View."""
         self.beside: dict[int, list[int]] = defaultdict(list)
         """The nodes that are drawn beside a node that reads them."""
         self.hubs = self._hubs(flows)
+        named = [flow for flow in flows if flow.tail in self.hubs]
         flows = self._set_aside(flows, self.hubs)
         self.single = self._single(flows)
         """Nodes that are drawn beside their only reader."""
@@ -99,6 +102,12 @@ class Panels:
         self.back = edges_back(view)
         """What the next turn of a loop reads; it says nothing about what is above what."""
         self.hooked = {end for edge in view.edges if edge.back for end in (edge.tail, edge.head)}
+        fed = {it.head for panel in self.by_box.values() for it in panel.segments}
+        self.below: dict[int | None, list[Segment]] = defaultdict(list)
+        """What stands below a hub in a panel, because it is fed by nothing else, as segments that are not drawn."""
+        for panel, tail, head in (next(self._passed(flow, flow.tail)) for flow in named):
+            if head not in fed and not self._leads(panel, head, tail):
+                self.below[panel].append(Segment(tail, head, tail.id))
         self.all_from_above = False
         """Whether no data comes in by the side."""
         self.not_late: set[tuple[int, int]] = set()
@@ -226,6 +235,16 @@ class Panels:
                     panel.keys += [key for key in (tail, head) if key.is_port and key not in panel.keys]
                 at.edges.append(flow.position)
                 at.is_skip &= flow.is_skip
+
+    def _leads(self, box: int | None, tail: Key, head: Key) -> bool:
+        """Whether data comes from one thing of a panel to another."""
+        reached, pending = set[Key](), [tail]
+        while pending:
+            key = pending.pop()
+            if key not in reached:
+                reached.add(key)
+                pending += [it.head for it in self.by_box[box].segments if it.tail == key]
+        return head in reached
 
     def _passed(self, flow: _Flow, source: int) -> Iterator[tuple[int | None, Key, Key]]:
         """The panels that an edge passes, and where it comes from and leads to in each."""

@@ -112,7 +112,7 @@ class Ranking:
 
     def _used(self, box: int | None) -> tuple[list[Key], list[Segment]]:
         panel = self._panels.by_box[box]
-        segments = [it for it in panel.segments if not self._is_free(box, it)]
+        segments = [it for it in panel.segments if not self._is_free(box, it)] + self._panels.below[box]
         used = {key for it in segments for key in (it.tail, it.head)}
         return [key for key in panel.keys if not key.is_port or key in used], segments
 
@@ -210,7 +210,7 @@ def _untangled(rows: Rows, segments: Sequence[Segment]) -> Rows:
         where = {key: [at[end] for end in near[key] if end in at] or [i] for i, key in enumerate(row)}
         return sorted(row, key=lambda key: sum(where[key]) / len(where[key]))
 
-    found = [rows[0]]
+    found = rows[:1]
     for row in rows[1:]:
         found.append(after(row, found[-1]))
     return [after(rows[0], found[1]), *found[1:]] if len(rows) > 1 else rows

@@ -135,7 +135,13 @@ class Sheet:
                 return no_placement("something stands in the way back to the next step")
             else:
                 figures = Figures(
-                    self._view, self._labels, self._styles, words, self._letter, is_sideways=self._is_sideways
+                    self._view,
+                    self._labels,
+                    self._styles,
+                    words,
+                    self._letter,
+                    self._panels.ends,
+                    is_sideways=self._is_sideways,
                 )
                 return placement(figures.layout(piece), width, is_sideways=self._is_sideways)
         return no_placement("data cannot come in by the side")

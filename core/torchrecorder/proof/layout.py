@@ -1,0 +1,225 @@
+"""The proof of a finished layout: whether its lines are the edges of the View, from the right node to the right node.
+
+Written from the View and from places alone; it shares no code with what lays out. A line that begins or ends at no node
+has to begin on another of the same tail, as a branch of a trunk, or to end on another into the same head.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchrecorder.drawing.svg.layout import Figure, Layout, Line
+    from torchrecorder.view import Node, View
+
+_Point = tuple[float, float]
+_Edge = tuple[str, str]
+"""The keys of its nodes."""
+_TOUCHES = 3.0
+"""Points from a border or a line within which another line touches it: round corners leave the corner by 2.9."""
+
+
+def faults(view: View, layout: Layout) -> tuple[str, ...]:
+    """Sentences on what a layout does not show as its View says it; none if it is proved."""
+    found: list[str] = []
+    figures: dict[str, Figure] = {}
+    for figure in (*layout.nodes, *layout.boxes):
+        if figure.key in figures:
+            found.append(f"{_said(figure.key)} is drawn twice")
+        if figure.key:
+            figures[figure.key] = figure
+    edges: dict[_Edge, None] = {}
+    known: set[str] = set()
+    for one, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
+        found += _misplaced(one, letter, figures)
+        known |= {f"{letter}{node.id}" for node in one.nodes} | {f"{letter}b{box.id}" for box in one.boxes}
+        edges |= dict.fromkeys(_edges(one, letter, figures))
+    found += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
+    return (*found, *_Lines(layout, figures, edges).faults())
+
+
+def _said(key: str) -> str:
+    return f"box {key}" if "b" in key else f"node {key}"
+
+
+def _misplaced(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[str]:
+    """What of a View is not drawn, or not in its boxes."""
+    parents = {box.id: box.parent for box in view.boxes}
+    around: dict[str, set[int]] = {}
+    for key, box in (*((f"{node.id}", node.box) for node in view.nodes), *((f"b{b.id}", b.parent) for b in view.boxes)):
+        boxes = around[f"{letter}{key}"] = set()
+        while box is not None:
+            boxes.add(box)
+            box = parents[box]
+    for node in view.nodes:
+        if f"{letter}{node.id}" not in figures and not _may_be_open(node, letter) and not node.links:
+            yield f"node {letter}{node.id} is not drawn"
+    full = {box for node in view.nodes for box in around[f"{letter}{node.id}"]}
+    places = {box: figures[key].rect for box in parents if (key := f"{letter}b{box}") in figures}
+    # one without nodes has no place in a layered picture
+    yield from (f"box {letter}b{box} is not drawn" for box in sorted(full - places.keys()))
+    for key, boxes in around.items():
+        if key not in figures:
+            continue
+        left, top, right, bottom = figures[key].rect
+        x, y = (left + right) / 2, (top + bottom) / 2
+        for other, rect in places.items():
+            is_inside = rect.left < x < rect.right and rect.top < y < rect.bottom
+            if is_inside != (other in boxes) and key != f"{letter}b{other}" and not _contains(figures[key], rect):
+                yield f"{_said(key)} is drawn {'in' if is_inside else 'outside of'} box {letter}b{other}"
+
+
+def _contains(figure: Figure, rect: Sequence[float]) -> bool:
+    """Whether a box is drawn around another, in whose middle its own middle may lie."""
+    left, top, right, bottom = figure.rect
+    return left < rect[0] and top < rect[1] and right > rect[2] and bottom > rect[3]
+
+
+def _may_be_open(node: Node, letter: str) -> bool:
+    """Whether only the open end of a line shows the node: what an inset gets or gives."""
+    return bool(letter) and node.kind in ("input", "output")
+
+
+def _edges(view: View, letter: str, figures: Mapping[str, Figure]) -> Iterator[_Edge]:
+    """The edges that are to be drawn; those that the View cuts may be in one piece again.
+
+    Several outputs that are one open end of a line are drawn as the first of them.
+    """
+    ends: dict[int, str] = {}
+    for edge in view.edges:
+        tail, head = view.nodes[edge.tail], view.nodes[edge.head]
+        if tail.kind == "from" and f"{letter}{tail.id}" not in figures:
+            tail = view.nodes[tail.links[0]]
+        key = f"{letter}{head.id}"
+        if key not in figures and _may_be_open(head, letter):
+            key = ends.setdefault(tail.id, key)
+        if head.kind != "to" or key in figures:
+            yield f"{letter}{tail.id}", key
+
+
+class _Lines:
+    """The lines of a layout as ways from node to node."""
+
+    def __init__(self, layout: Layout, figures: Mapping[str, Figure], edges: Iterable[_Edge]) -> None:
+        self.lines, self.figures, self.edges = layout.lines, figures, set(edges)
+        self.tags = [figure for figure in layout.nodes if not figure.key]
+        self.named: dict[str, str] = {}
+        """What each word on a tag stands for."""
+        self.begins = [self._at(line.curve[0], line.ends[0]) or self._at_tag(line) for line in self.lines]
+        self.arrives = [line.tip is not None and self._at(line.tip, line.ends[1]) for line in self.lines]
+        self.along: dict[int, list[_Point]] = {}
+        by_tail, by_head = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        for i, line in enumerate(self.lines):
+            by_tail[line.ends[0]].append(i)
+            by_head[line.ends[1]].append(i)
+        self.next: dict[int, dict[int, tuple[float, float]]] = defaultdict(dict)
+        """The lines that part from one or that it ends in, with how far along the one and the other that is."""
+        for i, line in enumerate(self.lines):
+            is_open = line.ends[0] not in self.figures
+            for j in by_tail[line.ends[0]] if is_open or not self.begins[i] else ():
+                at = self._reached(j, line.curve[0]) if j != i else None
+                if at is not None and (not is_open or at > _TOUCHES):
+                    self.next[j][i], self.begins[i] = (at, 0.0), False
+            for j in () if line.tip is not None else {*by_head[line.ends[1]], *by_tail[line.ends[0]]}:
+                if j != i and (at := self._reached(j, line.curve[-1])) is not None:
+                    self.next[i][j] = math.inf, at
+
+    def faults(self) -> Iterator[str]:
+        drawn = Counter[_Edge]()
+        from_tail: set[int] = set()
+        for i in (i for i, begins in enumerate(self.begins) if begins):
+            reached = self._reached_from(i)
+            from_tail |= reached
+            drawn.update((self.lines[i].ends[0], self.lines[j].ends[1]) for j in reached if self.arrives[j])
+        for i, line in enumerate(self.lines):
+            said = "an edge from {} to {}".format(*line.ends)
+            heads = {self.lines[j].ends[1] for j in self._reached_from(i) if self.arrives[j]}
+            if line.ends not in self.edges:
+                yield f"{said} is drawn and not a part of the picture"
+            elif i not in from_tail or line.ends[1] not in heads:
+                yield f"the line of {said} does not lead from one to the other"
+        yield from (f"the edge from {a} to {b} is not drawn" for a, b in sorted(self.edges - drawn.keys()))
+        for (a, b), n in drawn.items():
+            if n > 1:
+                yield f"the edge from {a} to {b} is drawn {n} times"
+            if (a, b) not in self.edges:
+                yield f"lines lead from {a} to {b}, between which there is no edge"
+
+    def _reached_from(self, line: int) -> set[int]:
+        """The lines that lead on from one, itself among them."""
+        first = {line: 0.0}
+        """How far along each the way comes to it, at the earliest."""
+        pending = [line]
+        for i in pending:
+            for j, (leaves, arrives) in self.next[i].items():
+                if leaves >= first[i] - _TOUCHES and arrives < first.get(j, math.inf):
+                    first[j] = arrives
+                    pending.append(j)
+        return {*first}
+
+    def _at(self, point: _Point, key: str) -> bool:
+        """Whether a line begins or ends at the border of a node, or in the open if the node is the end of lines."""
+        figure = self.figures.get(key)
+        if figure is None:
+            return not any(_is_at(point, other) for k, other in self.figures.items() if "b" not in k)
+        return _is_at(point, figure)
+
+    def _at_tag(self, line: Line) -> bool:
+        """Whether it begins at the name of its node, which is that of no other."""
+        tag = next((tag for tag in self.tags if _is_at(line.curve[0], tag)), None)
+        node = self.figures.get(line.ends[0])
+        if tag is None or node is None:
+            return False
+        word = tag.words[0].text
+        is_name = all(part in node.words[0].text for part in word.split("…"))
+        return is_name and self.named.setdefault(word, line.ends[0]) == line.ends[0]
+
+    def _reached(self, line: int, point: _Point) -> float | None:
+        """How far along a line a point lies on it; None if it does not."""
+        if line not in self.along:
+            self.along[line] = _points(self.lines[line])
+        points, gone = self.along[line], 0.0
+        for (ax, ay), (bx, by) in pairwise(points):
+            long = math.hypot(bx - ax, by - ay)
+            t = ((point[0] - ax) * (bx - ax) + (point[1] - ay) * (by - ay)) / (long * long) if long else 0.0
+            t = min(max(t, 0.0), 1.0)
+            if math.hypot(ax + t * (bx - ax) - point[0], ay + t * (by - ay) - point[1]) <= _TOUCHES:
+                return gone + t * long
+            gone += long
+        return None
+
+
+def _is_at(point: _Point, figure: Figure) -> bool:
+    """Whether a point lies on the border of a figure."""
+    (x, y), (left, top, right, bottom) = point, figure.rect
+    if figure.is_round:
+        wide, high = (right - left) / 2 or 1.0, (bottom - top) / 2 or 1.0
+        off = math.hypot((x - left - wide) / wide, (y - top - high) / high) - 1.0
+        return abs(off) * min(wide, high) <= _TOUCHES
+    is_near = left - _TOUCHES <= x <= right + _TOUCHES and top - _TOUCHES <= y <= bottom + _TOUCHES
+    return is_near and min(x - left, right - x, y - top, bottom - y) <= _TOUCHES
+
+
+def _points(line: Line) -> list[_Point]:
+    """Points along a line whose straight parts are those of the curve, about."""
+    curve = line.curve
+    if len(curve) == 2:
+        found = [*curve]
+    else:
+        found = [curve[0]]
+        for i in range(0, len(curve) - 3, 3):
+            a, b, c, d = curve[i : i + 4]
+            for t in (0.25, 0.5, 0.75, 1.0):
+                u = 1 - t
+                k = u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t
+                found.append(
+                    (
+                        sum(f * p[0] for f, p in zip(k, (a, b, c, d), strict=True)),
+                        sum(f * p[1] for f, p in zip(k, (a, b, c, d), strict=True)),
+                    )
+                )
+    return [*found, line.tip] if line.tip else found

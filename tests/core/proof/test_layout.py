@@ -1,0 +1,191 @@
+"""The proof of a finished layout: what it finds in one in which something was changed, and that ours have no faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.core.drawing.engines import laid_out
+from tests.core.drawing.paper.test_paper import fork, hub, towers
+from tests.core.graph.building import Net, mlp, residual_block, transformer
+from torchrecorder.drawing.dot import to_dot
+from torchrecorder.drawing.paper import PaperLayout
+from torchrecorder.drawing.svg.arrange import arranged
+from torchrecorder.drawing.svg.geometry import Rect
+from torchrecorder.drawing.svg.layout import Figure, Layout, Line
+from torchrecorder.graph import Graph
+from torchrecorder.proof.layout import faults
+from torchrecorder.view import Edge, View, ViewOptions, Views, make_view
+
+Point = tuple[float, float]
+
+
+def by_the_side() -> Graph:
+    """Blocks drawn once beside the picture, which read a skip in their middle."""
+    net = Net("UNet")
+    x = net.input("x", 1, 8)
+    skips = []
+    for i in range(3):
+        x = net.layer(f"down{i}", "Linear", x)
+        skips.append(x)
+    x = net.layer("middle", "Bilinear", x)
+    for i, skip in enumerate(reversed(skips)):
+        with net.call(f"up.{i}", "UpBlock", params=10):
+            net.calls[-1] = replace(net.calls[-1], inputs={"x": x, "skip": skip})
+            y = net.layer(f"up.{i}.conv", "Linear", x, params=5)
+            x = net.layer(f"up.{i}.last", "Linear", net.op("cat", net.op("relu", y), skip), params=5)
+        x = net.layer(f"act{i}", "ReLU" if i % 2 else "GELU", x)
+    return net.graph(x)
+
+
+def bundled() -> Graph:
+    """An output that gets more than two lines."""
+    net = Net("Heads")
+    x = net.input("x", 1, 8)
+    with net.call("heads", "Heads", params=10):
+        parts = [net.layer(f"heads.{cls}", cls, x) for cls in ("Linear", "Bilinear", "Conv1d", "Conv2d")]
+    graph = net.graph(parts[0])
+    return replace(graph, outputs={"": tuple(parts)})
+
+
+NETS: dict[str, Graph] = {
+    "chain": mlp(3),
+    "residual": residual_block(),
+    "towers": towers(),
+    "hub": hub(5),
+    "fork": fork(5),
+    "bundle": bundled(),
+    "transformer": transformer(2),
+}
+
+
+def view_of(graph: Graph) -> View:
+    return make_view(graph, ViewOptions(depth=9, fold=False))
+
+
+def paper(view: View) -> Layout:
+    layout = PaperLayout(view)
+    placed = layout.place([laid_out(dot) for dot in layout.dots])
+    assert placed is not None, layout.reason
+    return placed
+
+
+def layered(view: View) -> Layout:
+    return arranged(laid_out(to_dot(view).source))
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize("name", NETS)
+def test_our_layouts_are_proved(name: str, kind: Callable[[View], Layout]) -> None:
+    view = view_of(NETS[name])
+    assert faults(view, kind(view)) == ()
+
+
+def test_a_line_that_enters_an_inset_by_the_side_says_its_ends() -> None:
+    view = Views(by_the_side(), ViewOptions()).view(beside=True)
+    assert [inset.letter for inset in view.insets] == ["A"]
+    layout = paper(view)
+    inside = view.insets[0].view
+    (cat,) = [
+        node.id for node in inside.nodes if node.kind == "op" and node.op and view.graph.ops[node.op].name == "cat"
+    ]
+    skip = next(it for it in inside.edges if inside.nodes[it.tail].kind == "input" and it.head == cat)
+    assert (f"A{skip.tail}", f"A{skip.head}") in [line.ends for line in layout.lines]
+    assert faults(view, layout) == faults(view, layered(view)) == ()
+
+
+def test_edges_that_the_view_cuts_are_named_by_the_nodes_that_they_join() -> None:
+    net = Net("Far")
+    x = net.layer("stem", "Linear", net.input("x", 1, 8))
+    y = x
+    for i in range(40):
+        y = net.op(("sin", "cos", "tan")[i % 3], y)
+    view = view_of(net.graph(net.op("add", y, x)))
+    assert any(node.kind == "from" for node in view.nodes)
+    assert faults(view, paper(view)) == faults(view, layered(view)) == ()
+
+
+def line(**change: Callable[[Line], Any]) -> Callable[[Layout], Layout]:
+    """The layout with the first of its lines that has an arrow changed."""
+
+    def changed(layout: Layout) -> Layout:
+        i = next(i for i, line in enumerate(layout.lines) if line.tip is not None)
+        lines = [*layout.lines]
+        lines[i] = lines[i]._replace(**{name: made(lines[i]) for name, made in change.items()})
+        return replace(layout, lines=lines)
+
+    return changed
+
+
+def node(change: Callable[[Figure], list[Figure]]) -> Callable[[Layout], Layout]:
+    """The layout with its last node changed."""
+    return lambda layout: replace(layout, nodes=[*layout.nodes[:-1], *change(layout.nodes[-1])])
+
+
+def aside(point: Point | None) -> Point:
+    assert point is not None
+    return point[0] + 200, point[1]
+
+
+def far(figure: Figure) -> Figure:
+    left, top, right, bottom = figure.rect
+    return figure._replace(rect=Rect(left + 300, top, right + 300, bottom))
+
+
+MUTATIONS: dict[str, Callable[[Layout], Layout]] = {
+    "a line begins beside its node": line(curve=lambda it: [aside(it.curve[0]), *it.curve[1:]]),
+    "a line ends beside its node": line(tip=lambda it: aside(it.tip)),
+    "a line has no arrow": line(tip=lambda it: None),
+    "the names of its ends are exchanged": line(ends=lambda it: it.ends[::-1]),
+    "one end has another name": line(ends=lambda it: (it.ends[0], it.ends[0])),
+    "a line is turned": line(curve=lambda it: [it.tip, *it.curve[::-1][1:]], tip=lambda it: it.curve[0]),
+    "a line is missing": lambda it: replace(it, lines=it.lines[1:]),
+    "a line is there twice": lambda it: replace(it, lines=[*it.lines, it.lines[-1]]),
+    "a line too many": lambda it: replace(it, lines=[*it.lines, between(it.nodes[0], it.nodes[-1])]),
+    "a node is missing": node(lambda it: []),
+    "a node is there twice": node(lambda it: [it, it]),
+    "a node has another name": node(lambda it: [it._replace(key="999")]),
+    "a node stands elsewhere": node(lambda it: [far(it)]),
+    "a box is missing": lambda it: replace(it, boxes=it.boxes[1:]),
+    "a box is small": lambda it: replace(it, boxes=[it.boxes[0]._replace(rect=it.nodes[0].rect), *it.boxes[1:]]),
+}
+
+
+def between(tail: Figure, head: Figure) -> Line:
+    start, tip = (tail.rect.right, tail.rect.top + 5), (head.rect.right, head.rect.top + 5)
+    return Line(frozenset(), [start, tip], tip, "", ends=(tail.key, head.key))
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize("name", [name for name in NETS if name != "chain"])
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_what_is_changed_is_found(mutation: str, name: str, kind: Callable[[View], Layout]) -> None:
+    view = view_of(NETS[name])
+    changed = MUTATIONS[mutation](kind(view))
+    assert faults(view, changed)
+
+
+@pytest.mark.parametrize("kind", [paper, layered])
+def test_an_edge_of_the_view_without_a_line_is_found(kind: Callable[[View], Layout]) -> None:
+    view = view_of(mlp(3))
+    layout = kind(view)
+    more = replace(view, edges=(*view.edges, Edge(0, len(view.nodes) - 1, 0)))
+    assert faults(more, layout) == (f"the edge from 0 to {len(view.nodes) - 1} is not drawn",)
+    fewer = replace(view, edges=view.edges[1:])
+    a, b = view.edges[0].tail, view.edges[0].head
+    assert f"an edge from {a} to {b} is drawn and not a part of the picture" in faults(fewer, layout)
+
+
+def test_a_tag_names_the_hub_and_no_other_node() -> None:
+    view = view_of(hub(5))
+    layout = paper(view)
+    tags = [i for i, figure in enumerate(layout.nodes) if not figure.key]
+    assert len(tags) == 5
+    for name in ("block0", ""):
+        word = layout.nodes[tags[0]].words[0]._replace(text=name or "embedding #2")
+        nodes = [*layout.nodes]
+        nodes[tags[0]] = nodes[tags[0]]._replace(words=(word,))
+        assert any("does not lead" in fault for fault in faults(view, replace(layout, nodes=nodes)))
