@@ -21,10 +21,11 @@ from torchrecorder.drawing.names import (
     tensor,
     times,
 )
-from torchrecorder.drawing.summaries import summary
+from torchrecorder.drawing.summaries import among, setting, settings, summary
 from torchrecorder.graph import Graph, Module, Op, symbolic
 from torchrecorder.request.requests import USUAL
-from torchrecorder.view import Box, Node, View
+from torchrecorder.view import Box, Node, Span, View
+from torchrecorder.view.differences import told
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.view.op_families import DROPOUTS
 from torchrecorder.view.simplified.affine import is_affine
@@ -32,13 +33,13 @@ from torchrecorder.view.simplified.affine import is_affine
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""
 MAX_CLASS = 200
+EN_SPACE = "\N{EN SPACE}"
 _LONG_PATH, _LAST_PARTS = 32, 2
 """Of a longer path the first parts are left out, but for so many."""
 _NAMED = 3
 """More far ends than this are counted instead of named."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NUMBERS = re.compile(r"[\d.–]+")
-_LISTED = 3
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
 
 
@@ -81,6 +82,13 @@ class Labels:
         parts = [name if name != cls else "", *_repeated(cls, box), *facts]
         return clean(" · ".join(filter(None, parts)), MAX_NAME + MAX_LINE)
 
+    def inset(self, box: Box, letter: str) -> str:
+        """Title of an inset: its letter and class, and the path of the layer whose inside it shows."""
+        module, path = self._module(box.calls[0]), self.graph.calls[box.calls[0]].module
+        cls = path if module is None else kind_name(module)
+        facts = (_shortened(path), self._params(module, box), self._flops(box.calls))
+        return clean(" · ".join(filter(None, (f"{letter}{EN_SPACE}{cls}", *facts))), MAX_NAME + MAX_LINE)
+
     def node(self, node: Node) -> Label:
         if node.kind == "call":
             return self._call(node)
@@ -90,7 +98,7 @@ class Labels:
             return Label(clean(f"{node.name}()", MAX_NAME))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
-            label = op_label(self.graph, op)
+            label = op_label(self.graph, op, node.spans)
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             if node.ops:
                 return Label(f"{label.name} · {len(node.ops)}×", " · ".join(filter(None, (label.line, work))))
@@ -125,13 +133,16 @@ class Labels:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box)
         name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
-        if module.native and kind != "block":  # whose summary shows the number of parameters
-            heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" else ""
-            what = heads or self._summaries(node, cls)
-            parts = [*_repeated(" · ".join((what, *self._lights(node))), node), self._again(module, node)]
+        is_leaf = module.native and kind != "block"  # whose summary shows the number of parameters
+        if is_leaf:
+            heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
+            what = " · ".join((heads or summary(cls, module.extra_repr, node.spans), *self._lights(node)))
         else:
-            what = " · ".join(filter(None, (node.inset or cls, self._experts(call.id), *self._lights(node))))
-            parts = [*_repeated(what, node), self._params(module, node)]
+            cls = among(told(node.spans, "class")) or cls
+            facts = (self._experts(call.id), *self._lights(node), *settings(node.spans))
+            what = " · ".join(filter(None, (node.inset or cls, *facts)))
+        parts = [*_repeated(what, node), self._again(module, node) if is_leaf else self._params(module, node)]
+        parts = parts[:-1] if len(" · ".join(parts)) > MAX_LINE else parts  # what differs says more
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
         is_known = _letters(line) == _letters(name)
         if node.inset and (not name or _NUMBERS.fullmatch(name)):
@@ -174,13 +185,6 @@ class Labels:
                 found.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
         return found
 
-    def _summaries(self, node: Node, cls: str) -> str:
-        """`Linear 64→1`; `Linear 64→1 / 64→2` if layers in parallel differ."""
-        modules = (self._module(call) for call in node.calls)
-        found = [*dict.fromkeys(summary(cls, module.extra_repr) for module in modules if module is not None)]
-        others = [text.removeprefix(cls).strip() for text in found[1:_LISTED]]
-        return " / ".join((found[0], *others)) + ("…" if len(found) > _LISTED else "")
-
     def _lights(self, node: Node) -> list[str]:
         """The classes of the parts beside the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""
         found = []
@@ -190,8 +194,9 @@ class Labels:
             module = self._module(part.calls[0]) if part.calls else None
             if module is not None and class_name(module) in DROPOUTS:
                 continue
-            text = class_name(module) if module is not None else self.node(part).name
-            found.append(text.removesuffix("1d").removesuffix("2d").removesuffix("3d") if module else text)
+            classes = told(part.spans, "class") or ((class_name(module),) if module is not None else ())
+            bare = [text.removesuffix("1d").removesuffix("2d").removesuffix("3d") for text in classes]
+            found.append(among(bare) or self.node(part).name)
         return [text for text in found if text != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
@@ -225,6 +230,8 @@ class Labels:
         """Its parameters, at the first of the things that are calls of the module; then which of its calls it is."""
         if module is None or not module.params.total:
             return ""
+        if isinstance(thing, Node) and told(thing.spans, "params"):
+            return self._again(module, thing)  # other layers that it stands for have other numbers
         paths = {self.graph.calls[call].module for call in thing.calls}
         numbers = [self.graph.modules[path].params.total for path in paths if path in self.graph.modules]
         is_equal = len({*numbers}) < 2
@@ -337,17 +344,24 @@ def _shortened(path: str) -> str:
 def _repeated(text: str, thing: Box | Node) -> list[str]:
     """What a thing is, how often, and in what its repeats differ."""
     words = times(thing.repeat, thing.repetition)
+    of_all = [word for word in thing.differs if word.startswith(("with ", "without "))]
+    text = " ".join((text, *of_all))
     head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
-    return [*filter(None, (*head, *thing.differs))]
+    return [*filter(None, (*head, *(word for word in thing.differs if word not in of_all)))]
 
 
 def _letters(text: str) -> str:
     return text.lower().replace("_", "").rstrip("0123456789")
 
 
-def op_label(graph: Graph, op: Op) -> Label:
-    """The lines of an op: a sign, or its name with what distinguishes it."""
+def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
+    """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place."""
     name = plain(op.name)
+    if names := told(spans, ""):
+        return Label(clean(among([SYMBOLS.get(name, name) for name in names]), MAX_NAME))
+    if spans:
+        facts = [among(span.values) if span.name == name else setting(span) for span in spans]
+        return Label(SYMBOLS.get(name, name), clean(" · ".join(facts), MAX_LINE))
     if name in SYMBOLS:
         # a sign, with the number if the op's other side is one
         sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
+from torchrecorder.view.differences import with_spans
 from torchrecorder.view.entries import with_entries
 from torchrecorder.view.model import Edge, Node, View, ViewOptions
 from torchrecorder.view.plan.edges import Ends
@@ -62,8 +63,10 @@ class Views:
         depth = self.options.depth
         if depth == "auto":
             chosen = self._chosen(self.visible.root, beside=beside)
-            return self._uniform() if chosen is None else chosen
-        return self.at(self.max_depth if depth == "all" else min(max(depth, 0), self.max_depth))
+            view = self._uniform() if chosen is None else chosen
+        else:
+            view = self.at(self.max_depth if depth == "all" else min(max(depth, 0), self.max_depth))
+        return with_spans(view, self.visible)
 
     def inside(self, call: int) -> View:
         """What a reader sees who opens a layer that is closed."""
@@ -71,9 +74,9 @@ class Views:
         if self.options.expand or self.options.collapse:
             return Views(self.graph, options).inside(call)
         chosen = self._chosen(call, beside=False)
-        return (
-            make_view(self.graph, replace(options, focus=self.graph.calls[call].module)) if chosen is None else chosen
-        )
+        if chosen is None:
+            return make_view(self.graph, replace(options, focus=self.graph.calls[call].module))
+        return with_spans(chosen, self.visible)
 
     @cached_property
     def _interiors(self) -> Interiors:
