@@ -27,45 +27,49 @@ _UNTOLD = names(
 _WORDS = {"kernel_size": "kernel", "stride": "stride"}
 
 
-def summary(cls: str, extra_repr: str, spans: Sequence[Span] = ()) -> str:
-    """The class and the numbers that matter; of what differs among layers that are drawn once, all values."""
+def summary(cls: str, extra_repr: str, spans: Sequence[Span] = (), *, limit: int | None = None) -> str:
+    """The class and the numbers that matter; of what differs among layers that are drawn once, all values.
+
+    If that is longer than the limit, sizes that differ are not written.
+    """
     classes = next((span.values for span in spans if span.name == "class"), ())
     if classes:  # whose settings are others
         return among(classes)
     rule = _RULES.get(cls) or next((rule for start, rule in _FAMILIES.items() if cls.startswith(start)), _written)
     args = read(extra_repr)
-    for span in spans:  # of settings at their default, too
-        args = args.changed(span.name, span.values[0]) if span.name != "params" else args
+    for span in spans:
+        if span.name not in args.by_name() and span.name != "params":  # it is at its default
+            args = args.changed(span.name, span.values[0])
     facts = rule(args) if rule is not _written or spans else [_cut(" ".join(extra_repr.split()))]
     for span in spans:
-        if span.name != "params":
-            facts = _with_span(facts, rule, args, span, spans)
+        facts = _with_span(facts, rule, args, span) if span.name != "params" else facts
+    text = _joined(cls, facts)
+    if limit is not None and len(text) > limit:
+        text = _joined(cls, [fact for fact in facts if fact not in _sizes_among(rule, args, spans)])
+    return text
+
+
+def _joined(cls: str, facts: Sequence[str]) -> str:
     first, *others = [fact for fact in facts if fact] or [""]
     return " · ".join([f"{cls} {first}".strip(), *others]).replace(" · /", " /")
 
 
-def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Span, spans: Sequence[Span]) -> list[str]:
+def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Span) -> list[str]:
     """The facts of a layer with those of several in place of the one that a setting decides."""
     columns = [*zip(*(rule(args.changed(span.name, value)) for value in span.values), strict=False)]
-    changing = [i for i, column in enumerate(columns) if len({*column}) > 1]
-    if not changing:
-        return [*facts]
-    found, at = [*facts], changing[0]
-    for i in changing[1:]:  # it is decided by other settings, too
-        found[i] = found[i] if _is_depthwise(spans) else ""
-    if span.name == "groups" and _is_depthwise(spans):
-        return found
-    column = tuple(dict.fromkeys(columns[at]))
-    is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
-    found[at] = among(column, sizes=span.name == SIZES) if is_whole else setting(span)
+    at = next((i for i, column in enumerate(columns) if len({*column}) > 1), None)
+    found = [*facts]
+    if at is not None:
+        is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
+        found[at] = among([*dict.fromkeys(columns[at])], sizes=span.name == SIZES) if is_whole else setting(span)
     return found
 
 
-def _is_depthwise(spans: Sequence[Span]) -> bool:
-    """Whether the groups of convolutions grow with their channels."""
-    found = {span.name: span.values for span in spans}
-    channels = tuple(dict.fromkeys(value.partition(",")[0] for value in found.get(SIZES, ())))
-    return bool(channels) and channels == found.get("groups")
+def _sizes_among(rule: _Rule, args: ReprArguments, spans: Sequence[Span]) -> list[str]:
+    """The fact that says sizes which differ."""
+    facts = rule(args)
+    of_sizes = (_with_span(facts, rule, args, span) for span in spans if span.name == SIZES)
+    return [fact for found in of_sizes for fact in found if fact not in facts]
 
 
 def setting(span: Span) -> str:

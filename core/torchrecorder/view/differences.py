@@ -14,7 +14,7 @@ from torchrecorder.graph.model import Op
 from torchrecorder.view.alike import Places
 from torchrecorder.view.model import Node, Span, View
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING
+from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
 from torchrecorder.view.plan.visibility import Visibility
 from torchrecorder.view.settings import SIZES, read
 
@@ -22,6 +22,8 @@ CLASS, PARAMS = "class", "params"
 """Names of Spans beside those of settings: of the class of a layer, and of its number of parameters."""
 _NO_SETTINGS = SHAPING | PIECES | SHAPED_LIKE
 """Ops whose arguments follow from the sizes of the data."""
+_FOLLOWING = ("size", "normalized_shape", "dtype", "groups")
+"""Arguments by name that do."""
 _UNSAID = {"dilation": "1", "groups": "1", "padding": "0", "num_layers": "1", "bidirectional": "False", "bias": "True"}
 """What a layer of torch does not say of itself, since it is the default."""
 
@@ -38,7 +40,7 @@ class _Differences:
     def __init__(self, view: View, visible: Visibility) -> None:
         self._view, self.graph, self.tree = view, view.graph, visible.tree
         self.places = Places(self.tree)
-        self._gone = visible.gone
+        self._gone, self._contracted, self._aside = visible.gone, visible.contracted, visible.facts.aside
         self._settings: dict[str, Mapping[str, str]] = {}
 
     def view(self) -> View:
@@ -103,14 +105,15 @@ class _Differences:
     def _spans(self, node: Node, turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
         if node.kind == "call":
             by_turn = self._calls(node, turns)
-            calls = [*dict.fromkeys(call for calls in by_turn for call in calls)]
+            calls = sorted({call for calls in by_turn for call in calls})
             return tuple(self._of_calls(calls, by_turn, is_shown=bool(node.inset))) if len(calls) > 1 else ()
         if node.kind not in ("op", "function") or node.box is None:
             return ()
         around = turns[node.box]
         spans: dict[Span, None] = {}
         for op in (node.op,) if node.kind == "op" and node.op is not None else node.ops:
-            ops = [self.graph.ops[one] for turn in around if (one := self._op(op, around, turn)) is not None]
+            found = {one for turn in around if (one := self._op(op, around, turn)) is not None}
+            ops = [self.graph.ops[one] for one in sorted(found) if one == op or not self._contracted[one]]
             spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
         return tuple(spans)
 
@@ -125,9 +128,12 @@ class _Differences:
         names = [*dict.fromkeys(plain(op.name) for op in ops)]
         if len(names) > 1:
             yield Span("", tuple(names))
-        elif names and names[0] not in _NO_SETTINGS and (is_drawn or names[0] != "getitem"):
+        elif names and names[0] not in _NO_SETTINGS and (is_drawn or names[0] not in ("getitem", "pad")):
+            is_weighted = names[0] in WEIGHTED  # then the sizes of the weights are among what it is given
             for span in _differing([op.attrs for op in ops]):
-                yield span if span.name.isidentifier() else Span(names[0], span.values)
+                is_named = span.name.isidentifier()
+                if (is_named and span.name not in _FOLLOWING) or (not is_named and (is_drawn or not is_weighted)):
+                    yield span if is_named else Span(ops[0].name, span.values)
             weights = tuple(dict.fromkeys(self._weight(op) for op in ops))
             if is_drawn and names[0] == "linear" and len(weights) > 1:
                 yield Span("weight", weights)
@@ -137,8 +143,9 @@ class _Differences:
         return "→".join(map(str, reversed(meta.shape))) if meta is not None else ""
 
     def _of_calls(self, calls: Sequence[int], by_turn: Sequence[Sequence[int]], *, is_shown: bool) -> Iterator[Span]:
-        yield from _differing([self._own(call) for call in calls])
-        if not is_shown:
+        own = [*_differing([self._own(call) for call in calls])]
+        yield from own
+        if not is_shown and not told(own, CLASS):
             yield from dict.fromkeys(self._inside(calls))
         params = tuple(dict.fromkeys(sum(self._params(call) for call in turn) for turn in by_turn if turn))
         if len(params) > 1:
@@ -151,12 +158,15 @@ class _Differences:
         columns = [self.places.matched(first, call) for call in calls]
         for call in drawn:
             alike = [column[call] for column in columns if call in column]
-            own = [{k: v for k, v in self._own(one).items() if k not in (SIZES, CLASS)} for one in alike]
-            yield from _differing(own)
+            yield from (span for span in _differing([*map(self._own, alike)]) if span.name not in (SIZES, CLASS))
         for op in (op for call in (first, *drawn) if not self._is_leaf(call) for op in self.places.ops(call)):
             found = [self.places.op(op, first, call) for call in calls]
-            ops = [self.graph.ops[one] for one in found if one is not None]
+            ops = [self.graph.ops[one] for one in found if one is not None and self._tells(one)]
             yield from (span for span in self._of_ops(ops, is_drawn=False) if span.name)
+
+    def _tells(self, op: int) -> bool:
+        """Whether it works on data, and not on positions or a mask."""
+        return not self._contracted[op] and not self._aside.issuperset(self.graph.ops[op].outputs)
 
     def _own(self, call: int) -> Mapping[str, str]:
         """The class and the settings of a layer."""
@@ -164,7 +174,10 @@ class _Differences:
         if module is None:
             return {CLASS: self.graph.calls[call].module}
         if module.fqn not in self._settings:
-            self._settings[module.fqn] = {CLASS: module.cls.rpartition(".")[2]} | read(module.extra_repr).by_name()
+            found = {CLASS: module.cls.rpartition(".")[2]} | read(module.extra_repr).by_name()
+            if found.get("groups", "1") != "1" and found["groups"] == found.get(SIZES, "").partition(",")[0]:
+                found["groups"] = "depthwise"  # as many as channels, however many these are
+            self._settings[module.fqn] = found
         return self._settings[module.fqn]
 
     def _is_leaf(self, call: int) -> bool:

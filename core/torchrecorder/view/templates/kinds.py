@@ -23,6 +23,7 @@ _ALIKE = 0.8
 """How much of what is in two calls must be the same for them to be of one kind."""
 _NAMED, _LONG = 3, 52
 """How many differences are said of a node, in how many characters."""
+_LONG_NAME = 20
 _ROUNDS = 8
 """What is left of a kind after so many models is drawn one by one."""
 _MANY = 4
@@ -147,7 +148,7 @@ class Kinds:
     def _others(self, call: int, matched: Collection[int]) -> Counter[str]:
         """The layers in a call that are not matched; of a container its entries."""
         found: Counter[str] = Counter()
-        pending = [child for child in self.tree.children[call] if child not in matched]
+        pending = [child for child in reversed(self.tree.children[call]) if child not in matched]
         while pending:
             child = pending.pop()
             module = self.tree.module(child)
@@ -155,7 +156,7 @@ class Kinds:
             if child in self._gone:
                 continue
             if module is not None and module.native and is_number and self.tree.children[child]:
-                pending += self.tree.children[child]
+                pending += reversed(self.tree.children[child])
             else:
                 found[self._word(child)] += 1
         return found
@@ -213,9 +214,10 @@ class Kinds:
         return "skip" if is_skip else word
 
     def _word(self, call: int) -> str:
-        """The name of a layer, or its class if that is a number."""
+        """The name of a layer, or its class if that is a number or long."""
         module, name = self.tree.module(call), self.graph.calls[call].module.rpartition(".")[2]
-        return name if module is None or not _NUMBER.search(name) else module.cls.rpartition(".")[2]
+        is_plain = len(name) <= _LONG_NAME and not _NUMBER.search(name)
+        return name if module is None or is_plain else module.cls.rpartition(".")[2]
 
     def _class(self, call: int) -> str:
         module = self.tree.module(call)
