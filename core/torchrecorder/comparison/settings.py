@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchrecorder.comparison.layers import Layer
-from torchrecorder.drawing.summaries import read, summary
+from torchrecorder.drawing.summaries import summary
 from torchrecorder.view.op_families import names
+from torchrecorder.view.settings import read
 
 _POSITIONS: dict[str, tuple[str, ...]] = {
     "Conv": ("in_channels", "out_channels"),

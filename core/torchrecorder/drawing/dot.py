@@ -15,7 +15,7 @@ from itertools import zip_longest
 
 import graphviz
 
-from torchrecorder.drawing.labels import Label, Labels, is_loop
+from torchrecorder.drawing.labels import EN_SPACE, Label, Labels, is_loop
 from torchrecorder.drawing.names import tensor
 from torchrecorder.drawing.styles import EdgeStyle, NodeStyle, Styles
 from torchrecorder.drawing.svg.arrange import PARTS
@@ -26,7 +26,6 @@ from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Edge, Node, View
 
 _FONT_SIZE, _SMALL_SIZE = 10.5, 9
-_EN_SPACE = "\N{EN SPACE}"
 _MANY = 300
 """Above this many nodes layout takes less care, and edges carry no text."""
 _VERY_MANY = 1000
@@ -200,12 +199,10 @@ class _DotWriter:
 
 def box_title(labels: Labels, box: Box, style: NodeStyle, letter: str) -> str:
     """The words of a box; that around an inset has its letter."""
-    text = PARTS.join(filter(None, style.label)) if style.label else labels.box(box)
-    if not letter or box.parent is not None:
-        return text
-    name, *rest = text.split(PARTS)
-    kind, *facts = rest or [name]  # not the path: it stands for others, too
-    return PARTS.join([f"{letter}{_EN_SPACE}{kind}", *facts])
+    is_inset = letter and box.parent is None
+    if style.label:
+        return f"{letter}{EN_SPACE}" * bool(is_inset) + PARTS.join(filter(None, style.label))
+    return labels.inset(box, letter) if is_inset else labels.box(box)
 
 
 def flags(labels: Labels, kind: str, thing: Box | Node, style: NodeStyle) -> list[str]:

@@ -20,24 +20,30 @@ from torchrecorder.drawing.names import (
     tensor,
     times,
 )
-from torchrecorder.drawing.summaries import summary
+from torchrecorder.drawing.summaries import among, setting, settings, summary
 from torchrecorder.graph import Graph, Module, Op, symbolic
 from torchrecorder.request.requests import USUAL
-from torchrecorder.view import Box, Node, View
+from torchrecorder.view import Box, Node, Span, View
+from torchrecorder.view.differences import told
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.view.op_families import DROPOUTS
 from torchrecorder.view.simplified.affine import is_affine
 
 MAX_NAME, MAX_LINE = 44, 60
 """Caps on the first and the second line; a node wider than that breaks the picture."""
+MAX_DIFFERING = 76
+"""Cap on a second line that says in what layers differ, since no other place does."""
+MAX_TITLE = MAX_NAME + MAX_LINE
 MAX_CLASS = 200
+EN_SPACE = "\N{EN SPACE}"
 _LONG_PATH, _LAST_PARTS = 32, 2
 """Of a longer path the first parts are left out, but for so many."""
 _NAMED = 3
 """More far ends than this are counted instead of named."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _NUMBERS = re.compile(r"[\d.–]+")
-_LISTED = 3
+_LEAST_CLASS = 20
+"""What is left of the name of a class at least where there is no room for more."""
 _LIGHT: tuple[Kind, ...] = ("norm", "act", "pool")
 
 
@@ -79,8 +85,17 @@ class Labels:
         cls = f"({cls})" if " + " in cls else cls
         cls = "" if box.period > 1 and len(cls) > MAX_NAME else cls  # they stand in it
         facts = [self._params(module, box), self._flops(box.calls)] if box.period == 1 else []
-        parts = [name if name != cls else "", *_repeated(cls, box), *facts]
-        return clean(" · ".join(filter(None, parts)), MAX_NAME + MAX_LINE)
+        name = "" if name == cls else clean(name, MAX_NAME)
+        room = MAX_TITLE - len(name) - 3
+        return clean(" · ".join(filter(None, (name, *_fitting([*_repeated(cls, box), *facts], cls, room)))), MAX_TITLE)
+
+    def inset(self, box: Box, letter: str) -> str:
+        """Title of an inset: its letter and class, and the path of the layer whose inside it shows."""
+        module, path = self._module(box.calls[0]), self.graph.calls[box.calls[0]].module
+        cls = path if module is None else kind_name(module)
+        facts = (_shortened(path), self._params(module, box), self._flops(box.calls))
+        parts = _fitting([f"{letter}{EN_SPACE}{cls}", *facts], cls, MAX_TITLE)
+        return clean(" · ".join(parts), MAX_TITLE)
 
     def node(self, node: Node) -> Label:
         if node.kind == "call":
@@ -91,7 +106,7 @@ class Labels:
             return Label(clean(f"{node.name}()", MAX_NAME))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
-            label = op_label(self.graph, op)
+            label = op_label(self.graph, op, node.spans)
             work = flops(op.flops) if self.flops and op.flops and not label.is_sign else ""
             return Label(label.name, " · ".join(filter(None, (label.line, work))), label.is_sign)
         if node.kind == "gap":
@@ -126,23 +141,29 @@ class Labels:
             return Label(clean(" · ".join(_repeated(call.module, node)), MAX_NAME), "function")
         name = relative(node.name, self._path(node.box)) or self._run_name(node.calls, node.box)
         name, cls, kind = _shortened(name), kind_name(module), self.kind(node)
-        if module.native and kind != "block":  # whose summary shows the number of parameters
-            heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" else ""
-            what = heads or self._summaries(node, cls)
-            parts = [*_repeated(" · ".join((what, *self._lights(node))), node), self._again(module, node)]
+        is_leaf = module.native and kind != "block"  # whose summary shows the number of parameters
+        lights = self._lights(node)
+        if is_leaf:
+            heads = self._heads.get(call.id, "") if cls == "MultiheadAttention" and not node.spans else ""
+            room = MAX_NAME - len(" · ".join(("", *lights)))
+            what = heads or summary(cls, module.extra_repr, node.spans, limit=room)
+            parts = [*_repeated(" · ".join((what, *lights)), node), self._again(module, node)]
         else:
-            what = " · ".join(filter(None, (node.inset or cls, self._experts(call.id), *self._lights(node))))
-            parts = [*_repeated(what, node), self._params(module, node)]
+            what = node.inset or among(told(node.spans, "class")) or cls
+            facts = (*settings(node.spans), self._params(module, node))
+            parts = [*_repeated(" · ".join(filter(None, (what, self._experts(call.id), *lights))), node), *facts]
+            parts = _fitting(parts, what)
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
+        limit = MAX_DIFFERING if node.spans else MAX_LINE
         is_known = _letters(line) == _letters(name)
         if node.inset and (not name or _NUMBERS.fullmatch(name)):
-            return Label(clean(cls, MAX_NAME), clean(line, MAX_LINE))
+            return Label(clean(cls, MAX_NAME), clean(line, limit))
         if not name or _NUMBERS.fullmatch(name) or is_known:
             first, *rest = line.split(" · ") if len(line) > MAX_NAME or kind == "block" else (line,)
-            return Label(clean(first, MAX_NAME), clean(" · ".join(rest), MAX_LINE))
+            return Label(clean(first, MAX_NAME), clean(" · ".join(rest), limit))
         if kind in _LIGHT and len(line) < MAX_NAME and _letters(line).startswith(_letters(name)):
             return Label(line)  # `maxpool · MaxPool2d 3×3 /2`
-        return Label(clean(name, MAX_NAME), clean(line, MAX_LINE))
+        return Label(clean(name, MAX_NAME), clean(line, limit))
 
     def _experts(self, call: int) -> str:
         """`8 experts` for weights of three axes beside a choice of the best, `top 2` for the choice."""
@@ -175,13 +196,6 @@ class Labels:
                 found.setdefault(value.name.rpartition(".")[0], []).append(value.meta.shape)
         return found
 
-    def _summaries(self, node: Node, cls: str) -> str:
-        """`Linear 64→1`; `Linear 64→1 / 64→2` if layers in parallel differ."""
-        modules = (self._module(call) for call in node.calls)
-        found = [*dict.fromkeys(summary(cls, module.extra_repr) for module in modules if module is not None)]
-        others = [text.removeprefix(cls).strip() for text in found[1:_LISTED]]
-        return " / ".join((found[0], *others)) + ("…" if len(found) > _LISTED else "")
-
     def _lights(self, node: Node) -> list[str]:
         """The classes of the parts beside the main one, but for dropouts: `BatchNorm2d`, `ReLU`."""
         found = []
@@ -191,8 +205,9 @@ class Labels:
             module = self._module(part.calls[0]) if part.calls else None
             if module is not None and class_name(module) in DROPOUTS:
                 continue
-            text = class_name(module) if module is not None else self.node(part).name
-            found.append(text.removesuffix("1d").removesuffix("2d").removesuffix("3d") if module else text)
+            classes = told(part.spans, "class") or ((class_name(module),) if module is not None else ())
+            bare = [text.removesuffix("1d").removesuffix("2d").removesuffix("3d") for text in classes]
+            found.append(among(bare) or self.node(part).name)
         return [text for text in found if text != "dropout"]
 
     def _parts_of_op(self, node: Node) -> str:
@@ -226,6 +241,8 @@ class Labels:
         """Its parameters, at the first of the things that are calls of the module; then which of its calls it is."""
         if module is None or not module.params.total:
             return ""
+        if told(thing.spans, "params") if isinstance(thing, Node) else thing.id in self._unequal:
+            return self._again(module, thing)  # other layers that it stands for have other numbers
         paths = {self.graph.calls[call].module for call in thing.calls}
         numbers = [self.graph.modules[path].params.total for path in paths if path in self.graph.modules]
         is_equal = len({*numbers}) < 2
@@ -233,6 +250,18 @@ class Labels:
         text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
         again = self._again(module, thing)
         return again if thing not in self._things_of.get(module.fqn, [])[:1] else " · ".join(filter(None, (again, text)))
+
+    @cached_property
+    def _unequal(self) -> set[int]:
+        """The boxes with layers in them whose number of parameters is another one in their repeats or at their letter."""
+        found: set[int] = set()
+        for node in self.view.nodes:
+            box = node.box if told(node.spans, "params") else None
+            while box is not None and (parent := self.view.boxes[box].parent) is not None:
+                if len(self.view.boxes[box].calls) == 1:
+                    found.add(box)
+                box = parent
+        return found
 
     def _again(self, module: Module, thing: Box | Node) -> str:
         """`2 of 5 · shared` if other calls of the module are drawn elsewhere."""
@@ -337,8 +366,22 @@ def _shortened(path: str) -> str:
 def _repeated(text: str, thing: Box | Node) -> list[str]:
     """What a thing is, how often, and in what its repeats differ."""
     words = times(thing.repeat, thing.repetition)
+    of_all = [word for word in thing.differs if word.startswith(("with ", "without "))]
+    text = " ".join((text, *of_all))
     head = [f"{text} {words}".strip()] if words.startswith("×") else [text, words]
-    return [*filter(None, (*head, *thing.differs))]
+    return [*filter(None, (*head, *(word for word in thing.differs if word not in of_all)))]
+
+
+def _fitting(parts: Sequence[str], cls: str, limit: int = MAX_LINE) -> list[str]:
+    """The parts of a line with so much less of the class, and at last without what stands at the end, as it needs."""
+    found = [*filter(None, parts)]
+    over = len(" · ".join(found)) - limit
+    if over > 0 and len(cls) > _LEAST_CLASS:
+        short = f"{cls[: max(len(cls) - over, _LEAST_CLASS) - 1]}…"
+        found[0] = found[0].replace(cls, short, 1)
+    if over > max(len(cls) - _LEAST_CLASS, 0) and len(found) > 2:
+        found.pop()
+    return found
 
 
 def is_loop(box: Box) -> bool:
@@ -350,9 +393,15 @@ def _letters(text: str) -> str:
     return text.lower().replace("_", "").rstrip("0123456789")
 
 
-def op_label(graph: Graph, op: Op) -> Label:
-    """The lines of an op: a sign, or its name with what distinguishes it."""
+def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
+    """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place."""
     name = plain(op.name)
+    if names := told(spans, ""):
+        return Label(clean(among([SYMBOLS.get(name, name) for name in names]), MAX_NAME))
+    if spans:
+        facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]
+        known = "attention" if name == "scaled_dot_product_attention" else SYMBOLS.get(name, name)
+        return Label(known, clean(" · ".join(facts), MAX_LINE))
     if name in SYMBOLS:
         # a sign, with the number if the op's other side is one
         sign, number = SYMBOLS[name], op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0", "")

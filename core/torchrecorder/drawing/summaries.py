@@ -6,74 +6,110 @@ A small rule per family of torch's own layers picks the two or three numbers tha
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 
+from torchrecorder.view import Span
 from torchrecorder.view.op_families import names
+from torchrecorder.view.settings import SIZES, ReprArguments, read, split
 
 MAX_REST = 28
 """Cap on the `extra_repr` of a layer without a rule."""
-MAX_READ = 2000
-"""Longer texts are cut: a module may print a table."""
-_NAMED = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
+_LISTED, _SIZES_LISTED = 5, 2
+"""Of more values that differ the first and the last are written."""
+_BEGINNING = 3
+_UNTOLD = names(
+    """
+    padding output_padding padding_mode padding_idx eps momentum inplace bias affine track_running_stats
+    elementwise_affine ceil_mode count_include_pad return_indices class params
+    """
+)
+"""Settings that a picture does not need to say of layers which it shows closed."""
+_WORDS = {"kernel_size": "kernel", "stride": "stride"}
 
 
-def summary(cls: str, extra_repr: str) -> str:
-    """The class and the numbers that matter."""
-    rule = _RULES.get(cls) or next((rule for start, rule in _FAMILIES.items() if cls.startswith(start)), None)
-    if rule:
-        facts = rule(read(extra_repr))
-    else:
-        text = " ".join(extra_repr.split())
-        facts = [text if len(text) <= MAX_REST else text[: MAX_REST - 1].rstrip(" ,") + "…"]
+def summary(cls: str, extra_repr: str, spans: Sequence[Span] = (), *, limit: int | None = None) -> str:
+    """The class and the numbers that matter; of what differs among layers that are drawn once, all values.
+
+    If that is longer than the limit, sizes that differ are not written.
+    """
+    classes = next((span.values for span in spans if span.name == "class"), ())
+    if classes:  # whose settings are others
+        return among(classes)
+    rule = _RULES.get(cls) or next((rule for start, rule in _FAMILIES.items() if cls.startswith(start)), _written)
+    args = read(extra_repr)
+    for span in spans:
+        if span.name not in args.by_name() and span.name != "params":  # it is at its default
+            args = args.changed(span.name, span.values[0])
+    facts = rule(args) if rule is not _written or spans else [_cut(" ".join(extra_repr.split()))]
+    for span in spans:
+        facts = _with_span(facts, rule, args, span) if span.name != "params" else facts
+    text = _joined(cls, facts)
+    if limit is not None and len(text) > limit:
+        text = _joined(cls, [fact for fact in facts if fact not in _sizes_among(rule, args, spans)])
+    return text
+
+
+def _joined(cls: str, facts: Sequence[str]) -> str:
     first, *others = [fact for fact in facts if fact] or [""]
-    return " · ".join([f"{cls} {first}".strip(), *others])
+    return " · ".join([f"{cls} {first}".strip(), *others]).replace(" · /", " /")
 
 
-@dataclass(frozen=True)
-class ReprArguments:
-    unnamed: tuple[str, ...] = ()
-    named: dict[str, str] = field(default_factory=dict)
+def _with_span(facts: Sequence[str], rule: _Rule, args: ReprArguments, span: Span) -> list[str]:
+    """The facts of a layer with those of several in place of the one that a setting decides."""
+    columns = [*zip(*(rule(args.changed(span.name, value)) for value in span.values), strict=False)]
+    at = next((i for i, column in enumerate(columns) if len({*column}) > 1), None)
+    found = [*facts]
+    if at is not None:
+        is_whole = span.name in (SIZES, "kernel_size", "output_size", "scale_factor")
+        found[at] = among([*dict.fromkeys(columns[at])], sizes=span.name == SIZES) if is_whole else setting(span)
+    return found
 
-    def get(self, position: int, name: str, default: str = "") -> str:
-        if name in self.named:
-            return self.named[name]
-        return self.unnamed[position] if 0 <= position < len(self.unnamed) else default
+
+def _sizes_among(rule: _Rule, args: ReprArguments, spans: Sequence[Span]) -> list[str]:
+    """The fact that says sizes which differ."""
+    facts = rule(args)
+    of_sizes = (_with_span(facts, rule, args, span) for span in spans if span.name == SIZES)
+    return [fact for found in of_sizes for fact in found if fact not in facts]
+
+
+def setting(span: Span) -> str:
+    """`dilation 1, 2, 4 … 128`."""
+    values = [_common(value) for value in span.values]
+    return f"{_WORDS.get(span.name, span.name.replace('_', ' '))} {among([*dict.fromkeys(values)])}"
+
+
+def settings(spans: Sequence[Span]) -> list[str]:
+    """The settings that differ among closed layers, as far as a reader of papers asks for them."""
+    return [setting(span) for span in spans if span.name and span.name not in _UNTOLD]
+
+
+def among(values: Sequence[str], *, sizes: bool = False) -> str:
+    """Values that differ, in their order: all, or the first and the last.
+
+    >>> among(["1", "2", "4", "8", "16", "32"]), among(["64→64", "64→128", "128→128"], sizes=True)
+    ('1, 2, 4 … 32', '64→64 … 128→128')
+    """
+    if len(values) <= (_SIZES_LISTED if sizes else _LISTED):
+        return (", " if all(_is_number(value) for value in values) else " / ").join(values)
+    if sizes:
+        return f"{values[0]} … {values[-1]}"
+    if all(_is_number(value) for value in values):
+        numbers = sorted(values, key=float)
+        if [*values] != numbers and [*values] != numbers[::-1]:
+            return f"{numbers[0]}–{numbers[-1]}"
+    return f"{', '.join(values[:_BEGINNING])} … {values[-1]}"
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).replace("e-", "", 1).isdigit()
 
 
 _Rule = Callable[[ReprArguments], list[str]]
 
 
-def read(extra_repr: str) -> ReprArguments:
-    """The values in the text; what is not written as arguments are is left out."""
-    unnamed: list[str] = []
-    named: dict[str, str] = {}
-    for part in _split(extra_repr[:MAX_READ]):
-        match = _NAMED.fullmatch(part)
-        if match:
-            named[match[1]] = match[2]
-        elif part:
-            unnamed.append(part)
-    return ReprArguments(tuple(unnamed), named)
-
-
-def _split(text: str) -> list[str]:
-    parts, level, start = [], 0, 0
-    for position, sign in enumerate(text):
-        if sign in "([{":
-            level += 1
-        elif sign in ")]}":
-            level -= 1
-        elif sign in ",\n" and level <= 0:
-            parts.append(text[start:position].strip())
-            start = position + 1
-    return [*parts, text[start:].strip()]
-
-
 def _sizes(value: str) -> tuple[str, ...]:
     """The parts of a tuple, or the value alone: `(3, 3)` gives `3` and `3`."""
-    return tuple(part for part in _split(value.strip().strip("()[]")) if part)
+    return tuple(part for part in split(value.strip().strip("()[]")) if part)
 
 
 def _window(value: str, axes: int = 0) -> str:
@@ -87,13 +123,23 @@ def _common(value: str) -> str:
     return parts[0] if len(set(parts)) == 1 else "×".join(parts)
 
 
+def _written(args: ReprArguments) -> list[str]:
+    """The text of a layer without a rule, each setting for itself."""
+    return [_cut(", ".join(args.unnamed)), *(f"{name}={value}" for name, value in args.named.items())]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_REST else text[: MAX_REST - 1].rstrip(" ,") + "…"
+
+
 def _conv(args: ReprArguments) -> list[str]:
     step = _common(args.get(3, "stride")) or "1"
     channels = [args.get(0, "in_channels"), args.get(1, "out_channels")]
-    window = _window(args.get(2, "kernel_size")) + ("" if step == "1" else f" /{step}")
+    window = _window(args.get(2, "kernel_size"))
     dilation, groups = _common(args.named.get("dilation", "1")), args.named.get("groups", "1")
     shared = "" if groups == "1" else "depthwise" if groups == channels[0] else f"{groups} groups"
-    return [window, "→".join(filter(None, channels)), shared, "" if dilation == "1" else f"dilation {dilation}"]
+    strided, wide = "" if step == "1" else f"/{step}", "" if dilation == "1" else f"dilation {dilation}"
+    return [window, strided, "→".join(filter(None, channels)), shared, wide]
 
 
 def _embedding(args: ReprArguments) -> list[str]:
@@ -110,8 +156,7 @@ def _recurrent(args: ReprArguments) -> list[str]:
 def _pool(args: ReprArguments) -> list[str]:
     window = args.get(0, "kernel_size")
     step = args.get(1, "stride", window)
-    strided = "" if _sizes(step) == _sizes(window) else f" /{_common(step)}"
-    return [_window(window, 2) + strided]
+    return [_window(window, 2), "" if _sizes(step) == _sizes(window) else f"/{_common(step)}"]
 
 
 def _dropout(args: ReprArguments) -> list[str]:
@@ -139,14 +184,14 @@ _RULES: dict[str, _Rule] = {
         lambda args: ["→".join(filter(None, (args.get(0, "in_features"), args.get(1, "out_features"))))],
     ),
     "Bilinear": lambda args: [
-        "{}, {}→{}".format(*(args.named.get(f"{side}_features", "?") for side in ("in1", "in2", "out")))
+        "{}, {}→{}".format(*(args.get(i, f"{side}_features", "?") for i, side in enumerate(("in1", "in2", "out"))))
     ],
     "Embedding": _embedding,
     "EmbeddingBag": _embedding,
     **dict.fromkeys(("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"), _recurrent),
     **dict.fromkeys(
         ("MaxPool1d", "AvgPool1d", "LPPool1d"),
-        lambda args: [text.replace("×", " ").split(" ")[0] for text in _pool(args)],
+        lambda args: [text.partition("×")[0] for text in _pool(args)],
     ),
     **dict.fromkeys(("MaxPool2d", "MaxPool3d", "AvgPool2d", "AvgPool3d", "LPPool2d"), _pool),
     **dict.fromkeys(

@@ -1,6 +1,6 @@
 """From a Graph to what one picture of it shows: which calls are boxes, which are nodes, what is drawn once for many."""
 
-from torchrecorder.view.model import Box, Edge, Inset, Mark, Marks, Node, NodeKind, Repetition, View, ViewOptions
+from torchrecorder.view.model import Box, Edge, Inset, Mark, Marks, Node, NodeKind, Repetition, Span, View, ViewOptions
 from torchrecorder.view.select import AUTO_NODES, Views, make_view
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Node",
     "NodeKind",
     "Repetition",
+    "Span",
     "View",
     "ViewOptions",
     "Views",

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
+from torchrecorder.view.differences import with_spans
 from torchrecorder.view.entries import with_entries
 from torchrecorder.view.model import Edge, Node, View, ViewOptions, in_order
 from torchrecorder.view.plan.edges import Ends
@@ -87,7 +88,8 @@ class Views:
 
     def _finished(self, view: View) -> View:
         insets = tuple(replace(inset, view=with_remainder(inset.view, self.visible)) for inset in view.insets)
-        return with_remainder(replace(view, insets=insets), self.visible)
+        view = with_remainder(replace(view, insets=insets), self.visible)
+        return with_spans(view, self.visible)
 
     @cached_property
     def _interiors(self) -> Interiors:

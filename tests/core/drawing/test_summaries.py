@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchrecorder.drawing.summaries import read, summary
+from torchrecorder.drawing.summaries import summary
+from torchrecorder.view.settings import read
 
 CASES = [
     ("Conv2d", "8, 16, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1), bias=False", "Conv2d 3×3 /2 · 8→16"),

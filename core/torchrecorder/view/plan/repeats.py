@@ -130,7 +130,9 @@ class Repeats:
         while stop < len(calls) and (before[stop] >> (stop - 1) & 1 if is_series else not before[stop]):
             stop += 1
         run = tuple(calls[:stop])
-        return Run(run, 1, "series" if is_series else "parallel", tuple(sizes(self.tree.graph, run)))
+        is_one = len({self.tree.graph.calls[call].module for call in run}) == 1
+        repetition: Repetition = "series" if is_series else "shared" if is_one else "parallel"
+        return Run(run, 1, repetition, tuple(sizes(self.tree.graph, run)))
 
 
 def dependence(tree: CallTree, calls: Sequence[int]) -> list[int]:

@@ -54,6 +54,8 @@ class Visibility:
             _handed_on(graph, op, is_all) if options.contract and op.call not in self._seen else None
             for op in graph.ops
         ]
+        self.contracted = [value is not None for value in self.handed]
+        """For each op the same by what it does alone, wherever its data come from."""
         for op, value in _put_together(graph) if options.contract and not is_all else ():
             self.handed[op] = value
         """For each op the value whose data it only gives another shape, type or place; None if it is a node."""
@@ -77,6 +79,11 @@ class Visibility:
         self.collapsed = frozenset(self.matching(options.collapse))
         self.strict: set[int] = set()
         """The calls that are drawn as one with none of another structure, since the proof found that wrong."""
+
+    @cached_property
+    def gone(self) -> frozenset[int]:
+        """The calls that no view draws, since they do nothing."""
+        return frozenset(call for call, state in enumerate(self.states(0)) if state == "gone")
 
     @cached_property
     def max_depth(self) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Set
 from dataclasses import replace
 
 from torchrecorder.view.facts import Facts
-from torchrecorder.view.model import Node, View, ViewOptions
+from torchrecorder.view.model import Node, Repetition, View, ViewOptions
 from torchrecorder.view.plan.repeats import ROW
 from torchrecorder.view.simplified.affine import scaled_and_shifted
 from torchrecorder.view.simplified.asides import named_in_readers, without_asides
@@ -56,5 +56,7 @@ def _side_by_side(view: View) -> View:
     for group in groups.values():
         if len(group) > ROW:
             calls = tuple(node.calls[0] for node in group)
-            draft.merge([node.id for node in group], replace(group[0], calls=calls, repetition="parallel"))
+            is_one = len({view.graph.calls[call].module for call in calls}) == 1
+            repetition: Repetition = "shared" if is_one else "parallel"
+            draft.merge([node.id for node in group], replace(group[0], calls=calls, repetition=repetition))
     return draft.view()

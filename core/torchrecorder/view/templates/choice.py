@@ -6,7 +6,7 @@ in place; one that stands at several is opened beside the picture, as an inset w
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,7 +14,6 @@ from torchrecorder.errors import listed
 from torchrecorder.view.model import Box, Inset, Node, View
 from torchrecorder.view.skips import with_skips
 from torchrecorder.view.templates.interiors import Interior, Interiors
-from torchrecorder.view.templates.kinds import VARIANT
 
 ENOUGH, MOST = 22, 40
 """Nodes of a picture: what tells a little may fill it up to the first, what tells much up to the second."""
@@ -118,12 +117,15 @@ class Choice:
         return max([interior.information, *(self.interiors.of(call).information - 1 for call in inside)])
 
     def richest(self, calls: list[int]) -> Interior:
-        """The interior of the call that shows most."""
+        """The interior of the call that shows most: of the model of its kind, if it is among them."""
         by_structure: dict[int, int] = {}
         for call in calls:
             by_structure.setdefault(self.kinds.structure[call], call)
-        n_ops, interiors = self.interiors.tree.n_ops, self.interiors
-        return interiors.exactly(max(by_structure.values(), key=lambda c: (len(interiors.of(c).nodes), n_ops[c])))
+        interiors, model = self.interiors, self.kinds.models[self.kinds.of[calls[0]]]
+        chosen = by_structure.get(self.kinds.structure[model])
+        if chosen is None:
+            chosen = max(by_structure.values(), key=lambda call: len(interiors.of(call).nodes))
+        return interiors.exactly(chosen)
 
     def _shown(self) -> list[Interior]:
         return [self.interiors.exactly(self.root), *self.opened.values()]
@@ -189,29 +191,18 @@ class Choice:
     def _told(self, box: Box) -> Box:
         """A box with what differs in the calls that it stands for."""
         calls = () if box.around else box.calls
-        return replace(box, differs=(*self._differences(calls, box.calls[0]), *box.differs))
+        return replace(box, differs=(*(self.kinds.told(calls, box.calls[0]) or ()), *box.differs))
 
     def _lettered(self, node: Node, letters: dict[int, str]) -> Node:
+        """A node with the letter of its kind, unless too much is different in it, and what differs."""
         if not self.interiors.is_block(node):
             return node
         kind = self.kinds.of[node.calls[0]]
-        model = self.opened[kind].call if kind in letters else node.calls[0]
-        differs = (*self._differences(node.calls, model), *node.differs)
-        return replace(node, inset=letters.get(kind, ""), differs=differs)
-
-    def _differences(self, calls: tuple[int, ...], model: int) -> list[str]:
-        """In what calls differ from the one that is opened: `2 without downsample`."""
-        found = Counter[str]()
-        by_module = {self.interiors.graph.calls[call].module: call for call in calls}
-        for call in by_module.values():
-            same = self.interiors.of(call).sign == self.interiors.of(model).sign
-            found["" if same else self.kinds.differs(call, model)] += 1
-        del found[""]
-        if len(found) > 1:
-            found = Counter({VARIANT: found.total()})
-        if len(by_module) == 1:
-            return [*found]
-        return [f"{n} {text}s" if text == VARIANT and n > 1 else f"{n} {text}" for text, n in found.items()]
+        letter = letters.get(kind, "")
+        words = self.kinds.told(node.calls, self.opened[kind].call) if letter else None
+        if words is None:
+            letter, words = "", self.kinds.told(node.calls, node.calls[0]) or []
+        return replace(node, inset=letter, differs=(*words, *node.differs))
 
 
 def _levels(view: View) -> set[int]:

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Sequence
 from functools import cached_property
 
 from torchrecorder.graph.model import Module, Op
+from torchrecorder.view.alike import Places
 from torchrecorder.view.entries import is_list
-from torchrecorder.view.op_families import JOINS, SUMS
+from torchrecorder.view.facts import frames_around
+from torchrecorder.view.node_kinds import SYMBOLS, plain
 from torchrecorder.view.plan.visibility import Visibility
 
 _ALIKE = 0.8
 """How much of what is in two calls must be the same for them to be of one kind."""
-_NAMED, _LONG = 2, 32
-"""How many parts are named in a difference, in how many characters."""
-VARIANT = "variant"
-"""What differs in more than is named."""
+_NAMED, _LONG = 3, 52
+"""How many differences are said of a node, in how many characters."""
+_LONG_NAME = 20
+_ROUNDS = 8
+"""What is left of a kind after so many models is drawn one by one."""
 _MANY = 4
 """Where one of so many parts is drawn for all, a reader knows what another number is the number of."""
 _NUMBER = re.compile(r"\d+")
@@ -32,7 +35,9 @@ _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 class Kinds:
     def __init__(self, visible: Visibility) -> None:
         self.graph, self.tree, self.visible = visible.graph, visible.tree, visible
-        self._gone = {call for call, state in enumerate(visible.states(0)) if state == "gone"}
+        self.places, self._gone = Places(visible.tree), visible.gone
+        self._words: dict[tuple[int, int], tuple[tuple[str, str], ...] | None] = {}
+        """By structures."""
         self._classes: dict[str, list[tuple[set[str], set[Hashable], int]]] = {}
         """By class its kinds: the lists that hold them, what is in the first of them, their number."""
         self._known: dict[tuple[str, int, str], int] = {}
@@ -51,7 +56,7 @@ class Kinds:
             for item in self.tree.items[call]:
                 if item.is_call:
                     inside.append(found[item.id])
-                elif self.visible.handed[item.id] is None:
+                elif not self.visible.contracted[item.id]:
                     inside.append(self._op(self.graph.ops[item.id]))
             is_leaf = module is not None and module.native and not self.tree.children[call]
             key = (row.module if module is None else module.cls, () if is_leaf else tuple(inside), row.ok)
@@ -62,7 +67,21 @@ class Kinds:
     def of(self) -> list[int]:
         """For each call the number of its kind."""
         found = [self._kind(call) for call in range(len(self.graph.calls))]
-        return [self._last(number) for number in found]
+        return self._parted([self._last(number) for number in found])
+
+    @cached_property
+    def models(self) -> dict[int, int]:
+        """By kind the first call of those that show most, from which few words tell all others."""
+        return {kind: max(calls, key=lambda call: self._amount[call]) for kind, calls in self.members.items()}
+
+    @cached_property
+    def _amount(self) -> list[int]:
+        """By call how many layers and ops there are to see in it."""
+        found = [sum(not self.visible.contracted[op] for op in self.places.ops(row.id)) for row in self.graph.calls]
+        for row in reversed(self.graph.calls):
+            if row.parent is not None and row.id not in self._gone:
+                found[row.parent] += found[row.id] + 1
+        return found
 
     @cached_property
     def members(self) -> dict[int, list[int]]:
@@ -72,29 +91,137 @@ class Kinds:
             found.setdefault(kind, []).append(call)
         return found
 
-    def differs(self, call: int, other: int) -> str:
-        """What a call has that another of its kind has not, or has not: `without downsample`; empty if nothing.
+    def told(self, calls: Sequence[int], model: int) -> list[str] | None:
+        """In what calls differ from one that is drawn: `2 without downsample`; None if no few words say it."""
+        by_module = {self.graph.calls[call].module: call for call in calls}
+        found = Counter[tuple[str, str]]()
+        for call in by_module.values():
+            words = self.words(call, model)
+            if words is None:
+                return None
+            found.update(words)
+        by_count: dict[tuple[int, str], list[str]] = {}
+        for (how, what), n in found.items():
+            by_count.setdefault((n, how), []).append(what)
+        said = [
+            ("" if n == len(by_module) else f"{n} ") + f"{how} {', '.join(what)}".strip()
+            for (n, how), what in by_count.items()
+        ]
+        return said if len(found) <= _NAMED and len(" · ".join(said)) <= _LONG else None
 
-        A difference that takes more than a few words to tell is a `variant`.
-        """
-        if self.structure[call] == self.structure[other]:
-            return ""
-        here, there = self._parts(call), self._parts(other)
-        if here.keys() == there.keys():
-            counts = {f"×{here[part]} for ×{there[part]}" for part in here if here[part] != there[part]}
-            if len(counts) == 1 and max(there.values()) >= _MANY:
-                return counts.pop()
-            here, there = self._classes_in(call), self._classes_in(other)
-        if here == there:
-            here, there = self._joins_in(call), self._joins_in(other)
-        more, less = here - there, there - here
-        if len(more) + len(less) > _NAMED or here.keys() == there.keys():
-            return VARIANT
-        if more and less:
-            text = f"{', '.join(more)} for {', '.join(less)}"
-        else:
-            text = f"with {', '.join(more)}" if more else f"without {', '.join(less)}"
-        return text if len(text) <= _LONG else VARIANT
+    def words(self, call: int, other: int) -> tuple[tuple[str, str], ...] | None:
+        """What a call has that another of its kind has not, or has not: `("without", "downsample")`."""
+        key = self.structure[call], self.structure[other]
+        if key not in self._words:
+            found = {} if key[0] == key[1] else self._compared(call, other)
+            self._words[key] = tuple(found) if len(found) <= _NAMED else None
+        return self._words[key]
+
+    def _compared(self, call: int, other: int) -> dict[tuple[str, str], None]:
+        found: dict[tuple[str, str], None] = {}
+        more, less = Counter[str](), Counter[str]()
+        pending = [(call, other)]
+        while pending:
+            a, b = pending.pop()
+            if self.structure[a] == self.structure[b]:
+                continue
+            pairs = [pair for pair in self.places.children(a, b) if self._gone.isdisjoint(pair)]
+            for x, y in pairs:
+                if self._class(x) == self._class(y):
+                    pending.append((x, y))
+                else:
+                    found["", f"{self._word(x)} for {self._word(y)}"] = None
+            here, there = self._others(a, {x for x, _ in pairs}), self._others(b, {y for _, y in pairs})
+            n, m = self._others(a, ()), self._others(b, ())
+            if here + there and m.total() >= _MANY and n.keys() == m.keys():
+                found["", f"×{n.total()} for ×{m.total()}"] = None
+            else:
+                some = dict.fromkeys(word for word in here + there if n[word] and m[word] and n[word] != m[word])
+                found |= {("", f"{n[word]} {word} for {m[word]}"): None for word in some}
+                more += Counter({word: number for word, number in here.items() if word not in some})
+                less += Counter({word: number for word, number in there.items() if word not in some})
+            found |= self._ops_differ(a, b)
+        more, less = more - less, less - more
+        found |= dict.fromkeys(("with", word) for word in more) | dict.fromkeys(("without", word) for word in less)
+        return found
+
+    def _others(self, call: int, matched: Collection[int]) -> Counter[str]:
+        """The layers in a call that are not matched; of a container its entries."""
+        found: Counter[str] = Counter()
+        pending = [child for child in reversed(self.tree.children[call]) if child not in matched]
+        while pending:
+            child = pending.pop()
+            module = self.tree.module(child)
+            is_number = self.graph.calls[child].module.rpartition(".")[2].isdigit()
+            if child in self._gone:
+                continue
+            if module is not None and module.native and is_number and self.tree.children[child]:
+                pending += reversed(self.tree.children[child])
+            else:
+                found[self._word(child)] += 1
+        return found
+
+    def _ops_differ(self, a: int, b: int) -> dict[tuple[str, str], None]:
+        """The ops of a call, but for masks and positions, that the other has not, and has in place of them."""
+        here, there = ([op for op in self.places.ops(call) if self._tells(op)] for call in (a, b))
+        counts = [Counter(map(self._sign, ops)) for ops in (here, there)]
+        more, less = counts[0] - counts[1], counts[1] - counts[0]
+        if len(more) == len(less) == 1 and more.total() == less.total():
+            return {("", f"{next(iter(more))} for {next(iter(less))}"): None}
+        swapped = {}
+        if not more and not less:
+            pairs = zip(map(self._reads, here), map(self._reads, there), strict=True)
+            turned = [op for op, (x, y) in zip(here, pairs, strict=True) if x != y and sorted(x) == sorted(y)]
+            swapped = {("", f"inputs of {self._sign(op)} swapped"): None for op in turned if self._is_ordered(op)}
+        words = [("with", self._sum(here, word)) for word in more]
+        words += [("without", self._sum(there, word)) for word in less]
+        if len(words) > _NAMED:  # those of one function as one
+            ran = [op for op in (*here, *there) if self._sign(op) in more | less]
+            names = [frames_around(self.graph, self.graph.ops[op].frame) for op in ran]
+            if all(names):
+                words = [("", f"other {self.graph.frames[frames[-1]].name}()") for frames in names]
+        return dict.fromkeys(words) | swapped
+
+    def _tells(self, op: int) -> bool:
+        outputs = self.graph.ops[op].outputs
+        return not self.visible.contracted[op] and not (outputs and self.visible.facts.aside.issuperset(outputs))
+
+    def _is_ordered(self, op: int) -> bool:
+        return plain(self.graph.ops[op].name) not in ("add", "mul", "eq", "maximum", "minimum")
+
+    def _reads(self, op: int) -> list[int]:
+        """How far back what it reads was made; what comes from elsewhere in the order in which it came."""
+        row = self.graph.ops[op]
+        first = self.tree.first_op[row.call]
+        made = [self.graph.values[value].producer for value in row.inputs]
+        elsewhere = sorted({v for v, at in zip(row.inputs, made, strict=True) if at is None or at < first})
+        pairs = zip(row.inputs, made, strict=True)
+        return [op - at if at is not None and at >= first else -1 - elsewhere.index(value) for value, at in pairs]
+
+    def _sign(self, op: int) -> str:
+        name = plain(self.graph.ops[op].name)
+        return SYMBOLS.get(name, name)
+
+    def _sum(self, ops: Sequence[int], word: str) -> str:
+        """What a sum is that one of two calls has: a `skip` or a `mask`; else the word itself."""
+        values = [
+            self.graph.values[v] for op in ops if word == "+" == self._sign(op) for v in self.graph.ops[op].inputs
+        ]
+        if any(value.id in self.visible.facts.blank for value in values):
+            return "mask"
+        first = min((self.tree.first_op[self.graph.ops[op].call] for op in ops), default=0)
+        is_skip = any(v.kind != "param" and (v.producer is None or v.producer < first) for v in values)
+        return "skip" if is_skip else word
+
+    def _word(self, call: int) -> str:
+        """The name of a layer, or its class if that is a number or long."""
+        module, name = self.tree.module(call), self.graph.calls[call].module.rpartition(".")[2]
+        is_plain = len(name) <= _LONG_NAME and not _NUMBER.search(name)
+        return name if module is None or is_plain else module.cls.rpartition(".")[2]
+
+    def _class(self, call: int) -> str:
+        module = self.tree.module(call)
+        return self.graph.calls[call].module if module is None else module.cls
 
     def _op(self, op: Op) -> Hashable:
         """Its name, and how far back in the same call the ops lie that it reads."""
@@ -137,6 +264,22 @@ class Kinds:
             kinds.remove(other)
         return first[2]
 
+    def _parted(self, kinds: list[int]) -> list[int]:
+        """The kinds with those apart that no few words tell from the call with the most ops."""
+        structures: dict[int, dict[int, int]] = {}
+        for call, kind in enumerate(kinds):
+            structures.setdefault(kind, {}).setdefault(self.structure[call], call)
+        new: dict[tuple[int, int], int] = {}
+        for kind, calls in structures.items():
+            rest = sorted(calls.values(), key=lambda call: -self._amount[call])
+            number, rounds = kind, 0
+            while rest:
+                alike = [call for call in rest if rounds < _ROUNDS and self.told([call], rest[0]) is not None]
+                new.update(((kind, self.structure[call]), number) for call in alike or rest[:1])
+                rest = [call for call in rest if (kind, self.structure[call]) not in new]
+                number, rounds, self._n_kinds = self._n_kinds, rounds + 1, self._n_kinds + 1
+        return [new[kind, self.structure[call]] for call, kind in enumerate(kinds)]
+
     def _last(self, kind: int) -> int:
         while kind in self._joined:
             kind = self._joined[kind]
@@ -152,32 +295,6 @@ class Kinds:
                 found.add((name, called.cls) if module is not None and module.native else name)
         return found
 
-    def _parts(self, call: int) -> Counter[str]:
-        """The names of the layers in a call, of those in a container in place of its own."""
-        found: Counter[str] = Counter()
-        pending = [*self.tree.children[call]]
-        while pending:
-            child = pending.pop()
-            module = self.tree.module(child)
-            if module is None or child in self._gone:
-                continue
-            name = self.graph.calls[child].module.rpartition(".")[2]
-            if module.native and self.tree.children[child] and name.isdigit() | (len(self.tree.children[call]) == 1):
-                pending += self.tree.children[child]
-            else:
-                found[_class_name(module) if _NUMBER.search(name) else name] += 1
-        return found
-
-    def _classes_in(self, call: int) -> Counter[str]:
-        inside = (inner for inner in range(call + 1, self.tree.end[call]) if inner not in self._gone)
-        modules = (self.tree.module(inner) for inner in inside)
-        return Counter(_class_name(module) for module in modules if module is not None and module.native)
-
-    def _joins_in(self, call: int) -> Counter[str]:
-        """The ops in it that join data, each once."""
-        ops = (self.graph.ops[op] for op in self.tree.ops_of(call) if self.visible.handed[op] is None)
-        return Counter({name: 1 for op in ops if (name := op.name.strip("_")) in JOINS | SUMS})
-
 
 def without_numbers(path: str) -> str:
     """The path with `#` for each part that is a number."""
@@ -188,7 +305,3 @@ def entry(path: str) -> str:
     """The path with `#` for each number in its last part, with the letter behind it: `Mixed_5b` is `Mixed_#`."""
     around, dot, last = path.rpartition(".")
     return around + dot + _COUNTER.sub("#", last)
-
-
-def _class_name(module: Module) -> str:
-    return module.cls.rpartition(".")[2]

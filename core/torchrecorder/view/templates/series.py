@@ -119,9 +119,15 @@ class _Series:
             stop += 1
         stretch = [*nodes[at:stop]]
         stretch = stretch[: self._to_step(stretch)]
-        while len(stretch) > 1 and not self._is_closed(stretch):
+        while len(stretch) > 1 and not (self._is_closed(stretch) and self._is_told(stretch)):
             stretch.pop()
         return stretch
+
+    def _is_told(self, stretch: Sequence[Node]) -> bool:
+        """Whether few words say in what they differ from the first, and from the model of their kind."""
+        calls = [call for node in stretch for call in node.calls]
+        models = {calls[0], self.kinds.models[self.kinds.of[calls[0]]]} if not stretch[0].parts else ()
+        return all(self.kinds.told(calls, model) is not None for model in models)
 
     def _continues(self, one: Node, two: Node) -> bool:
         is_looped = not self.wiring.looped.isdisjoint((one.id, two.id))

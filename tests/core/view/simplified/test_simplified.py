@@ -202,7 +202,7 @@ def test_layers_of_any_size_side_by_side() -> None:
         for i in range(1, 6)
     ]
     view = make_view(net.graph(net.op("cat", *outs)))
-    assert words(view) == ["heads | Linear 8→1 / 8→2 / 8→3… · 5 in parallel", "cat"]
+    assert words(view) == ["heads | Linear 8→1 … 8→5 · 5 in parallel", "cat"]
 
 
 def with_frames(net: Net, *names: str, ops: dict[int, int], **outputs: int) -> Graph:

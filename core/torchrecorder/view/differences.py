@@ -1,0 +1,209 @@
+"""In which settings the calls differ that are drawn once, told at the node that stands for them.
+
+A node stands for its own calls, for those at its place in the repeats of the boxes around it, and, in an inset, for
+those at its place in each call that is drawn with the letter. What is not the same in all of them becomes a Span; a
+picture writes that in place of the setting of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from torchrecorder.graph.model import Op
+from torchrecorder.view.alike import Places
+from torchrecorder.view.model import Node, Span, View
+from torchrecorder.view.node_kinds import plain
+from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
+from torchrecorder.view.plan.visibility import Visibility
+from torchrecorder.view.settings import SIZES, read
+
+CLASS, PARAMS = "class", "params"
+"""Names of Spans beside those of settings: of the class of a layer, and of its number of parameters."""
+_NO_SETTINGS = SHAPING | PIECES | SHAPED_LIKE
+"""Ops whose arguments follow from the sizes of the data."""
+_FOLLOWING = ("size", "normalized_shape", "dtype", "groups")
+"""Arguments by name that do."""
+_UNSAID = {"dilation": "1", "groups": "1", "padding": "0", "num_layers": "1", "bidirectional": "False", "bias": "True"}
+"""What a layer of torch does not say of itself, since it is the default."""
+
+_Turn = Sequence[int | None]
+"""Calls that a box stands for at one time, one for each that is drawn; None where there is none."""
+
+
+def with_spans(view: View, visible: Visibility) -> View:
+    """The View and its insets with what differs at each node."""
+    return _Differences(view, visible).view()
+
+
+class _Differences:
+    def __init__(self, view: View, visible: Visibility) -> None:
+        self._view, self.graph, self.tree = view, view.graph, visible.tree
+        self.places = Places(self.tree)
+        self._gone, self._contracted, self._aside = visible.gone, visible.contracted, visible.facts.aside
+        self._settings: dict[str, Mapping[str, str]] = {}
+
+    def view(self) -> View:
+        """A letter stands for what it stands for wherever it is drawn, also in the insets of other letters."""
+        insets = {inset.letter: inset for inset in self._view.insets}
+        lettered: dict[str, set[int]] = {letter: {*inset.calls} for letter, inset in insets.items()}
+        pending = [""]
+        done: dict[str, View] = {}
+        while pending:
+            letter = pending.pop()
+            one = insets[letter].view if letter else self._view
+            calls = lettered.get(letter, set())
+            done[letter] = found = replace(one, nodes=tuple(self._nodes(one, calls)))
+            for other, more in self._letters(found, calls):
+                if not more <= lettered[other] or other not in done:
+                    lettered[other] |= more
+                    pending.append(other)
+        changed = (replace(inset, view=done.get(inset.letter, inset.view)) for inset in self._view.insets)
+        return replace(done[""], insets=tuple(changed))
+
+    def _letters(self, view: View, calls: set[int]) -> Iterator[tuple[str, set[int]]]:
+        turns = self._turns(view, calls)
+        for node in view.nodes:
+            if node.inset:
+                yield node.inset, {call for turn in self._calls(node, turns) for call in turn}
+
+    def _nodes(self, view: View, calls: set[int]) -> Iterator[Node]:
+        turns = self._turns(view, calls)
+        for node in view.nodes:
+            parts = tuple(replace(part, spans=self._spans(part, turns)) for part in node.parts)
+            yield replace(node, parts=parts, spans=self._spans(node, turns))
+
+    def _turns(self, view: View, calls: set[int]) -> list[Sequence[_Turn]]:
+        """By box all that it stands for, what is drawn first."""
+        found: list[Sequence[_Turn]] = []
+        for box in view.boxes:
+            own = [box.calls[i : i + box.period] for i in range(0, len(box.calls), box.period)]
+            if box.parent is None:
+                found.append([*own, *((call,) for call in sorted(calls - {*box.calls}))])
+            else:
+                around = found[box.parent]
+                found.append([[self._there(c, around, turn) for c in one] for turn in around for one in own])
+        return found
+
+    def _there(self, call: int, turns: Sequence[_Turn], turn: _Turn) -> int | None:
+        """The call in one turn at the place of a call in the first."""
+        for a, b in zip(turns[0], turn, strict=False):
+            if a is not None and a <= call < self.tree.end[a]:
+                return None if b is None else self.places.matched(a, b).get(call)
+        first, other = turns[0][0], turn[0]  # a part beside the layers that take turns
+        at = -1 if first is None or other is None else call - first + other
+        return at if 0 <= at < len(self.graph.calls) and self._class(at) == self._class(call) else None
+
+    def _calls(self, node: Node, turns: Sequence[Sequence[_Turn]]) -> list[list[int]]:
+        """By turn the calls that a node stands for."""
+        if node.box is None:
+            return [[*node.calls]]
+        around = turns[node.box]
+        found = [[self._there(call, around, turn) for call in node.calls] for turn in around]
+        return [[call for call in calls if call is not None and call not in self._gone] for calls in found]
+
+    def _spans(self, node: Node, turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
+        if node.kind == "call":
+            by_turn = self._calls(node, turns)
+            calls = sorted({call for calls in by_turn for call in calls})
+            return tuple(self._of_calls(calls, by_turn, is_shown=bool(node.inset))) if len(calls) > 1 else ()
+        if node.kind not in ("op", "function") or node.box is None:
+            return ()
+        around = turns[node.box]
+        spans: dict[Span, None] = {}
+        for op in (node.op,) if node.kind == "op" and node.op is not None else node.ops:
+            found = {one for turn in around if (one := self._op(op, around, turn)) is not None}
+            ops = [self.graph.ops[one] for one in sorted(found) if one == op or not self._contracted[one]]
+            spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
+        return tuple(spans)
+
+    def _op(self, op: int, turns: Sequence[_Turn], turn: _Turn) -> int | None:
+        call = self.graph.ops[op].call
+        for a, b in zip(turns[0], turn, strict=False):
+            if a is not None and b is not None and a <= call < self.tree.end[a]:
+                return self.places.op(op, a, b)
+        return None
+
+    def _of_ops(self, ops: Sequence[Op], *, is_drawn: bool) -> Iterator[Span]:
+        names = [*dict.fromkeys(plain(op.name) for op in ops)]
+        if len(names) > 1:
+            yield Span("", tuple(names))
+        elif names and names[0] not in _NO_SETTINGS and (is_drawn or names[0] not in ("getitem", "pad")):
+            is_weighted = names[0] in WEIGHTED  # then the sizes of the weights are among what it is given
+            for span in _differing([op.attrs for op in ops]):
+                is_named = span.name.isidentifier()
+                if (is_named and span.name not in _FOLLOWING) or (not is_named and (is_drawn or not is_weighted)):
+                    yield span if is_named else Span(ops[0].name, span.values)
+            weights = tuple(dict.fromkeys(self._weight(op) for op in ops))
+            if is_drawn and names[0] == "linear" and len(weights) > 1:
+                yield Span("weight", weights)
+
+    def _weight(self, op: Op) -> str:
+        meta = self.graph.values[op.inputs[1]].meta if len(op.inputs) > 1 else None
+        return "→".join(map(str, reversed(meta.shape))) if meta is not None else ""
+
+    def _of_calls(self, calls: Sequence[int], by_turn: Sequence[Sequence[int]], *, is_shown: bool) -> Iterator[Span]:
+        own = [*_differing([self._own(call) for call in calls])]
+        yield from own
+        if not is_shown and not told(own, CLASS):
+            yield from dict.fromkeys(self._inside(calls))
+        params = tuple(dict.fromkeys(sum(self._params(call) for call in turn) for turn in by_turn if turn))
+        if len(params) > 1:
+            yield Span(PARAMS, tuple(map(str, params)))
+
+    def _inside(self, calls: Sequence[int]) -> Iterator[Span]:
+        """The named settings of the layers and ops in them, but not the sizes, which follow from the data."""
+        first = calls[0]
+        drawn = [call for call in range(first + 1, self.tree.end[first]) if call not in self._gone]
+        columns = [self.places.matched(first, call) for call in calls]
+        for call in drawn:
+            alike = [column[call] for column in columns if call in column]
+            yield from (span for span in _differing([*map(self._own, alike)]) if span.name not in (SIZES, CLASS))
+        for op in (op for call in (first, *drawn) if not self._is_leaf(call) for op in self.places.ops(call)):
+            found = [self.places.op(op, first, call) for call in calls]
+            ops = [self.graph.ops[one] for one in found if one is not None and self._tells(one)]
+            yield from (span for span in self._of_ops(ops, is_drawn=False) if span.name)
+
+    def _tells(self, op: int) -> bool:
+        """Whether it works on data, and not on positions or a mask."""
+        return not self._contracted[op] and not self._aside.issuperset(self.graph.ops[op].outputs)
+
+    def _own(self, call: int) -> Mapping[str, str]:
+        """The class and the settings of a layer."""
+        module = self.tree.module(call)
+        if module is None:
+            return {CLASS: self.graph.calls[call].module}
+        if module.fqn not in self._settings:
+            found = {CLASS: module.cls.rpartition(".")[2]} | read(module.extra_repr).by_name()
+            if found.get("groups", "1") != "1" and found["groups"] == found.get(SIZES, "").partition(",")[0]:
+                found["groups"] = "depthwise"  # as many as channels, however many these are
+            self._settings[module.fqn] = found
+        return self._settings[module.fqn]
+
+    def _is_leaf(self, call: int) -> bool:
+        module = self.tree.module(call)
+        return module is not None and module.native and not self.tree.children[call]
+
+    def _class(self, call: int) -> str:
+        module = self.tree.module(call)
+        return "" if module is None else module.cls
+
+    def _params(self, call: int) -> int:
+        module = self.tree.module(call)
+        return 0 if module is None else module.params.total
+
+
+def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
+    """What is not the same in all; of layers of several classes, that alone, since their settings are others."""
+    names = dict.fromkeys(name for own in settings for name in own)
+    for name in names:
+        values = tuple(dict.fromkeys(own.get(name, _UNSAID.get(name, "none")) for own in settings))
+        if len(values) > 1:
+            yield Span(name, values)
+            if name == CLASS:
+                return
+
+
+def told(spans: Iterable[Span], name: str) -> tuple[str, ...]:
+    """The values of the setting with that name, if they differ."""
+    return next((span.values for span in spans if span.name == name), ())

@@ -1,0 +1,71 @@
+"""What a layer says of itself, `8, 16, kernel_size=(3, 3)`, as sizes and named settings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from torchrecorder.view.op_families import names
+
+MAX_READ = 2000
+"""Longer texts are cut: a module may print a table."""
+SIZES = ""
+"""The name under which sizes are compared: those before the named settings, and those that torch names."""
+_SIZES = names(
+    """
+    in_features out_features in1_features in2_features num_features in_channels out_channels num_embeddings
+    embedding_dim normalized_shape input_size hidden_size num_channels
+    """
+)
+_NAMED = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class ReprArguments:
+    unnamed: tuple[str, ...] = ()
+    named: dict[str, str] = field(default_factory=dict)
+
+    def get(self, position: int, name: str, default: str = "") -> str:
+        if name in self.named:
+            return self.named[name]
+        return self.unnamed[position] if 0 <= position < len(self.unnamed) else default
+
+    def by_name(self) -> dict[str, str]:
+        """Each setting as written, the sizes as one under an empty name."""
+        sizes = (*self.unnamed, *(value for name, value in self.named.items() if name in _SIZES))
+        found = {SIZES: ", ".join(sizes)} if sizes else {}
+        return found | {name: value for name, value in self.named.items() if name not in _SIZES}
+
+    def changed(self, name: str, value: str) -> ReprArguments:
+        """The same with another value of one of those."""
+        if name != SIZES:
+            return ReprArguments(self.unnamed, self.named | {name: value})
+        named = {key: other for key, other in self.named.items() if key not in _SIZES}
+        return ReprArguments(tuple(split(value)), named)
+
+
+def read(extra_repr: str) -> ReprArguments:
+    """The values in the text; what is not written as arguments are is left out."""
+    unnamed: list[str] = []
+    named: dict[str, str] = {}
+    for part in split(extra_repr[:MAX_READ]):
+        match = _NAMED.fullmatch(part)
+        if match:
+            named[match[1]] = match[2]
+        elif part:
+            unnamed.append(part)
+    return ReprArguments(tuple(unnamed), named)
+
+
+def split(text: str) -> list[str]:
+    """The parts between the commas and line breaks that are in no brackets."""
+    parts, level, start = [], 0, 0
+    for position, sign in enumerate(text):
+        if sign in "([{":
+            level += 1
+        elif sign in ")]}":
+            level -= 1
+        elif sign in ",\n" and level <= 0:
+            parts.append(text[start:position].strip())
+            start = position + 1
+    return [*parts, text[start:].strip()]
