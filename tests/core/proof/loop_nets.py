@@ -254,6 +254,22 @@ class TreeRecursion(nn.Module):
         return torch.tanh(self.join(torch.cat([self.joined(parts[:half]), self.joined(parts[half:])], 1)))
 
 
+class FromZeros(nn.Module):
+    """A loop whose first turn joins nothing but zeros, which its other turns do not: the attention of Tacotron 2."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.location, self.cell = nn.Linear(16, 8), nn.GRUCell(12, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        state, total = torch.zeros(x.shape[0], 8), torch.zeros(x.shape[0], 8)
+        for t in range(x.shape[1]):
+            where = self.location(torch.cat([state, total], 1))
+            state = self.cell(torch.cat([x[:, t], where], 1), state)
+            total = total + state
+        return total
+
+
 class LSTMCRF(nn.Module):
     """An LSTM, and the forward algorithm of a linear chain, a loop without layers."""
 
@@ -343,6 +359,7 @@ LOOPS = [
     Entry("lstm_by_hand", LSTMByHand, given(numbers(2, 4, 4))),
     Entry("message_passing", MessagePassing, given(numbers(4, 4), _edges)),
     Entry("tree_recursion", TreeRecursion, given(numbers(2, 4, 4))),
+    Entry("from_zeros", FromZeros, given(numbers(2, 3, 4))),
     Entry("lstm_crf", LSTMCRF, given(words(2, 5, 11))),
     Entry("recurrent", Recurrent, given(numbers(2, 5, 4))),
     Entry("unequal_turns", Unequal, given(numbers(2, 4))),
