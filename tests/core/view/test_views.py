@@ -8,6 +8,7 @@ from tests.core.graph.building import Net, chain, mlp, nested, residual_block, t
 from tests.core.view.seeing import boxes, edges, reaches, shown
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Graph
+from torchrecorder.request.requests import Depth
 from torchrecorder.view import AUTO_NODES, ViewOptions, make_view
 
 
@@ -136,6 +137,16 @@ class TestEnds:
         view = make_view(net.graph(net.op("masked_fill", x, mask)), ViewOptions(depth="all"))
         assert shown(view) == ["input:x", "const:", "masked_fill", "output:"]
         assert "ones" in shown(make_view(net.graph(net.op("masked_fill", x, mask)), ViewOptions(contract=False)))
+
+    @pytest.mark.parametrize("depth", [1, "all"])
+    def test_a_box_of_nothing_but_constants_is_not_drawn(self, depth: Depth) -> None:
+        net = Net()
+        x = net.input("x", 1, 4)
+        with net.call("rotary", "Rotary"):
+            net.op("sin", angle := net.op("arange", shape=(1, 4)))
+        x = net.op("mul", net.layer("fc", "Linear", x, params=4), net.op("cos", angle))
+        view = make_view(net.graph(x), ViewOptions(depth=depth))
+        assert {box.id for box in view.boxes} == {node.box for node in view.nodes} - {None}
 
     def test_a_constant_read_by_many_is_drawn_beside_each(self) -> None:
         net = Net()

@@ -30,7 +30,7 @@ def simplified(view: View, facts: Facts, options: ViewOptions, asked: Set[int] =
     """
     is_as_before = view.graph.info.recorder == "classic" or view.graph.info.failure is not None
     if options.depth == "all" or not options.contract or is_as_before:
-        return view
+        return Draft(view).view()
     view = with_functions(without_asides(view, facts), facts, asked)
     if not options.weights:
         view = named_in_readers(view)

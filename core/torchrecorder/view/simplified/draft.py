@@ -107,7 +107,7 @@ class Draft:
 
     def _is_unchanged(self) -> bool:
         view, n_edges = self._view, sum(map(len, self.tails.values())) + len(self.backs)
-        is_whole = len(self.nodes) == len(view.nodes) and len(self.boxes) == len(view.boxes)
+        is_whole = len(self.nodes) == len(view.nodes) and len(self._boxes_with_content()) == len(view.boxes)
         if not is_whole or n_edges != len(view.edges) or self.notes:
             return False
         same_boxes = all(self.boxes[box.id] is box for box in view.boxes)
