@@ -249,7 +249,9 @@ class Labels:
         number = module.params.total if is_equal else sum(numbers)
         text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
         again = self._again(module, thing)
-        return again if thing not in self._things_of.get(module.fqn, [])[:1] else " · ".join(filter(None, (again, text)))
+        return (
+            again if thing not in self._things_of.get(module.fqn, [])[:1] else " · ".join(filter(None, (again, text)))
+        )
 
     @cached_property
     def _unequal(self) -> set[int]:

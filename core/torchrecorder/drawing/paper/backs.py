@@ -110,7 +110,9 @@ class _Room:
         for beside, (dx, dy) in zip(item.card.beside, item.card.places, strict=True):
             middle = x - dx if item.card.is_to_left else x + dx
             self.lines.append(((middle, y + dy), (x, y + dy)))
-            self.solid.append(Rect(middle - beside.half, y + dy - beside.body, middle + beside.half, y + dy + beside.body))
+            self.solid.append(
+                Rect(middle - beside.half, y + dy - beside.body, middle + beside.half, y + dy + beside.body)
+            )
 
     def parts(self, but: int | None = None) -> Iterator[tuple[Point, Point]]:
         """The straight parts of all lines, but for those back from one node."""

@@ -211,7 +211,9 @@ def _nodes(layout: Layout, titles: Sequence[Title], look: Theme, *, is_diff: boo
 
 
 def _node(node: Figure, look: Theme, *, is_diff: bool) -> str:
-    kind = next((flag for flag in sorted(node.flags) if flag in COLOURS and flag not in ("error", *MARKS, *SHARED)), "op")
+    kind = next(
+        (flag for flag in sorted(node.flags) if flag in COLOURS and flag not in ("error", *MARKS, *SHARED)), "op"
+    )
     paint = look.paint((mark_of(node.flags) or "op") if is_diff else kind, bool(node.reference))
     fill = f' fill="{paint.fill}"' + (f' fill-opacity="{paint.opacity}"' if paint.opacity != "1" else "")
     dashes = ' stroke-dasharray="3 2"' if look.dashes and kind in ("data", "link") else ""

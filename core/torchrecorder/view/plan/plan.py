@@ -77,20 +77,9 @@ class Plan:
         id_ = len(self.nodes)
         if isinstance(item, Run):
             if item.period > 1 or self.states[item.calls[0]] == "box":
-<<<<<<< HEAD
                 is_around = item.period > 1
                 box = Box(
                     len(self.boxes), parent, item.calls, item.period, item.repetition, item.differs, around=is_around
-=======
-                box = Box(
-                    len(self.boxes),
-                    parent,
-                    item.calls,
-                    item.period,
-                    item.repetition,
-                    item.differs,
-                    around=item.period > 1,
->>>>>>> 4c99364da01587dc09a49431cf5b22c210322c16
                 )
                 self.boxes.append(box)
                 self._remember(item, box)
