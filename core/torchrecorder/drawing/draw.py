@@ -30,6 +30,7 @@ from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph
 from torchrecorder.proof.layout import faults
+from torchrecorder.proof import ProvedViews
 from torchrecorder.request import DrawingOptions, Settings
 from torchrecorder.view import Marks, View, ViewOptions, Views
 from torchrecorder.view.classic import autograd_graph
@@ -202,8 +203,8 @@ def _proved(one: _Asked, layout: Layout | None) -> Layout | None:
     return None
 
 
-def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> Views:
-    """What the options may show of the Graph."""
+def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> ProvedViews:
+    """What the options may show of the Graph, proved."""
     wanted = ViewOptions(
         depth=options.depth,
         fold=options.fold,
@@ -213,7 +214,7 @@ def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) 
         weights="weights" in options.show,
         marks=marks,
     )
-    return Views(autograd_graph(graph) if graph.info.recorder == "classic" else graph, wanted)
+    return ProvedViews(Views(autograd_graph(graph) if graph.info.recorder == "classic" else graph, wanted))
 
 
 def _views(job: DrawJob) -> list[_JobView]:
@@ -237,12 +238,12 @@ def _is_as_before(job: DrawJob) -> bool:
     return options.theme == job.graph.info.recorder == "classic" and not selects
 
 
-def nested_views(views: Views, view: View) -> list[NestedView]:
+def nested_views(views: ProvedViews, view: View) -> list[NestedView]:
     """The closed layers of a view that show something when they are opened, and those in them."""
     graph, found = view.graph, list[NestedView]()
     calling = {call.parent for call in graph.calls}
     pending: list[tuple[int | None, View]] = [(None, view), *((None, inset.view) for inset in view.insets)]
-    seen: set[str] = {views.options.focus, ""}
+    seen: set[str] = {views.focus, ""}
     for parent, around in pending:
         for row in (graph.calls[node.calls[0]] for node in around.nodes if node.kind == "call"):
             call, path = row.id, row.module

@@ -14,6 +14,8 @@ class ProvedViews:
 
     def __init__(self, views: Views) -> None:
         self._views, self._prover = views, Prover(views.graph)
+        self.focus = views.options.focus
+        """Path of the module that is shown alone."""
 
     def view(self, *, beside: bool = True) -> View:
         """What a picture shows; without insets if nothing can stand beside it.
