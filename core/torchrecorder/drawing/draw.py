@@ -29,8 +29,8 @@ from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph
-from torchrecorder.proof.layout import faults
 from torchrecorder.proof import ProvedViews
+from torchrecorder.proof.layout import faults
 from torchrecorder.request import DrawingOptions, Settings
 from torchrecorder.view import Marks, View, ViewOptions, Views
 from torchrecorder.view.classic import autograd_graph

@@ -1,16 +1,13 @@
-"""Which node shows each op, by what a View claims: nodes stand for ops, repeats of boxes for those of the first turn."""
+"""Which node shows each op, by what a View claims: nodes stand for ops, a first turn for those of the others."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 from torchrecorder.proof.facts import Facts
 from torchrecorder.proof.fault import Fault
+from torchrecorder.proof.matching import match
 from torchrecorder.view.model import Box, Node, View
-
-_NUMBERED = re.compile(r":\d+$")
-"""The end of the name of a module that is not registered, where several of its class are."""
 
 
 class Coverage:
@@ -25,6 +22,8 @@ class Coverage:
         self.faults: list[Fault] = []
         self.twin: dict[int, int] = {}
         """By op of a later turn the one of the first turn that is drawn for it."""
+        self.twin_calls: dict[int, int] = {}
+        """Likewise by call."""
         self.turns: dict[int, dict[int, int]] = {}
         """By op in which turn of each box it ran."""
         self.unmatched: list[tuple[Box, int]] = []
@@ -101,40 +100,20 @@ class Coverage:
 
     def _match(self, box: Box, call: int, first: int) -> None:
         """Says which op of the first call is drawn for each of another."""
-        pending = [(call, first)]
-        while pending:
-            here, there = pending.pop()
-            ops, drawn = self.facts.ops_in[here], self.facts.ops_in[there]
-            self._match_ops(box, ops, drawn)
-            children, firsts = self.facts.children[here], self.facts.children[there]
-            names = self._names(firsts, self.graph.calls[there].module)
-            for child, name in zip(children, self._names(children, self.graph.calls[here].module), strict=True):
-                if name in names:
-                    pending.append((child, firsts[names.index(name)]))
-                else:
-                    self.unmatched += [(box, op) for op in self.facts.ops_of([child])]
+        found = match(self.facts, call, first)
+        self.twin.update(found.ops)
+        self.twin_calls.update(found.calls)
+        self.unmatched += [(box, op) for op in found.unmatched]
 
-    def _match_ops(self, box: Box, ops: Sequence[int], drawn: Sequence[int]) -> None:
-        rows = self.graph.ops
-        if [rows[op].name for op in ops] == [rows[op].name for op in drawn]:
-            self.twin.update(zip(ops, drawn, strict=True))
-            return
-        left: dict[object, list[int]] = {}
-        for op in reversed(drawn):
-            left.setdefault((rows[op].name, rows[op].source, rows[op].offset), []).append(op)
-        for op in ops:
-            alike = left.get((rows[op].name, rows[op].source, rows[op].offset))
-            if alike:
-                self.twin[op] = alike.pop()
-            else:
-                self.unmatched.append((box, op))
+    def drawn_call(self, call: int) -> int:
+        """The call of a first turn that is drawn for a call."""
+        while call in self.twin_calls:
+            call = self.twin_calls[call]
+        return call
 
-    def _names(self, calls: Iterable[int], base: str) -> list[tuple[str, int]]:
-        """The path of each call from that of the module around it on, and how often that was called before."""
-        count: dict[str, int] = {}
-        found = []
-        for call in calls:
-            path = _NUMBERED.sub("", self.graph.calls[call].module).removeprefix(f"{base}." if base else "")
-            count[path] = count.get(path, -1) + 1
-            found.append((path, count[path]))
-        return found
+    def around(self, node: Node) -> tuple[int, ...]:
+        """The calls in whose box a node stands."""
+        at = node.box
+        while at is not None and self.view.boxes[at].around:
+            at = self.view.boxes[at].parent
+        return (self.root,) if at is None else self.view.boxes[at].calls

@@ -26,7 +26,7 @@ class Flow:
         self.origin = [*range(len(self.graph.values))]
         """For each value the one that moves have made it from."""
         self.come_from: dict[int, frozenset[int]] = {}
-        """By value the shown ops that it comes from, through what is not shown; `-1 - v` for a value `v` from outside."""
+        """By value the shown ops that it comes from, through what is not shown; `-1 - v` for a value `v` of outside."""
         self.required: dict[_Pair, str] = {}
         """By edge that there must be what flows there."""
         self.allowed: set[_Pair] = set()
@@ -178,7 +178,7 @@ class Flow:
         return {path: (value,) for path, value in self.graph.calls[self.coverage.root].outputs.items()}
 
     def _is_cache(self, path: str) -> bool:
-        """Whether an output is one of a later group of nested ones, each of which the model itself reads or has filled."""
+        """Whether an output is one of a later nested group, each of which the model itself reads or has filled."""
         group = path.partition(".")[0]
         groups: dict[str, list[str]] = {}
         for other in self._given():
@@ -293,11 +293,7 @@ class Flow:
         return at == box
 
     def _around(self, node: int) -> tuple[int, ...]:
-        """The call in whose box a node stands."""
-        at = self.view.nodes[node].box
-        while at is not None and self.view.boxes[at].around:
-            at = self.view.boxes[at].parent
-        return (self.coverage.root,) if at is None else self.view.boxes[at].calls[:1]
+        return self.coverage.around(self.view.nodes[node])
 
     def _name(self, node: int) -> str:
         row = self.view.nodes[node]

@@ -1,8 +1,6 @@
-"""The proof of one View: coverage, what is not drawn, flow, and counts, in this order."""
+"""The proof of Views: coverage, what is not drawn, flow, counts and sameness, in this order."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.proof.coverage import Coverage
@@ -26,14 +24,10 @@ class Prover:
 
     def faults(self, view: View) -> tuple[Fault, ...]:
         """What a View, with its insets, says of the Graph that is not so; none if it is proved."""
-        found = [*self._of_one(view)]
-        for inset in view.insets:
-            found += self._of_one(inset.view)
-        found += Sameness(view, self._facts).faults()
+        found: list[Fault] = []
+        coverages = [Coverage(one, self._facts) for one in (view, *(inset.view for inset in view.insets))]
+        for coverage in coverages:
+            found += Flow(coverage).faults()
+            found += coverage.faults
+        found += Sameness(view, self._facts, coverages).faults()
         return tuple(dict.fromkeys(found))
-
-    def _of_one(self, view: View) -> Iterator[Fault]:
-        coverage = Coverage(view, self._facts)
-        flow = Flow(coverage)
-        yield from flow.faults()
-        yield from coverage.faults
