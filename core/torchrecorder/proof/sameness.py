@@ -1,7 +1,7 @@
 """Whether what is drawn once for several calls is the same in all of them, or says in what it is not.
 
-A setting that differs stands in a span of the node that shows the layer, or of the closed node that it is in; layers and
-ops that only some of the calls have are told by a node's or a box's `differs`.
+A setting that differs stands in a span of the node that shows the layer, or of the closed node that it is in; layers
+and ops that only some of the calls have are told by a node's or a box's `differs`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ class Sameness:
         self.coverages = coverages
         self.lettered = {inset.letter: {*inset.calls} for inset in view.insets}
         """By letter all calls that are drawn with it, those in repeats included."""
+        self.told: set[int] = set()
+        """The calls of nodes that say in what they differ."""
         self.again: list[dict[int, list[int]]] = []
         """By view, for each call the others that it is drawn for."""
 
@@ -39,7 +41,9 @@ class Sameness:
             self.again = [self._drawn_for(coverage, letter) for coverage, letter in self._views()]
             for (coverage, _), again in zip(self._views(), self.again, strict=True):
                 for node in coverage.view.nodes:
-                    self.lettered.get(node.inset, set()).update(_all(node.calls, again))
+                    calls = {*_all(node.calls, again)}
+                    self.lettered.get(node.inset, set()).update(calls)
+                    self.told.update(calls if node.differs else ())
         for (coverage, _), again in zip(self._views(), self.again, strict=True):
             for node in coverage.view.nodes:
                 for part in node.parts or (node,):
@@ -54,7 +58,11 @@ class Sameness:
         for call in coverage.twin_calls:
             found.setdefault(coverage.drawn_call(call), []).append(call)
         for call in sorted(self.lettered.get(letter, set()) - {coverage.root}):
-            for other, first in match(self.facts, call, coverage.root).calls.items():
+            of_both = match(self.facts, call, coverage.root)
+            is_odd = any(map(self._counts, (*of_both.unmatched, *of_both.missing)))
+            if is_odd and call in self.told:  # what is in it stands at other places
+                continue
+            for other, first in of_both.calls.items():
                 found.setdefault(coverage.drawn_call(first), []).append(other)
         return found
 
