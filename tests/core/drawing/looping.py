@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 from tests.core.graph.building import Net
@@ -187,9 +188,24 @@ def alone() -> View:
     return looped(net.graph(x), "LOOP", "x ..cell output", "x>cell cell>output cell~cell")
 
 
-LOOPS: dict[str, Callable[[], View]] = {
-    one.__name__: one for one in (greedy, attention, runge_kutta, gates, sampling, alone)
-}
+def some_loop(rng: random.Random) -> View:
+    """A turn of a few layers and ops in any order, with up to four lines back."""
+    net, n = Net("Some"), rng.randint(1, 9)
+    values, names, edges = [net.input("x", 1, 8)], ["x"], list[str]()
+    for i in range(1, n + 1):
+        tails = rng.sample(range(i), min(rng.choice([1, 1, 1, 2, 3]), i))
+        if rng.random() < 0.6:
+            values.append(net.layer(f"l{i}", "Linear", values[tails[0]], said="in_features=8, out_features=8"))
+            names.append(f"l{i}")
+        else:
+            values.append(net.op("add", *(values[tail] for tail in tails)))
+            names.append(f"add(){sum(op.name == 'add' for op in net.ops)}")
+        edges += [f"{names[tail]}>{names[i]}" for tail in tails]
+    back = {(rng.randint(1, n), rng.randint(1, n)) for _ in range(rng.randint(1, 4))}
+    edges += sorted(f"{names[max(pair)]}~{names[min(pair)]}" for pair in {(min(pair), max(pair)) for pair in back})
+    edges.append(f"{names[n]}>output")
+    inner = " ".join(f"..{name}" for name in names[1:])
+    return looped(net.graph(values[n]), "LOOP", f"x {inner} output", " ".join(edges))
 
 
 def twins() -> Graph:
@@ -205,3 +221,8 @@ def twins() -> Graph:
         net.give(x, y)
         x = net.op("add", x, y)
     return net.graph(net.layer("head", "Linear", x, said="in_features=8, out_features=8", params=72))
+
+
+LOOPS: dict[str, Callable[[], View]] = {
+    one.__name__: one for one in (greedy, attention, runge_kutta, gates, sampling, alone)
+}

@@ -80,7 +80,8 @@ class Panels:
                 self.first.setdefault(around, node.id)
                 self.size[around] += 1
         flows = [*self._joined()]
-        self.ends = {flow.position: (flow.tail, flow.head) for flow in flows}
+        self.ends = {i: (edge.tail, edge.head) for i, edge in enumerate(view.edges) if edge.back}
+        self.ends |= {flow.position: (flow.tail, flow.head) for flow in flows}
         """The nodes that each edge joins, by its position in the View."""
         self.beside: dict[int, list[int]] = defaultdict(list)
         """The nodes that are drawn beside a node that reads them."""
