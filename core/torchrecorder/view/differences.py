@@ -1,4 +1,4 @@
-"""In which settings the calls differ that are drawn once, told at the node that stands for them.
+"""In which settings the calls differ that are drawn once, said at the node that stands for them.
 
 A node stands for its own calls, for those at its place in the repeats of the boxes around it, and, in an inset, for
 those at its place in each call that is drawn with the letter. What is not the same in all of them becomes a Span; a
@@ -22,6 +22,10 @@ CLASS, PARAMS = "class", "params"
 """Names of Spans beside those of settings: of the class of a layer, and of its number of parameters."""
 _NO_SETTINGS = SHAPING | PIECES | SHAPED_LIKE
 """Ops whose arguments follow from the sizes of the data."""
+_OF_CONV = {
+    "conv": {"3": "stride", "4": "padding", "5": "dilation", "6": "groups"},
+    "conv_transpose": {"3": "stride", "4": "padding", "5": "output_padding", "6": "groups", "7": "dilation"},
+}
 _FOLLOWING = ("size", "normalized_shape", "dtype", "groups")
 """Arguments by name that do."""
 _UNSAID = {"dilation": "1", "groups": "1", "padding": "0", "num_layers": "1", "bidirectional": "False", "bias": "True"}
@@ -113,7 +117,7 @@ class _Differences:
         spans: dict[Span, None] = {}
         for op in (node.op,) if node.kind == "op" and node.op is not None else node.ops:
             found = {one for turn in around if (one := self._op(op, around, turn)) is not None}
-            ops = [self.graph.ops[one] for one in sorted(found) if one == op or not self._contracted[one]]
+            ops = [self.graph.ops[one] for one in sorted(found) if one == node.op or self._tells(one)]
             spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
         return tuple(spans)
 
@@ -130,7 +134,7 @@ class _Differences:
             yield Span("", tuple(names))
         elif names and names[0] not in _NO_SETTINGS and (is_drawn or names[0] not in ("getitem", "pad")):
             is_weighted = names[0] in WEIGHTED  # then the sizes of the weights are among what it is given
-            for span in _differing([op.attrs for op in ops]):
+            for span in _differing([_arguments(op) for op in ops]):
                 is_named = span.name.isidentifier()
                 if (is_named and span.name not in _FOLLOWING) or (not is_named and (is_drawn or not is_weighted)):
                     yield span if is_named else Span(ops[0].name, span.values)
@@ -145,7 +149,7 @@ class _Differences:
     def _of_calls(self, calls: Sequence[int], by_turn: Sequence[Sequence[int]], *, is_shown: bool) -> Iterator[Span]:
         own = [*_differing([self._own(call) for call in calls])]
         yield from own
-        if not is_shown and not told(own, CLASS):
+        if not is_shown and not values_of(own, CLASS):
             yield from dict.fromkeys(self._inside(calls))
         params = tuple(dict.fromkeys(sum(self._params(call) for call in turn) for turn in by_turn if turn))
         if len(params) > 1:
@@ -193,6 +197,12 @@ class _Differences:
         return 0 if module is None else module.params.total
 
 
+def _arguments(op: Op) -> Mapping[str, str]:
+    """The arguments of an op by name; of a convolution also those that are given by position."""
+    known = _OF_CONV.get(plain(op.name).rstrip("123d"), {})
+    return {known.get(key, key): value for key, value in op.attrs.items()}
+
+
 def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
     """What is not the same in all; of layers of several classes, that alone, since their settings are others."""
     names = dict.fromkeys(name for own in settings for name in own)
@@ -204,6 +214,6 @@ def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
                 return
 
 
-def told(spans: Iterable[Span], name: str) -> tuple[str, ...]:
+def values_of(spans: Iterable[Span], name: str) -> tuple[str, ...]:
     """The values of the setting with that name, if they differ."""
     return next((span.values for span in spans if span.name == name), ())
