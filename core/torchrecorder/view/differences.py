@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from torchrecorder.graph.model import Op
 from torchrecorder.view.alike import Places
-from torchrecorder.view.model import Node, Span, View
+from torchrecorder.view.model import Box, Node, Span, View
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
 from torchrecorder.view.plan.visibility import Visibility
@@ -74,14 +74,15 @@ class _Differences:
     def _nodes(self, view: View, calls: set[int]) -> Iterator[Node]:
         turns = self._turns(view, calls)
         for node in view.nodes:
-            parts = tuple(replace(part, spans=self._spans(part, turns)) for part in node.parts)
-            yield replace(node, parts=parts, spans=self._spans(node, turns))
+            parts = tuple(replace(part, spans=self._spans(part, view.boxes, turns)) for part in node.parts)
+            yield replace(node, parts=parts, spans=self._spans(node, view.boxes, turns))
 
     def _turns(self, view: View, calls: set[int]) -> list[Sequence[_Turn]]:
         """By box all that it stands for, what is drawn first."""
         found: list[Sequence[_Turn]] = []
         for box in view.boxes:
-            own = [box.calls[i : i + box.period] for i in range(0, len(box.calls), box.period)]
+            step = max(box.period, 1)  # the turns of a loop may hold no call
+            own = [box.calls[i : i + step] for i in range(0, len(box.calls), step)] or [()]
             if box.parent is None:
                 found.append([*own, *((call,) for call in sorted(calls - {*box.calls}))])
             else:
@@ -94,7 +95,8 @@ class _Differences:
         for a, b in zip(turns[0], turn, strict=False):
             if a is not None and a <= call < self.tree.end[a]:
                 return None if b is None else self.places.matched(a, b).get(call)
-        first, other = turns[0][0], turn[0]  # a part beside the layers that take turns
+        first, other = next(iter(turns[0]), None), next(iter(turn), None)
+        # a part beside the layers that take turns
         at = -1 if first is None or other is None else call - first + other
         return at if 0 <= at < len(self.graph.calls) and self._class(at) == self._class(call) else None
 
@@ -106,27 +108,32 @@ class _Differences:
         found = [[self._there(call, around, turn) for call in node.calls] for turn in around]
         return [[call for call in calls if call is not None and call not in self._gone] for calls in found]
 
-    def _spans(self, node: Node, turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
+    def _spans(self, node: Node, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
         if node.kind == "call":
             by_turn = self._calls(node, turns)
             calls = sorted({call for calls in by_turn for call in calls})
             return tuple(self._of_calls(calls, by_turn, is_shown=bool(node.inset))) if len(calls) > 1 else ()
         if node.kind not in ("op", "function") or node.box is None:
             return ()
-        around = turns[node.box]
         spans: dict[Span, None] = {}
         for op in (node.op,) if node.kind == "op" and node.op is not None else node.ops:
-            found = {one for turn in around if (one := self._op(op, around, turn)) is not None}
-            ops = [self.graph.ops[one] for one in sorted(found) if one == node.op or self._tells(one)]
+            found = sorted({op, *self._ops(op, boxes[node.box], boxes, turns)})
+            ops = [self.graph.ops[one] for one in found if one == node.op or self._tells(one)]
             spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
         return tuple(spans)
 
-    def _op(self, op: int, turns: Sequence[_Turn], turn: _Turn) -> int | None:
-        call = self.graph.ops[op].call
-        for a, b in zip(turns[0], turn, strict=False):
-            if a is not None and b is not None and a <= call < self.tree.end[a]:
-                return self.places.op(op, a, b)
-        return None
+    def _ops(self, op: int, box: Box, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> Iterator[int]:
+        """The ops at the place of one, in the repeats of all boxes around it."""
+        call, around = self.graph.ops[op].call, turns[box.id]
+        for k, a in enumerate(around[0]):
+            if a is not None and a <= call < self.tree.end[a]:
+                places = (self.places.op(op, a, b) for turn in around if (b := turn[k]) is not None)
+                yield from (place for place in places if place is not None)
+                return
+        step = len(box.ops) // max(box.repeat, 1)  # it runs between the calls of the box
+        own = box.ops[box.ops.index(op) :: step] if op in box.ops[:step] else (op,)
+        for one in own if box.parent is not None else ():
+            yield from (one, *self._ops(one, boxes[box.parent or 0], boxes, turns))
 
     def _of_ops(self, ops: Sequence[Op], *, is_drawn: bool) -> Iterator[Span]:
         names = [*dict.fromkeys(plain(op.name) for op in ops)]
