@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from torchrecorder.graph.model import Op
-from torchrecorder.view.alike import Places
 from torchrecorder.view.model import Box, Node, Span, View
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
@@ -43,7 +42,7 @@ def with_spans(view: View, visible: Visibility) -> View:
 class _Differences:
     def __init__(self, view: View, visible: Visibility) -> None:
         self._view, self.graph, self.tree = view, view.graph, visible.tree
-        self.places = Places(self.tree)
+        self.places = visible.places
         self._gone, self._contracted, self._aside = visible.gone, visible.contracted, visible.facts.aside
         self._settings: dict[str, Mapping[str, str]] = {}
 

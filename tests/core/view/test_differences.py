@@ -145,16 +145,3 @@ def test_layers_of_other_classes_stand_beside_one_another() -> None:
 def test_any_depth_has_them(depth: int) -> None:
     view = make_view(dilated((4, 4, 4)), ViewOptions(depth=depth))
     assert not any(node.spans for node in view.nodes)
-
-
-def test_ops_between_layers_that_take_turns_say_what_differs() -> None:
-    net = Net("Turns", params=900)
-    x = net.input("x", 1, 8)
-    for i in range(3):
-        x = net.layer(f"layers.{i}.0", "Linear", x, said="in_features=8, out_features=8", params=100)
-        x = net.op("roll", net.layer(f"layers.{i}.1", "LayerNorm", x), attrs={"shifts": str(i)})
-        x = net.layer(f"layers.{i}.2", "Linear", x, said="in_features=8, out_features=8", params=100)
-    view = make_view(net.graph(net.op("cumsum", x)))
-    rolls = [node for node in view.nodes if node.op is not None and view.graph.ops[node.op].name == "roll"]
-    written = {value for node in rolls for span in node.spans for value in span.values}
-    assert len(rolls) == 3 or written == {"0", "1", "2"}

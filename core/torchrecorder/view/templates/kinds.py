@@ -13,7 +13,6 @@ from collections.abc import Collection, Hashable, Sequence
 from functools import cached_property
 
 from torchrecorder.graph.model import Module, Op
-from torchrecorder.view.alike import Places
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.node_kinds import SYMBOLS, plain
@@ -35,7 +34,7 @@ _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 class Kinds:
     def __init__(self, visible: Visibility) -> None:
         self.graph, self.tree, self.visible = visible.graph, visible.tree, visible
-        self.places, self._gone = Places(visible.tree), visible.gone
+        self.places, self._gone = visible.places, visible.gone
         self._words: dict[tuple[int, int], tuple[tuple[str, str], ...] | None] = {}
         """By structures."""
         self._classes: dict[str, list[tuple[set[str], set[Hashable], int]]] = {}
