@@ -24,7 +24,7 @@ from torchrecorder.drawing.summaries import among, setting, settings, summary
 from torchrecorder.graph import Graph, Module, Op, symbolic
 from torchrecorder.request.requests import USUAL
 from torchrecorder.view import Box, Node, Span, View
-from torchrecorder.view.differences import told
+from torchrecorder.view.differences import values_of
 from torchrecorder.view.node_kinds import SYMBOLS, Kind, NodeKinds, plain
 from torchrecorder.view.op_families import DROPOUTS
 from torchrecorder.view.simplified.affine import is_affine
@@ -101,9 +101,10 @@ class Labels:
         if node.kind == "call":
             return self._call(node)
         if node.kind in ("op", "function") and node.parts:
-            return Label(clean(self._parts_of_op(node), MAX_NAME))
+            differ = [fact for part in (node, *node.parts) for fact in settings(part.spans)]
+            return Label(clean(self._parts_of_op(node), MAX_NAME), clean(" · ".join(dict.fromkeys(differ)), MAX_LINE))
         if node.kind == "function":
-            return Label(clean(f"{node.name}()", MAX_NAME))
+            return Label(clean(f"{node.name}()", MAX_NAME), clean(" · ".join(settings(node.spans)), MAX_LINE))
         if node.kind == "op" and node.op is not None:
             op = self.graph.ops[node.op]
             label = op_label(self.graph, op, node.spans)
@@ -149,10 +150,10 @@ class Labels:
             what = heads or summary(cls, module.extra_repr, node.spans, limit=room)
             parts = [*_repeated(" · ".join((what, *lights)), node), self._again(module, node)]
         else:
-            what = node.inset or among(told(node.spans, "class")) or cls
+            what = node.inset or among(values_of(node.spans, "class")) or cls
             facts = (*settings(node.spans), self._params(module, node))
             parts = [*_repeated(" · ".join(filter(None, (what, self._experts(call.id), *lights))), node), *facts]
-            parts = _fitting(parts, what)
+            parts = _fitting(parts, what, MAX_DIFFERING if node.spans else MAX_LINE)
         line = " · ".join(filter(None, (*parts, self._flops(node.calls))))
         limit = MAX_DIFFERING if node.spans else MAX_LINE
         is_known = _letters(line) == _letters(name)
@@ -205,7 +206,7 @@ class Labels:
             module = self._module(part.calls[0]) if part.calls else None
             if module is not None and class_name(module) in DROPOUTS:
                 continue
-            classes = told(part.spans, "class") or ((class_name(module),) if module is not None else ())
+            classes = values_of(part.spans, "class") or ((class_name(module),) if module is not None else ())
             bare = [text.removesuffix("1d").removesuffix("2d").removesuffix("3d") for text in classes]
             found.append(among(bare) or self.node(part).name)
         return [text for text in found if text != "dropout"]
@@ -241,7 +242,7 @@ class Labels:
         """Its parameters, at the first of the things that are calls of the module; then which of its calls it is."""
         if module is None or not module.params.total:
             return ""
-        if told(thing.spans, "params") if isinstance(thing, Node) else thing.id in self._unequal:
+        if values_of(thing.spans, "params") if isinstance(thing, Node) else thing.id in self._unequal:
             return self._again(module, thing)  # other layers that it stands for have other numbers
         paths = {self.graph.calls[call].module for call in thing.calls}
         numbers = [self.graph.modules[path].params.total for path in paths if path in self.graph.modules]
@@ -255,10 +256,10 @@ class Labels:
 
     @cached_property
     def _unequal(self) -> set[int]:
-        """The boxes with layers in them whose number of parameters is another one in their repeats or at their letter."""
+        """The boxes around layers whose number of parameters is another one elsewhere, so theirs is, too."""
         found: set[int] = set()
         for node in self.view.nodes:
-            box = node.box if told(node.spans, "params") else None
+            box = node.box if values_of(node.spans, "params") else None
             while box is not None and (parent := self.view.boxes[box].parent) is not None:
                 if len(self.view.boxes[box].calls) == 1:
                     found.add(box)
@@ -374,8 +375,8 @@ def _repeated(text: str, thing: Box | Node) -> list[str]:
     return [*filter(None, (*head, *(word for word in thing.differs if word not in of_all)))]
 
 
-def _fitting(parts: Sequence[str], cls: str, limit: int = MAX_LINE) -> list[str]:
-    """The parts of a line with so much less of the class, and at last without what stands at the end, as it needs."""
+def _fitting(parts: Sequence[str], cls: str, limit: int) -> list[str]:
+    """The parts of a line with less of the class where it is too long, and at last without what stands at the end."""
     found = [*filter(None, parts)]
     over = len(" · ".join(found)) - limit
     if over > 0 and len(cls) > _LEAST_CLASS:
@@ -398,7 +399,7 @@ def _letters(text: str) -> str:
 def op_label(graph: Graph, op: Op, spans: Sequence[Span] = ()) -> Label:
     """The lines of an op: a sign, or its name with what distinguishes it, and in what the ops differ at its place."""
     name = plain(op.name)
-    if names := told(spans, ""):
+    if names := values_of(spans, ""):
         return Label(clean(among([SYMBOLS.get(name, name) for name in names]), MAX_NAME))
     if spans:
         facts = [among(span.values) if span.name == op.name else setting(span) for span in spans]

@@ -101,7 +101,7 @@ def among(values: Sequence[str], *, sizes: bool = False) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).replace("e-", "", 1).isdigit()
+    return text.removeprefix("-").replace(".", "", 1).replace("e-", "", 1).isdigit()
 
 
 _Rule = Callable[[ReprArguments], list[str]]

@@ -1,4 +1,4 @@
-"""In which settings the calls differ that are drawn once, told at the node that stands for them.
+"""In which settings the calls differ that are drawn once, said at the node that stands for them.
 
 A node stands for its own calls, for those at its place in the repeats of the boxes around it, and, in an inset, for
 those at its place in each call that is drawn with the letter. What is not the same in all of them becomes a Span; a
@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from torchrecorder.graph.model import Op
-from torchrecorder.view.alike import Places
-from torchrecorder.view.model import Node, Span, View
+from torchrecorder.view.model import Box, Node, Span, View
 from torchrecorder.view.node_kinds import plain
 from torchrecorder.view.op_families import PIECES, SHAPED_LIKE, SHAPING, WEIGHTED
 from torchrecorder.view.plan.visibility import Visibility
@@ -22,6 +21,10 @@ CLASS, PARAMS = "class", "params"
 """Names of Spans beside those of settings: of the class of a layer, and of its number of parameters."""
 _NO_SETTINGS = SHAPING | PIECES | SHAPED_LIKE
 """Ops whose arguments follow from the sizes of the data."""
+_OF_CONV = {
+    "conv": {"3": "stride", "4": "padding", "5": "dilation", "6": "groups"},
+    "conv_transpose": {"3": "stride", "4": "padding", "5": "output_padding", "6": "groups", "7": "dilation"},
+}
 _FOLLOWING = ("size", "normalized_shape", "dtype", "groups")
 """Arguments by name that do."""
 _UNSAID = {"dilation": "1", "groups": "1", "padding": "0", "num_layers": "1", "bidirectional": "False", "bias": "True"}
@@ -39,7 +42,7 @@ def with_spans(view: View, visible: Visibility) -> View:
 class _Differences:
     def __init__(self, view: View, visible: Visibility) -> None:
         self._view, self.graph, self.tree = view, view.graph, visible.tree
-        self.places = Places(self.tree)
+        self.places = visible.places
         self._gone, self._contracted, self._aside = visible.gone, visible.contracted, visible.facts.aside
         self._settings: dict[str, Mapping[str, str]] = {}
 
@@ -70,14 +73,15 @@ class _Differences:
     def _nodes(self, view: View, calls: set[int]) -> Iterator[Node]:
         turns = self._turns(view, calls)
         for node in view.nodes:
-            parts = tuple(replace(part, spans=self._spans(part, turns)) for part in node.parts)
-            yield replace(node, parts=parts, spans=self._spans(node, turns))
+            parts = tuple(replace(part, spans=self._spans(part, view.boxes, turns)) for part in node.parts)
+            yield replace(node, parts=parts, spans=self._spans(node, view.boxes, turns))
 
     def _turns(self, view: View, calls: set[int]) -> list[Sequence[_Turn]]:
         """By box all that it stands for, what is drawn first."""
         found: list[Sequence[_Turn]] = []
         for box in view.boxes:
-            own = [box.calls[i : i + box.period] for i in range(0, len(box.calls), box.period)]
+            step = max(box.period, 1)  # the turns of a loop may hold no call
+            own = [box.calls[i : i + step] for i in range(0, len(box.calls), step)] or [()]
             if box.parent is None:
                 found.append([*own, *((call,) for call in sorted(calls - {*box.calls}))])
             else:
@@ -90,7 +94,8 @@ class _Differences:
         for a, b in zip(turns[0], turn, strict=False):
             if a is not None and a <= call < self.tree.end[a]:
                 return None if b is None else self.places.matched(a, b).get(call)
-        first, other = turns[0][0], turn[0]  # a part beside the layers that take turns
+        first, other = next(iter(turns[0]), None), next(iter(turn), None)
+        # a part beside the layers that take turns
         at = -1 if first is None or other is None else call - first + other
         return at if 0 <= at < len(self.graph.calls) and self._class(at) == self._class(call) else None
 
@@ -102,27 +107,32 @@ class _Differences:
         found = [[self._there(call, around, turn) for call in node.calls] for turn in around]
         return [[call for call in calls if call is not None and call not in self._gone] for calls in found]
 
-    def _spans(self, node: Node, turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
+    def _spans(self, node: Node, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> tuple[Span, ...]:
         if node.kind == "call":
             by_turn = self._calls(node, turns)
             calls = sorted({call for calls in by_turn for call in calls})
             return tuple(self._of_calls(calls, by_turn, is_shown=bool(node.inset))) if len(calls) > 1 else ()
         if node.kind not in ("op", "function") or node.box is None:
             return ()
-        around = turns[node.box]
         spans: dict[Span, None] = {}
         for op in (node.op,) if node.kind == "op" and node.op is not None else node.ops:
-            found = {one for turn in around if (one := self._op(op, around, turn)) is not None}
-            ops = [self.graph.ops[one] for one in sorted(found) if one == op or not self._contracted[one]]
+            found = sorted({op, *self._ops(op, boxes[node.box], boxes, turns)})
+            ops = [self.graph.ops[one] for one in found if one == node.op or self._tells(one)]
             spans.update(dict.fromkeys(self._of_ops(ops, is_drawn=node.kind == "op")))
         return tuple(spans)
 
-    def _op(self, op: int, turns: Sequence[_Turn], turn: _Turn) -> int | None:
-        call = self.graph.ops[op].call
-        for a, b in zip(turns[0], turn, strict=False):
-            if a is not None and b is not None and a <= call < self.tree.end[a]:
-                return self.places.op(op, a, b)
-        return None
+    def _ops(self, op: int, box: Box, boxes: Sequence[Box], turns: Sequence[Sequence[_Turn]]) -> Iterator[int]:
+        """The ops at the place of one, in the repeats of all boxes around it."""
+        call, around = self.graph.ops[op].call, turns[box.id]
+        for k, a in enumerate(around[0]):
+            if a is not None and a <= call < self.tree.end[a]:
+                places = (self.places.op(op, a, b) for turn in around if (b := turn[k]) is not None)
+                yield from (place for place in places if place is not None)
+                return
+        step = len(box.ops) // max(box.repeat, 1)  # it runs between the calls of the box
+        own = box.ops[box.ops.index(op) :: step] if op in box.ops[:step] else (op,)
+        for one in own if box.parent is not None else ():
+            yield from (one, *self._ops(one, boxes[box.parent or 0], boxes, turns))
 
     def _of_ops(self, ops: Sequence[Op], *, is_drawn: bool) -> Iterator[Span]:
         names = [*dict.fromkeys(plain(op.name) for op in ops)]
@@ -130,7 +140,7 @@ class _Differences:
             yield Span("", tuple(names))
         elif names and names[0] not in _NO_SETTINGS and (is_drawn or names[0] not in ("getitem", "pad")):
             is_weighted = names[0] in WEIGHTED  # then the sizes of the weights are among what it is given
-            for span in _differing([op.attrs for op in ops]):
+            for span in _differing([_arguments(op) for op in ops]):
                 is_named = span.name.isidentifier()
                 if (is_named and span.name not in _FOLLOWING) or (not is_named and (is_drawn or not is_weighted)):
                     yield span if is_named else Span(ops[0].name, span.values)
@@ -145,7 +155,7 @@ class _Differences:
     def _of_calls(self, calls: Sequence[int], by_turn: Sequence[Sequence[int]], *, is_shown: bool) -> Iterator[Span]:
         own = [*_differing([self._own(call) for call in calls])]
         yield from own
-        if not is_shown and not told(own, CLASS):
+        if not is_shown and not values_of(own, CLASS):
             yield from dict.fromkeys(self._inside(calls))
         params = tuple(dict.fromkeys(sum(self._params(call) for call in turn) for turn in by_turn if turn))
         if len(params) > 1:
@@ -193,6 +203,12 @@ class _Differences:
         return 0 if module is None else module.params.total
 
 
+def _arguments(op: Op) -> Mapping[str, str]:
+    """The arguments of an op by name; of a convolution also those that are given by position."""
+    known = _OF_CONV.get(plain(op.name).rstrip("123d"), {})
+    return {known.get(key, key): value for key, value in op.attrs.items()}
+
+
 def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
     """What is not the same in all; of layers of several classes, that alone, since their settings are others."""
     names = dict.fromkeys(name for own in settings for name in own)
@@ -204,6 +220,6 @@ def _differing(settings: Sequence[Mapping[str, str]]) -> Iterator[Span]:
                 return
 
 
-def told(spans: Iterable[Span], name: str) -> tuple[str, ...]:
+def values_of(spans: Iterable[Span], name: str) -> tuple[str, ...]:
     """The values of the setting with that name, if they differ."""
     return next((span.values for span in spans if span.name == name), ())

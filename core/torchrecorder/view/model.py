@@ -98,7 +98,8 @@ class Span:
     """A setting of a layer that is drawn once for several which do not share it."""
 
     name: str
-    """As the layer's `extra_repr` names it, `dilation`; empty for the sizes before the named settings, `8, 16`."""
+    """As the layer's `extra_repr` names it, `dilation`; empty for the sizes before the named settings, `8, 16`, and for
+    the names of ops; `class` and `params` for the classes of layers and their numbers of parameters."""
     values: tuple[str, ...]
     """Each value once, in the order of the calls."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from torchrecorder.view.op_families import names
 
@@ -44,6 +45,7 @@ class ReprArguments:
         return ReprArguments(tuple(split(value)), named)
 
 
+@lru_cache(maxsize=1024)
 def read(extra_repr: str) -> ReprArguments:
     """The values in the text; what is not written as arguments are is left out."""
     unnamed: list[str] = []

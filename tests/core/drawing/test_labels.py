@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tests.core.graph.building import Net, residual_block, transformer
 from torchrecorder.drawing.labels import Label, Labels
 from torchrecorder.graph import Graph
@@ -182,3 +184,16 @@ def test_the_name_of_a_function_is_not_cut_for_a_weight_that_it_reads() -> None:
         view = make_view(residual_block())
         said = Labels(view).node(replace(function, parts=(function, weight)))
         assert said.name == f"{function.name}(){expected}"
+
+
+@pytest.mark.parametrize("options", [ViewOptions(), ViewOptions(depth=1)], ids=["open", "closed"])
+def test_a_long_class_never_hides_how_often_it_is_drawn(options: ViewOptions) -> None:
+    net = Net(params=4000)
+    x = net.input("x", 1, 8)
+    for i in range(4):
+        with net.call(f"blocks.{i}", "AClassWithAName" * 10, params=1000):
+            x = net.op("add", x, net.layer(f"blocks.{i}.fc", "Linear", net.op("tanh", x), params=1000))
+    view = make_view(net.graph(x), options)
+    labels = Labels(view)
+    texts = [*map(labels.box, view.boxes), *(labels.node(node).line for node in view.nodes)]
+    assert [text for text in texts if "… ×4 · 1 k params each" in text]

@@ -15,6 +15,7 @@ from typing import Literal
 
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view.alike import Places
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Marks, ViewOptions
 from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, POINTWISE, SHAPING
@@ -79,6 +80,11 @@ class Visibility:
         self.collapsed = frozenset(self.matching(options.collapse))
         self.strict: set[int] = set()
         """The calls that are drawn as one with none of another structure, since the proof found that wrong."""
+
+    @cached_property
+    def places(self) -> Places:
+        """Which calls stand at the place of which, for all views."""
+        return Places(self.tree)
 
     @cached_property
     def gone(self) -> frozenset[int]:

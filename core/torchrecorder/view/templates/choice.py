@@ -191,7 +191,7 @@ class Choice:
     def _told(self, box: Box) -> Box:
         """A box with what differs in the calls that it stands for."""
         calls = () if box.around else box.calls
-        return replace(box, differs=(*(self.kinds.told(calls, box.calls[0]) or ()), *box.differs))
+        return replace(box, differs=(*(self.kinds.in_words(calls, box.calls[0]) or ()), *box.differs))
 
     def _lettered(self, node: Node, letters: dict[int, str]) -> Node:
         """A node with the letter of its kind, unless too much is different in it, and what differs."""
@@ -199,9 +199,9 @@ class Choice:
             return node
         kind = self.kinds.of[node.calls[0]]
         letter = letters.get(kind, "")
-        words = self.kinds.told(node.calls, self.opened[kind].call) if letter else None
+        words = self.kinds.in_words(node.calls, self.opened[kind].call) if letter else None
         if words is None:
-            letter, words = "", self.kinds.told(node.calls, node.calls[0]) or []
+            letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
         return replace(node, inset=letter, differs=(*words, *node.differs))
 
 

@@ -13,7 +13,6 @@ from collections.abc import Collection, Hashable, Sequence
 from functools import cached_property
 
 from torchrecorder.graph.model import Module, Op
-from torchrecorder.view.alike import Places
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.node_kinds import SYMBOLS, plain
@@ -35,7 +34,7 @@ _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 class Kinds:
     def __init__(self, visible: Visibility) -> None:
         self.graph, self.tree, self.visible = visible.graph, visible.tree, visible
-        self.places, self._gone = Places(visible.tree), visible.gone
+        self.places, self._gone = visible.places, visible.gone
         self._words: dict[tuple[int, int], tuple[tuple[str, str], ...] | None] = {}
         """By structures."""
         self._classes: dict[str, list[tuple[set[str], set[Hashable], int]]] = {}
@@ -91,21 +90,22 @@ class Kinds:
             found.setdefault(kind, []).append(call)
         return found
 
-    def told(self, calls: Sequence[int], model: int) -> list[str] | None:
+    def in_words(self, calls: Sequence[int], model: int) -> list[str] | None:
         """In what calls differ from one that is drawn: `2 without downsample`; None if no few words say it."""
         by_module = {self.graph.calls[call].module: call for call in calls}
-        found = Counter[tuple[str, str]]()
+        found: dict[tuple[str, str], list[int]] = {}
         for call in by_module.values():
             words = self.words(call, model)
             if words is None:
                 return None
-            found.update(words)
-        by_count: dict[tuple[int, str], list[str]] = {}
-        for (how, what), n in found.items():
-            by_count.setdefault((n, how), []).append(what)
+            for word in words:
+                found.setdefault(word, []).append(call)
+        together: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+        for (how, what), differing in found.items():
+            together.setdefault((how, tuple(differing)), []).append(what)
         said = [
-            ("" if n == len(by_module) else f"{n} ") + f"{how} {', '.join(what)}".strip()
-            for (n, how), what in by_count.items()
+            ("" if len(differing) == len(by_module) else f"{len(differing)} ") + f"{how} {', '.join(what)}".strip()
+            for (how, differing), what in together.items()
         ]
         return said if len(found) <= _NAMED and len(" · ".join(said)) <= _LONG else None
 
@@ -274,7 +274,7 @@ class Kinds:
             rest = sorted(calls.values(), key=lambda call: -self._amount[call])
             number, rounds = kind, 0
             while rest:
-                alike = [call for call in rest if rounds < _ROUNDS and self.told([call], rest[0]) is not None]
+                alike = [call for call in rest if rounds < _ROUNDS and self.in_words([call], rest[0]) is not None]
                 new.update(((kind, self.structure[call]), number) for call in alike or rest[:1])
                 rest = [call for call in rest if (kind, self.structure[call]) not in new]
                 number, rounds, self._n_kinds = self._n_kinds, rounds + 1, self._n_kinds + 1

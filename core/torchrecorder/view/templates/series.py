@@ -127,7 +127,7 @@ class _Series:
         """Whether few words say in what they differ from the first, and from the model of their kind."""
         calls = [call for node in stretch for call in node.calls]
         models = {calls[0], self.kinds.models[self.kinds.of[calls[0]]]} if not stretch[0].parts else ()
-        return all(self.kinds.told(calls, model) is not None for model in models)
+        return all(self.kinds.in_words(calls, model) is not None for model in models)
 
     def _continues(self, one: Node, two: Node) -> bool:
         is_looped = not self.wiring.looped.isdisjoint((one.id, two.id))

@@ -187,3 +187,12 @@ def test_the_last_of_equal_layers_may_give_fewer_axes() -> None:
     for i in range(3):
         x = net.layer(f"b.{i}", "Linear", x, (2, 8) if i == 2 else (2, 12, 8), "in_features=8, out_features=8", 72)
     assert words(make_view(net.graph(x))) == ["b | Linear 8→8 ×3"]
+
+
+def test_calls_of_one_layer_are_never_in_parallel() -> None:
+    """As the activation behind each of the five maps of a RetinaNet, which is one object."""
+    net = Net()
+    x = net.input("x", 1, 8)
+    outs = [net.layer("relu", "ReLU", x) for _ in range(5)]
+    view = make_view(net.graph(net.op("cat", *outs)))
+    assert [(node.repeat, node.repetition) for node in view.nodes if node.kind == "call"] == [(5, "shared")]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.core.graph.building import Net, chain, mlp, nested, transformer
 from tests.core.view.seeing import boxes, edges, reaches, shown
+from torchrecorder.drawing.labels import Labels
 from torchrecorder.graph import Graph
 from torchrecorder.view import AUTO_NODES, View, ViewOptions, make_view
 
@@ -99,11 +100,79 @@ def test_what_differs_is_said() -> None:
     assert [node.differs for node in view.nodes if node.inset] == [("2 without downsample",)] * 3
 
 
-def test_what_takes_many_words_to_tell_is_a_variant() -> None:
+def test_up_to_three_differences_are_named_and_more_are_drawn_apart() -> None:
     view = make_view(stages(side=("pooling", "projection", "excitation")))
-    assert [node.differs for node in view.nodes if node.inset] == [("2 variants",)] * 3
-    one = make_view(stages(per_stage=2, side=("a_rather_long_name_for_a_pooling", "projection")))
-    assert [node.differs for node in one.nodes if node.inset] == [("1 variant",)] * 3
+    assert [node.differs for node in view.nodes if node.inset] == [("2 without pooling, projection, excitation",)] * 3
+    four = make_view(stages(side=("pooling", "projection", "excitation", "attention")))
+    assert [(name, node.inset) for name, node in zip(shown(four), four.nodes, strict=True) if node.kind == "call"] == [
+        ("conv1", ""),
+        *((f"layer{i}.{j}", letter) for i in (1, 2, 3) for j, letter in (("0", "A"), ("1 x2", "B"))),
+        ("fc", ""),
+    ]
+    assert not any(node.differs for node in four.nodes)
+
+
+def formulas(*kinds: str, n_stages: int = 2) -> Graph:
+    """Stages of blocks of two layers, each block with something else about its ops."""
+    net = Net("Formulas", params=n_stages * len(kinds) * 200)
+    x = net.input("x", 1, 8)
+    for stage in range(n_stages):
+        for j, kind in enumerate(kinds):
+            path = f"stage{stage}.{j}"
+            with net.call(path, "Block", params=200):
+                a, b = (net.layer(f"{path}.{name}", "Linear", x, params=100) for name in "ab")
+                a = net.op("tanh" if kind == "tanh" else "relu", a)
+                y = net.op("sub" if kind == "minus" else "div", *((b, a) if kind == "swapped" else (a, b)))
+                y = net.op("roll", y) if kind == "shift" else y
+                x = y if kind == "no skip" else net.op("add", x, y)
+        x = net.op("cumsum", x)
+    return net.graph(x)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("tanh", "tanh for relu"),
+        ("minus", "− for ÷"),
+        ("no skip", "without skip"),
+        ("swapped", "inputs of ÷ swapped"),
+        ("shift", "with roll"),
+    ],
+)
+def test_ops_that_differ_are_named(kind: str, text: str) -> None:
+    view = make_view(formulas("", kind, ""))
+    words = {word for node in view.nodes for word in node.differs}
+    assert words in ({f"1 {text}"}, {"2 without roll"})
+    assert any(node.repeat == 3 for node in view.nodes)
+
+
+def test_all_differences_of_a_series_are_told_or_it_is_parted() -> None:
+    """Four of six differ, each in another way."""
+    view = make_view(formulas("", "tanh", "no skip", "minus", "swapped", ""))
+    series = [(node.repeat, node.differs) for node in view.nodes if node.kind == "call"]
+    assert (
+        series
+        == [
+            (4, ("1 tanh for relu", "1 without skip", "1 − for ÷")),
+            (2, ("1 inputs of ÷ swapped",)),
+        ]
+        * 2
+    )
+
+
+def test_pieces_that_are_put_together_again_make_no_difference() -> None:
+    """As in Flux, whose layers join two streams, run and part them again: only the first of them is seen to join."""
+    net = Net("Streams", params=4000)
+    text, image = net.input("text", 1, 2, 8), net.input("image", 1, 6, 8)
+    for i in range(4):
+        with net.call(f"blocks.{i}", "Block", params=1000):
+            x = net.op("cat", text, image, shape=(1, 8, 8))
+            x = net.op("add", x, net.layer(f"blocks.{i}.fc", "Linear", net.op("tanh", x), params=1000))
+            text = net.op("getitem", x, shape=(1, 2, 8), attrs={"1": "(:, :2)"})
+            image = net.op("getitem", x, shape=(1, 6, 8), attrs={"1": "(:, 2:)"})
+    view = make_view(net.graph(image))
+    (box,) = view.boxes[1:]
+    assert (box.repeat, box.differs) == (4, ())
 
 
 def test_a_kind_at_one_place_is_opened_there() -> None:
@@ -290,8 +359,13 @@ def test_blocks_of_one_list_are_one_kind_even_where_others_are_alike_first() -> 
     assert [inset.letter for inset in view.insets] == ["A"]
     assert [node.repeat for node in view.nodes if node.inset] == [2, 2, 2]
     assert [node.differs for node in view.nodes if node.inset] == [
-        ("2 without downsample",),
+        ("without downsample",),
         *[("1 without downsample",)] * 2,
+    ]
+    lines = [Labels(view).node(node).line for node in view.nodes if node.inset]
+    assert lines == [
+        "A without downsample ×2 · 1 k params each",
+        *["A ×2 · 1 without downsample · 1 k params each"] * 2,
     ]
 
 

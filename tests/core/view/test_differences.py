@@ -1,0 +1,147 @@
+"""What is drawn once for several calls says each setting in which they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.core.graph.building import Net
+from torchrecorder.drawing.labels import Labels
+from torchrecorder.graph import Graph
+from torchrecorder.view import Span, View, ViewOptions, make_view
+
+CLOSED = ViewOptions(collapse=("bs.*",))
+
+
+def conv(dilation: int, channels: tuple[int, int] = (8, 8)) -> str:
+    said = f"{channels[0]}, {channels[1]}, kernel_size=(3,), stride=(1,), padding=({dilation},)"
+    return said + (f", dilation=({dilation},)" if dilation > 1 else "")
+
+
+def dilated(dilations: Sequence[int] = (1, 2, 4, 8, 16), *, again: int = 1) -> Graph:
+    """Blocks around a convolution, each with another dilation."""
+    net = Net("Dilated", params=len(dilations) * again * 200)
+    x = net.input("x", 1, 8, 64)
+    for run in range(again):
+        for i, dilation in enumerate(dilations):
+            path = f"bs{run if again > 1 else ''}.{i}"
+            with net.call(path, "Block", params=200):
+                y = net.layer(f"{path}.c1", "Conv2d", x, said=conv(dilation), params=200)
+                x = net.op("add", x, net.op("tanh", y))
+        x = net.op("cumsum", x)
+    return net.graph(x)
+
+
+def spans(view: View, path: str) -> dict[str, tuple[str, ...]]:
+    """Those at the node of a layer, by name."""
+    views = [view, *(inset.view for inset in view.insets)]
+    nodes = [part for one in views for node in one.nodes for part in (node.parts or (node,)) if part.kind == "call"]
+    node = next(node for node in nodes if view.graph.calls[node.calls[0]].module == path)
+    return {span.name: span.values for span in node.spans}
+
+
+def words(view: View) -> list[str]:
+    """The words of all layers and ops, also in insets."""
+    found = []
+    for one in (view, *(inset.view for inset in view.insets)):
+        labels = Labels(one)
+        found += [" | ".join(filter(None, labels.node(n)[:2])) for n in one.nodes if n.kind in ("call", "op")]
+    return found
+
+
+def test_the_dilations_of_a_stack_are_a_list() -> None:
+    view = make_view(dilated())
+    assert spans(view, "bs.0.c1")["dilation"] == ("1", "(2,)", "(4,)", "(8,)", "(16,)")
+    assert "c1 | Conv2d 3 · 8→8 · dilation 1, 2, 4, 8, 16 · tanh" in words(view)
+
+
+def test_of_many_the_first_and_the_last_are_written() -> None:
+    view = make_view(dilated([2**i for i in range(8)]))
+    assert "c1 | Conv2d 3 · 8→8 · dilation 1, 2, 4 … 128 · tanh" in words(view)
+
+
+def test_a_closed_stack_says_what_differs_in_it() -> None:
+    view = make_view(dilated(), CLOSED)
+    assert "bs | Block ×5 · dilation 1, 2, 4, 8, 16 · 200 params each" in words(view)
+
+
+def test_a_stack_of_equal_layers_says_nothing() -> None:
+    assert not any(node.spans for node in make_view(dilated((2, 2, 2))).nodes)
+
+
+def test_an_inset_speaks_of_all_that_have_its_letter_and_names_the_one_it_shows() -> None:
+    view = make_view(dilated((1, 2, 4), again=3))
+    (inset,) = view.insets
+    assert spans(view, "bs0.0.c1")["dilation"] == ("1", "(2,)", "(4,)")
+    assert Labels(inset.view).inset(inset.view.boxes[0], "A") == "A\N{EN SPACE}Block · bs0.0 · 200 params"
+
+
+def widths(*sizes: tuple[int, int]) -> Graph:
+    net = Net("Widths", params=10_000)
+    x = net.input("x", 1, 8, 64)
+    for i, (before, after) in enumerate(sizes):
+        path = f"bs.{i}"
+        with net.call(path, "Block", params=200 * after):
+            with net.call(f"{path}.mlp", "MLP", params=100 * after):
+                y = net.op("tanh", net.layer(f"{path}.mlp.fc", "Linear", x, (1, after, 64), params=100 * after))
+                y = net.layer(f"{path}.mlp.out", "Linear", y, params=50 * after)
+            y = net.op("relu", net.layer(f"{path}.c1", "Conv2d", y, said=conv(1, (before, after)), params=100 * after))
+            x = net.op("cat", y, net.op("max_pool2d", y), shape=(1, after, 64 // 2 ** (i + 1)))
+        x = net.op("cumsum", x)
+    return net.graph(x)
+
+
+def test_sizes_that_differ_are_a_span_and_params_that_differ_are_not_written() -> None:
+    view = make_view(widths((8, 8), (8, 16), (16, 32)))
+    assert [(box.repeat, box.period) for box in view.boxes] == [(1, 1), (3, 1)]
+    assert [node.inset for node in view.nodes if node.kind == "call"] == ["A"]
+    assert spans(view, "bs.0.c1")[""] == ("8, 8", "8, 16", "16, 32")
+    assert "c1 | Conv2d 3 · 8→8 … 16→32 · relu" in words(view)
+    assert spans(view, "bs.0.mlp")["params"] == ("800", "1600", "3200")
+    assert "MLP" in words(view)
+
+
+def functional(*ops: tuple[str, dict[str, str]]) -> Graph:
+    net = Net("Functional", params=len(ops) * 100)
+    x = net.input("x", 1, 8)
+    for i, (name, attrs) in enumerate(ops):
+        with net.call(f"bs.{i}", "Block", params=100):
+            y = net.op("cumsum", net.op(name, net.layer(f"bs.{i}.fc", "Linear", x, params=100), attrs=attrs))
+            x = net.op("add", x, y)
+    return net.graph(net.op("cumprod", x))
+
+
+def test_an_argument_that_differs_is_written_at_the_op() -> None:
+    shifts = [("roll", {"shifts": "0" if i % 2 else "3"}) for i in range(4)]
+    assert "roll | shifts 3, 0" in words(make_view(functional(*shifts)))
+    assert "bs | Block ×4 · shifts 3, 0 · 100 params each" in words(make_view(functional(*shifts), CLOSED))
+
+
+def test_a_number_is_written_only_if_it_is_that_of_all() -> None:
+    scaled = [("mul", {"1": factor}) for factor in ("0.5", "0.25", "0.125")]
+    assert "× | 0.5, 0.25, 0.125" in words(make_view(functional(*scaled)))
+    assert "× 0.5" in words(make_view(functional(*[("mul", {"1": "0.5"})] * 3)))
+
+
+def test_ops_of_other_names_stand_beside_one_another() -> None:
+    view = make_view(functional(("clamp", {}), ("sort", {}), ("clamp", {})))
+    assert [node.spans for node in view.nodes if node.op == 1] == [(Span("", ("clamp", "sort")),)]
+    assert "clamp / sort" in words(view)
+
+
+def test_layers_of_other_classes_stand_beside_one_another() -> None:
+    net = Net("Acts", params=300)
+    x = net.input("x", 1, 8)
+    for i, cls in enumerate(("ReLU", "GELU", "ReLU")):
+        with net.call(f"bs.{i}", "Block", params=100):
+            y = net.layer(f"bs.{i}.act", cls, net.layer(f"bs.{i}.fc", "Linear", x, params=100))
+            x = net.op("add", x, y)
+    view = make_view(net.graph(net.op("cumsum", x)))
+    assert any(line.endswith("Linear · ReLU / GELU") for line in words(view))
+
+
+@pytest.mark.parametrize("depth", [0, 1, "all"])
+def test_any_depth_has_them(depth: int) -> None:
+    view = make_view(dilated((4, 4, 4)), ViewOptions(depth=depth))
+    assert not any(node.spans for node in view.nodes)
