@@ -16,7 +16,7 @@ from mkdocs_torchrecorder.fence import Fence, marked_fences, marker, read_fence,
 from mkdocs_torchrecorder.figure import closed, error_box, figure
 from mkdocs_torchrecorder.links import Find, nowhere
 from mkdocs_torchrecorder.page import KEY, MarkdownPage
-from mkdocs_torchrecorder.report import Report, show_progress
+from mkdocs_torchrecorder.report import Report, show_progress, tell_author
 from torchrecorder.errors import OptionError
 from torchrecorder.page import (
     CopyNumbers,
@@ -161,6 +161,7 @@ def fill(
             body = read_fence(fence)
             return error_box(body.target, result.problems, body.options.get("name") or "", translate)
         outcome = _loaded(result, is_paper=script is None)
+        tell_author(outcome)
         can_hide = script is not None
         shown = figure(outcome, copies, find, caption=caption, can_hide=can_hide, save=save, translate=translate)
         is_shut = fence.automatic and can_hide and outcome.diagram is not None and is_closed(outcome, place)

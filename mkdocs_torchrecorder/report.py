@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 
+from torchrecorder.page import Outcome, author_notes
 from torchrecorder.pipeline import Progress
 
 logger = logging.getLogger("mkdocs.plugins.torchrecorder")
@@ -46,6 +47,12 @@ class Report:
         logger.info("torchrecorder: %s", text)
         if details:
             logger.debug("%s", details)
+
+
+def tell_author(outcome: Outcome) -> None:
+    """Log for `mkdocs build -v` what only the author of a model can use, where a page with its diagram is written."""
+    for note in author_notes(outcome):
+        logger.debug("torchrecorder: %s", note)
 
 
 def show_progress(progress: Progress) -> None:

@@ -14,6 +14,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 from sphinx_torchrecorder.build import Form, ImageType
 from sphinx_torchrecorder.links import addresses, reference
+from sphinx_torchrecorder.report import tell_author
 from torchrecorder import page
 from torchrecorder.errors import OptionError, TorchRecorderError
 from torchrecorder.page import (
@@ -119,6 +120,7 @@ def image(
 ) -> nodes.Node:
     """The picture as a file, lying beside the doctrees until the builder collects it."""
     is_svg = mimetype == "image/svg+xml"
+    diagram = diagram.without_foot()
     data = diagram.standalone_svg().encode() if is_svg else diagram.to_pdf()
     name = f"torchrecorder-{hashlib.sha256(data).hexdigest()[:16]}.{'svg' if is_svg else 'pdf'}"
     file = Path(env.doctreedir, "images", name)
@@ -200,6 +202,7 @@ def _remark(note: str) -> nodes.paragraph:
 
 def add_reader_notes(frame: nodes.Element, outcome: Outcome) -> None:
     """Put under the caption what a reader should know of the picture."""
+    tell_author(outcome)
     notes = [_remark(text) for text in reader_notes(outcome, _)]
     if notes and isinstance(legend := frame[-1], nodes.legend):
         legend += notes

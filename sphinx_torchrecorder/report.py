@@ -14,7 +14,7 @@ from sphinx.util import logging
 from sphinx.util.display import status_iterator
 
 from torchrecorder.errors import OptionError
-from torchrecorder.page import LogEntry, Outcome, fatal_messages, log_entries, warning_text
+from torchrecorder.page import LogEntry, Outcome, author_notes, fatal_messages, log_entries, warning_text
 from torchrecorder.pipeline import Progress
 
 logger = logging.getLogger(__name__)
@@ -44,6 +44,12 @@ def report(results: Iterable[tuple[str, Outcome | OptionError]], problems: Mappi
                 logger.verbose("%s", entry.details)
     if fatal := fatal_messages(result for _, result in results):
         raise ExtensionError("\n".join(fatal), modname=_TYPE)
+
+
+def tell_author(outcome: Outcome) -> None:
+    """Log at `-v` what only the author of a model can use, where a page with its diagram is written."""
+    for note in author_notes(outcome):
+        logger.verbose("torchrecorder: %s", note)
 
 
 def warn(entry: LogEntry[str]) -> None:

@@ -54,6 +54,7 @@ def draw(
     layout: Literal["paper", "layered"] = "paper",
     theme: Literal["modern", "classic"] = "modern",
     grey: bool = False,
+    foot: bool = True,
     width: str = "",
     show: str | Sequence[str] = (),
     hide: str | Sequence[str] = (),
@@ -86,6 +87,7 @@ def draw(
             does.
         theme: The look; `"classic"` is that of version 1.
         grey: Whether it is drawn in shades of grey, for print.
+        foot: Whether files say at the foot of the picture what it does not show.
         width: Of a column of print, `"3.25in"`: the layout whose letters are largest there, which are named in `notes`.
         show: What to say besides: `flops`, `memory` and `dtypes` of tensors, `weights` as nodes.
         hide: What not to say: `shapes`, `params`.
@@ -104,7 +106,7 @@ def draw(
         EngineError: The picture could not be laid out.
     """
     written = {"depth": str(depth), "fold": str(fold), "focus": focus, "direction": direction}
-    written |= {"layout": layout, "theme": theme, "grey": str(grey)}
+    written |= {"layout": layout, "theme": theme, "grey": str(grey), "foot": str(foot)}
     lists = {"expand": expand, "collapse": collapse, "show": show, "hide": hide}
     texts = {name: words if isinstance(words, str) else " ".join(words) for name, words in lists.items()}
     options = read_drawing({**written, **texts})

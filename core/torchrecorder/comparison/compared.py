@@ -129,7 +129,7 @@ class Diff:
         matching = self._difference.matching
         around = matching.old.cls if matching.old not in matching.new_of else ""
         notes = (f"{around}, which was around the model, is not drawn",) if around else ()
-        return replace(drawing, text=self.text, alt=alt, notes=notes, table=())
+        return replace(drawing, text=self.text, alt=alt, notes=notes, foot=notes, table=())
 
     def save(self, path: str | Path) -> None:
         """Write what changed to a file; its ending says how.

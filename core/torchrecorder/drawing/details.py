@@ -2,8 +2,9 @@
 
 A drawing carries them as one text of JSON, an object of rows by the keys that the SVG gives its nodes (`data-n`). A row
 is a list without empty values at its end: path, class, settings, parameters, floating-point operations, shapes out,
-shapes in if they differ, source line, how often it repeats, and the parts that it is drawn for. Numbers are those
-of one of several. Paths are the same in all pictures of a model and after each build: addresses end with them.
+shapes in if they differ, source line, how often it repeats, the parts that it is drawn for, and of the model what its
+author may want to know of its recording. Numbers are those of one of several. Paths are the same in all pictures of a
+model and after each build: addresses end with them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from torchrecorder.view import Box, Node, View
 
 _MAX_PATH, _MAX_SETTINGS = 200, 160
 _MAX_SHAPES = 3
+_MAX_NOTE, _MAX_NOTES = 300, 20
 _PACKAGES = ("site-packages", "dist-packages")
 _N_FACTS, _PARAMS = 9, 3
 """Values of a row before its parts, and which of them is the number of parameters."""
@@ -36,6 +38,9 @@ _Row = list[Any]
 def details(view: View) -> str:
     """The rows of a picture, as JSON."""
     rows = {key: _trimmed(row) for key, row in _DetailsWriter(view).rows()}
+    if rows and (notes := view.graph.info.notes):
+        first = rows[next(iter(rows))]  # the outermost box, or the model as one node
+        first += [""] * (_N_FACTS + 1 - len(first)) + ["\n".join(clean(note, _MAX_NOTE) for note in notes[:_MAX_NOTES])]
     for inset in view.insets:
         rows |= {f"{inset.letter}{key}": _trimmed(row) for key, row in _DetailsWriter(inset.view).rows()}
     return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))

@@ -88,7 +88,7 @@ def draw(
     for position, pictures in asked.items():
         laid_out = [*islice(layouts, len(pictures))]
         try:
-            results[position] = _drawing(views[position], pictures[0].dot, laid_out)
+            results[position] = _drawing(views[position], pictures, laid_out)
         except Exception as error:
             results[position] = _error(jobs[position], error)
     return [results[position] for position in range(len(jobs))]
@@ -148,8 +148,8 @@ class _Asked:
     one: _JobView
     styles: Sequence[Styles | None]
     paper: PaperLayout | None = None
-    faults: list[str] = field(default_factory=list)
-    """What its layouts do not show as the View says it."""
+    unproved: list[str] = field(default_factory=list)
+    """Why a layout was not taken, or the layered one had to be."""
 
     @property
     def dots(self) -> list[str]:
@@ -189,18 +189,17 @@ def _layered(one: _Asked, answer: str | EngineError) -> Layout | EngineError:
     if isinstance(answer, EngineError):
         return answer
     layout = arranged(answer)
-    _proved(one, layout)
+    if not _is_as_before(one.one.job) and (found := faults(one.one.view, layout)):
+        one.unproved.append(f"a layered layout with faults: {found[0]}; please report it")
     return layout
 
 
 def _proved(one: _Asked, layout: Layout | None) -> Layout | None:
     """A layout that shows the View as it is; None if it does not."""
-    if layout is None or _is_as_before(one.one.job):
-        return layout
-    if not (found := faults(one.one.view, layout)):
-        return layout
-    one.faults.extend(found)
-    return None
+    if layout is not None and (found := faults(one.one.view, layout)):
+        one.unproved.append(f"layered, since the layout of a paper has faults: {found[0]}; please report it")
+        return None
+    return layout
 
 
 def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> ProvedViews:
@@ -296,7 +295,7 @@ def _styles(
 
 
 def _drawing(
-    views: Sequence[_JobView], dot: str, layouts: Sequence[str | Layout | TorchRecorderError]
+    views: Sequence[_JobView], asked: Sequence[_Asked], layouts: Sequence[Layout | TorchRecorderError]
 ) -> Drawing | TorchRecorderError:
     layout, job = layouts[0], views[0].job
     if isinstance(layout, TorchRecorderError):
@@ -305,11 +304,9 @@ def _drawing(
     view = views[0].view
     title, description = describe(graph)
     facts = caption_facts(graph, options.show)
+    shown = tuple(dict.fromkeys(note for one in (view, *(it.view for it in view.insets)) for note in one.notes))
     memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
-    try:
-        picture = finish(layout, uid=_uid(job), title=title, desc=description, theme=options.theme, grey=options.grey)
-    except EngineError as error:  # output that is not Graphviz's concerns this picture only
-        return error
+    picture = finish(layout, uid=_uid(job), title=title, desc=description, theme=options.theme, grey=options.grey)
     return Drawing(
         svg=picture.svg,
         width=picture.width,
@@ -317,8 +314,10 @@ def _drawing(
         text=tree(view.graph, like=view, fold=options.fold, show=options.show).rstrip("\n"),
         alt=". ".join(filter(None, (title, description, _beside(view)))),
         facts=facts,
-        notes=(*graph.info.notes, *view.notes, *memory),
-        dot=dot,
+        notes=(*graph.info.notes, *shown, *memory),
+        foot=tuple(note.partition("; ")[0] for note in shown),  # what is behind it is advice on options
+        weakened=(*view.weakened, *(fault for one in asked for fault in one.unproved)),
+        dot=asked[0].dot,
         nested=tuple(_nested_drawings(zip(views[1:], layouts[1:], strict=True))),
         table=layer_table(graph) if options.table else (),
         details="" if _is_as_before(job) else details(view),
@@ -335,7 +334,7 @@ def _beside(view: View) -> str:
     return clean(f"Beside it {verb} {'; '.join(names)}", _MAX_PATH) if names else ""
 
 
-def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | TorchRecorderError]]) -> Iterator[NestedDrawing]:
+def _nested_drawings(views: Iterable[tuple[_JobView, Layout | TorchRecorderError]]) -> Iterator[NestedDrawing]:
     """Those that were laid out, as many as have room; one within another that is left out is left out too."""
     room = MAX_NESTED_BYTES
     there: set[int | None] = {None}
@@ -346,10 +345,7 @@ def _nested_drawings(views: Iterable[tuple[_JobView, str | Layout | TorchRecorde
         path = clean(it.path, _MAX_PATH)
         title = f"{path}, {clean(class_name(one.job.graph.modules[it.path]), _MAX_PATH)}"
         uid = f"{_uid(one.job)}-i{it.call}"
-        try:
-            picture = finish(layout, uid=uid, title=title, desc="", theme=one.options.theme, grey=one.options.grey)
-        except EngineError:
-            continue
+        picture = finish(layout, uid=uid, title=title, desc="", theme=one.options.theme, grey=one.options.grey)
         room -= len(picture.svg)
         if room < 0:
             return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchrecorder.drawing.text import LayerRow
 
-VERSION = 4
+VERSION = 5
 MAX_NESTED_BYTES = 64_000
 """Of all nested drawings of a figure together."""
 _KINDS: dict[object, type] = {"int": int, "str": str}
@@ -55,6 +55,10 @@ class Drawing:
     """What is known of the model, by a short name: `parameters`, `input`, …."""
     notes: tuple[str, ...] = ()
     """What a reader should know besides, such as a guessed input or a part that is not drawn."""
+    foot: tuple[str, ...] = ()
+    """Those of the notes that a file says at the foot of the picture: what is not drawn, and what was chosen."""
+    weakened: tuple[str, ...] = ()
+    """What is shown in a plainer way than was planned, since its proof failed, each with the reason."""
     dot: str = ""
     """What the layout engine got, for other tools that read Graphviz's language."""
     nested: tuple[NestedDrawing, ...] = ()
@@ -122,7 +126,8 @@ class Drawing:
         if not isinstance(data, dict) or data.pop("torchrecorder_drawing", None) != VERSION:
             return None
         try:
-            notes, rows = tuple(data.pop("notes")), data.pop("table")
+            data |= {name: tuple(data[name]) for name in ("notes", "foot", "weakened")}
+            rows = data.pop("table")
             nested = tuple(NestedDrawing(**one) for one in data.pop("insides"))
             table: tuple[LayerRow, ...] = ()
             if rows:
@@ -131,7 +136,7 @@ class Drawing:
                 )
 
                 table = tuple(LayerRow(**row) for row in rows)
-            drawing = Drawing(**data, notes=notes, nested=nested, table=table)
+            drawing = Drawing(**data, nested=nested, table=table)
             return drawing if drawing.is_whole() else None
         except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
             return None
@@ -141,7 +146,8 @@ class Drawing:
         nested = self.nested
         return (
             isinstance(self.facts, dict)
-            and _are((str,), self.svg, self.text, self.alt, self.dot, *self.notes, *self.facts, *self.facts.values())
+            and _are((str,), self.svg, self.text, self.alt, self.dot, *self.facts, *self.facts.values())
+            and _are((str,), *self.notes, *self.foot, *self.weakened)
             and _are((float, int), self.width, self.height, *(one.width for one in nested))
             and _are((str,), *(text for one in nested for text in (one.svg, one.path)))
             and all(map(_is_table, (self.details, *(one.details for one in nested))))

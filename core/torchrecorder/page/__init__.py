@@ -8,6 +8,7 @@ from torchrecorder.page.automatic import asked_for, is_closed, is_skipped, needs
 from torchrecorder.page.diagram import Diagram, Outcome, names_of_class
 from torchrecorder.page.remarks import (
     LogEntry,
+    author_notes,
     failure,
     fatal_messages,
     is_build_wide,
@@ -49,6 +50,7 @@ __all__ = [
     "Outcome",
     "Translate",
     "asked_for",
+    "author_notes",
     "contents",
     "failure",
     "fatal_messages",

@@ -108,6 +108,14 @@ class Diagram:
         return self.drawing.width * self.scale, self.drawing.height * self.scale
 
     @property
+    def file_size(self) -> tuple[float, float]:
+        """Width and height in points, as a file has them, with the notes at its foot."""
+        from torchrecorder.drawing.svg import sides
+
+        wide, high = sides(self._leaving)
+        return wide * self.scale, high * self.scale
+
+    @property
     def facts(self) -> Mapping[str, str]:
         """What is known of the model, by a short name."""
         return self.drawing.facts
@@ -117,6 +125,11 @@ class Diagram:
         """What a reader should know besides."""
         of_drawings = (note for drawing in self.drawings for note in drawing.notes)
         return tuple(dict.fromkeys((*of_drawings, *self.print_notes)))
+
+    @property
+    def weakened(self) -> tuple[str, ...]:
+        """What is shown in a plainer way than was planned, since its proof failed, each with the reason."""
+        return tuple(dict.fromkeys(reason for drawing in self.drawings for reason in drawing.weakened))
 
     @property
     def table(self) -> tuple[LayerRow, ...]:
@@ -144,11 +157,22 @@ class Diagram:
         """
         return fitted(self.drawing.svg, copy=copy, alt=alt, width=width, urls=urls)
 
+    @cached_property
+    def _leaving(self) -> str:
+        """The picture as it leaves its page, where nothing else says its notes."""
+        from torchrecorder.drawing.svg import footed
+
+        return footed(self.drawing.svg, self.drawing.foot if self.options.foot else ())
+
+    def without_foot(self) -> Diagram:
+        """The same diagram for a page that says its notes below the picture."""
+        return replace(self, options=replace(self.options, foot=False))
+
     def standalone_svg(self) -> str:
-        """The picture with colours of its own, for files and `<img>`."""
+        """The picture with colours of its own, for files and `<img>`; its notes stand at its foot."""
         from torchrecorder.drawing.svg import fixed
 
-        return fixed(self.drawing.svg, scale=self.scale)
+        return fixed(self._leaving, scale=self.scale)
 
     def to_html(self) -> str:
         """A page with the figure, in which readers can do all that they can in a documentation; it loads nothing."""
@@ -175,7 +199,7 @@ class Diagram:
         """
         from torchrecorder.drawing.formats.tikz import to_tikz
 
-        return to_tikz(self.svg, self.drawing.details, self.alt, self.scale)
+        return to_tikz(self._leaving, self.drawing.details, self.alt, self.scale)
 
     def to_png(self) -> bytes:
         """The picture as a PNG of 192 dots per inch.

@@ -91,7 +91,7 @@ def _image(diagram: Diagram, options: FigureOptions, save: Callable[[str], str])
     width, height = options.size(diagram.size[0])
     lazy = ' loading="lazy"' if options.loading == "lazy" else ""
     style = f"width:{width or 'auto'};max-width:100%;height:{height or 'auto'}"
-    address = escape(save(diagram.standalone_svg()))
+    address = escape(save(diagram.without_foot().standalone_svg()))
     return f'<img src="{address}" alt="{escape(options.alt or diagram.alt)}"{lazy} style="{style}">'
 
 

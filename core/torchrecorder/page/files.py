@@ -15,8 +15,8 @@ from torchrecorder.request.requests import FACTS
 if TYPE_CHECKING:
     from torchrecorder.page.diagram import Diagram
 
-_DRAWN = frozenset(option.name for option in OPTIONS if option.stage == "drawing") - {"diff", "table"}
-_PRINTED = _DRAWN | {"width"}
+_DRAWN = frozenset(option.name for option in OPTIONS if option.stage == "drawing") - {"diff", "foot", "table"}
+_PRINTED = _DRAWN | {"foot", "width"}
 _MERMAID = _DRAWN - {"grey", "layout", "theme", "styler"}
 _TREE = _DRAWN - {"direction", "grey", "theme", "styler"}
 

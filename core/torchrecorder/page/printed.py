@@ -74,8 +74,9 @@ def for_print(diagrams: Sequence[Diagram], width: str) -> Diagram:
         needed = room * _SMALLEST / letters / _POINTS["in"] + 0.05
         less = f"write a width of {needed:.1f}in or more, or show less: a smaller depth, or a focus"
         raise OptionError((f"at a width of {width} the letters would be {letters:.1f} pt; {less}",))
-    wide, high = (side / _PX * scale / 72 for side in diagram.size)
+    diagram = replace(diagram, scale=scale)
+    wide, high = (side / 72 for side in diagram.file_size)
     notes = [f"{wide:.2f} × {high:.2f} in, with letters of {letters:.1f} pt"]
     if not fitting:
         notes.append(f"higher than a page of {_PAGE / 72:g} in; a smaller depth, or a focus, shows less")
-    return replace(diagram, scale=scale, print_notes=tuple(notes))
+    return replace(diagram, print_notes=tuple(notes))

@@ -33,6 +33,9 @@ _LISTED = 20
 _LISTED_TIMES = 5
 _FEW = 10
 """So few recordings need no list of times."""
+_HOW_IT_RAN = re.compile(r"the forward ran |\w+ stands for ")
+_PLACE = re.compile(r" ([\w-]+)/\S*\.py:\d+$")
+"""What notes of a recording end with: a line of a file in a package, whose name comes first."""
 _SETTING = re.compile(r"the setting `(\w+)`")
 """What errors call a setting, which each tool writes in its own way."""
 
@@ -207,4 +210,22 @@ def reader_notes(outcome: Outcome, translate: Translate = in_english) -> tuple[s
         notes.append(f"This diagram is not complete: {outcome.error.summary()}")
     if guessed := outcome.diagram.facts.get("guessed"):
         notes.append(guessed)
-    return tuple(translated(note, translate) for note in (*notes, *outcome.diagram.notes))
+    notes += [note for note in outcome.diagram.notes if _is_for_readers(note, outcome)]
+    return tuple(translated(note, translate) for note in notes)
+
+
+def author_notes(outcome: Outcome) -> tuple[str, ...]:
+    """What only the author of a model can use: it goes to the log of a build that writes the page, at `-v`."""
+    target = outcome.request.recording.target
+    if outcome.diagram is None:
+        return ()
+    notes = [note for note in outcome.diagram.notes if not _is_for_readers(note, outcome)]
+    return tuple(f"{target}: {note}" for note in (*notes, *outcome.diagram.weakened))
+
+
+def _is_for_readers(note: str, outcome: Outcome) -> bool:
+    """Whether a note is not about how a model was run, or about lines of a library."""
+    if _HOW_IT_RAN.match(note):
+        return False
+    found = _PLACE.search(note)
+    return found is None or found[1] == parse_target(outcome.request.recording.target).dotted.partition(".")[0]

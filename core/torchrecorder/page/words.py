@@ -24,7 +24,18 @@ FIGURE = ("Architecture of {}", "Layers as a table", "Layers", "Depth", "Depth {
 BOX = ("No diagram of {}", "No diagram", "It was not drawn.")
 SCRIPT_WORDS = (
     *("Details", "In", "Class", "Settings", "Parameters", "FLOPs", "Input", "Output", "Source", "Repeats", "Parts"),
-    *("all", "Open", "Documentation", "Copy link", "Link copied", "Close", "Find layer", "{} found", "{} of {}"),
+    *(
+        "Notes",
+        "all",
+        "Open",
+        "Documentation",
+        "Copy link",
+        "Link copied",
+        "Close",
+        "Find layer",
+        "{} found",
+        "{} of {}",
+    ),
     *("Zoom in", "Zoom out", "Show all", "Full screen", "link", "Save SVG", "Save PNG"),
     "This page does not allow it",
 )

@@ -266,6 +266,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("theme", "drawing", one_of("modern", "classic"), "modern", "The look; `classic` is that of version 1."),
     Option("grey", "drawing", read_yes_no, False, "Whether it is drawn in shades of grey, for print."),
+    Option("foot", "drawing", read_yes_no, True, "Whether files say at the foot of the picture what it does not show."),
     Option(
         "show",
         "drawing",

@@ -174,6 +174,8 @@ class DrawingOptions:
     layout: Literal["paper", "layered"] = "paper"
     theme: ThemeName = "modern"
     grey: bool = False
+    foot: bool = True
+    """Whether notes stand at the foot of a picture that leaves its page."""
     show: tuple[Fact, ...] = USUAL
     """What is said besides names and classes."""
     styler: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -71,3 +72,12 @@ def test_a_damaged_table_is_not_a_drawing() -> None:
     assert Drawing.from_bytes(drawing.to_bytes()) == drawing
     for wrong in ("{", "[1]", '{"0":1}', 3):
         assert Drawing.from_json({**drawing.to_json(), "details": wrong}) is None
+
+
+def test_the_model_tells_what_its_author_may_want_to_know() -> None:
+    graph = mlp()
+    noted = replace(graph, info=replace(graph.info, notes=("one branch was taken", "the forward ran elsewhere")))
+    for depth in (0, 1):
+        (first, *rest) = json.loads(details(make_view(noted, ViewOptions(depth=depth)))).values()
+        assert first[10] == "one branch was taken\nthe forward ran elsewhere"
+        assert all(len(row) < 11 for row in rest)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from tests.core.graph.building import Net, mlp, residual_block
+from torchrecorder.drawing import draw as draw_module
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
+from torchrecorder.drawing.paper import PaperLayout
+from torchrecorder.drawing.svg.arrange import arranged
+from torchrecorder.drawing.svg.layout import Layout
 from torchrecorder.engine import Engine, find_engine
 from torchrecorder.errors import EngineError
 from torchrecorder.graph import Graph
@@ -68,3 +73,26 @@ def test_one_more_run_for_all_that_fall_back(engine: Asked) -> None:
 def test_layered_pictures_need_one_run(engine: Asked) -> None:
     pictures = drawn(engine, mlp(), fork(3), options=DrawingOptions(layout="layered"))
     assert engine.runs == [[one.dot for one in pictures]]
+
+
+def test_a_layout_with_faults_gives_way_to_the_layered_one(engine: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = PaperLayout.place
+
+    def without_a_line(self: PaperLayout, answers: Sequence[str | EngineError]) -> Layout | None:
+        layout = place(self, answers)
+        return layout and replace(layout, lines=layout.lines[1:])
+
+    monkeypatch.setattr(PaperLayout, "place", without_a_line)
+    (picture,) = drawn(engine, mlp(), options=DrawingOptions())
+    (reason,) = picture.weakened
+    assert re.match("layered, since the layout of a paper has faults: the edge from . to . is not drawn", reason)
+    monkeypatch.undo()
+    (layered,) = drawn(engine, mlp(), options=DrawingOptions(layout="layered"))
+    assert layered.svg == picture.svg
+    assert not layered.weakened
+
+
+def test_a_layered_layout_with_faults_is_said(engine: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draw_module, "arranged", lambda text: replace(arranged(text), boxes=[]))
+    (picture,) = drawn(engine, mlp(), options=DrawingOptions(layout="layered"))
+    assert picture.weakened == ("a layered layout with faults: box b0 is not drawn; please report it",)

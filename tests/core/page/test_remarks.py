@@ -23,6 +23,7 @@ from torchrecorder.page import (
     Diagram,
     LogEntry,
     Outcome,
+    author_notes,
     fatal_messages,
     is_build_wide,
     log_entries,
@@ -66,6 +67,22 @@ def test_remarks() -> None:
         "a note",
     )
     assert reader_notes(Outcome(request, None, error)) == ()
+
+
+def test_a_reader_is_not_told_what_only_the_author_can_use() -> None:
+    own = ("one branch of `if y > 0:` was taken, pkg/net.py:7", "values left PyTorch through numpy() at data.py:3")
+    library = (
+        "one branch of `if not (a and b):` was taken, transformers/masking_utils.py:367",
+        "values left PyTorch through item() at torchaudio/models/conformer.py:11",
+        "the forward ran on fake tensors, because it is large",
+        "cpu stands for cuda, which this machine does not have: lib/net.py:3",
+    )
+    others = ("not drawn: 2 operations that nothing reads", "values left PyTorch through item() in encoder.0")
+    drawing = Drawing("<svg/>", 1, 1, "", "", notes=(*own, *library, *others), weakened=("layered, since …",))
+    found = Outcome(read_request("pkg.Net(3)", {}), Diagram(drawing, load_graph=no_graph))
+    assert reader_notes(found) == (*own, *others)
+    assert author_notes(found) == tuple(f"pkg.Net(3): {note}" for note in (*library, "layered, since …"))
+    assert author_notes(outcome()) == ()
 
 
 def outcome(error: TorchRecorderError | None = None, info: str = "") -> Outcome:

@@ -100,7 +100,7 @@ class _TikzWriter:
             self.edges(group, kind.removesuffix("s"))
             return
         for child in group:
-            if kind in ("shapes", "titles"):
+            if kind in ("shapes", "titles", "foot"):
                 self.word(child, kind.removesuffix("s"), group)
             elif kind == "boxes" and child.tag == f"{_SVG}g":
                 self.sign(child)
@@ -261,7 +261,8 @@ class _TikzWriter:
         arrow = self.arrow * self.scale
         yield f"  tr/to/.style={{-{{Triangle[length={_bp(arrow)}, width={_bp(0.7 * arrow)}]}}}},"
         for kind, look in usual.items():
-            base = {"shape": "tr/word, anchor=base, ", "title": "tr/word, anchor=base west, "}.get(kind, "")
+            left = "tr/word, anchor=base west, "
+            base = {"shape": "tr/word, anchor=base, ", "title": left, "foot": left}.get(kind, "")
             yield f"  tr/{kind}/.style={{{base or ('tr/node, ' if 'shape' in look else '')}{_options(look)}}},"
         yield "}"
         yield "\\begin{tikzpicture}[x=1bp, y=-1bp, tr/own/.try]"

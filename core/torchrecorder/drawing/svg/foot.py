@@ -1,0 +1,54 @@
+"""The line at the foot of a picture that leaves its page: what a reader should know of it stands nowhere else then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from xml.sax.saxutils import escape
+
+from torchrecorder.drawing.svg.layout import PAD
+from torchrecorder.drawing.svg.themes import width
+
+_SIZE, _STEP, _GAP = 8.0, 10.0, 6.0
+"""Points of its letters, from one line to the next, and above the first: smaller than all words of a picture."""
+_MUTED = ".75"
+"""A contrast of 7:1 on white, less than that of the words in the picture."""
+_SIDES = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+
+
+def sides(svg: str) -> tuple[float, float]:
+    """Width and height of a finished picture, in points."""
+    found = _SIDES.search(svg)
+    return (float(found[1]), float(found[2])) if found else (0.0, 0.0)
+
+
+def footed(svg: str, notes: Sequence[str]) -> str:
+    """A finished picture with notes below it, in lines as wide as the picture, and in its description."""
+    if not notes:
+        return svg
+    wide, high = sides(svg)
+    text = " · ".join(note.replace("`", "") for note in notes)
+    lines = [*_lines(text, wide - 2 * PAD)]
+    said = "".join(
+        f'<text x="{PAD:g}" y="{high + _GAP + i * _STEP:.1f}">{escape(line)}</text>' for i, line in enumerate(lines)
+    )
+    foot = f'<g class="foot" text-anchor="start" font-size="{_SIZE:g}" fill-opacity="{_MUTED}">{said}</g></svg>'
+    taller = f'viewBox="0 0 {wide:g} {high + _GAP + len(lines) * _STEP:.1f}"'
+    described = _SIDES.sub(taller, svg, count=1).replace("</desc>", f". {escape(text)}</desc>", 1)
+    return described.removesuffix("</svg>") + foot
+
+
+def _lines(text: str, room: float) -> Iterator[str]:
+    """The text in lines; a word that is longer than a line is broken."""
+    line = ""
+    for word in text.split():
+        if line and width(f"{line} {word}", _SIZE) > room:
+            yield line
+            line = ""
+        line = f"{line} {word}" if line else word
+        while width(line, _SIZE) > room and len(line) > 1:
+            part = next(n for n in range(len(line) - 1, 0, -1) if n == 1 or width(line[:n], _SIZE) <= room)
+            yield line[:part]
+            line = line[part:]
+    if line:
+        yield line
