@@ -6,6 +6,7 @@ them all, so there are not many: the layers of the picture first, then those tha
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,7 +27,7 @@ from torchrecorder.drawing.svg.arrange import arranged
 from torchrecorder.drawing.svg.layout import Layout
 from torchrecorder.drawing.text import caption_facts, describe, layer_table, tree
 from torchrecorder.engine import Engine
-from torchrecorder.errors import EngineError, StylerError, TorchRecorderError
+from torchrecorder.errors import EngineError, FailedInside, StylerError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph
 from torchrecorder.proof import ProvedViews
@@ -40,6 +41,7 @@ MAX_NESTED = 12
 _MAX_PATH = 200
 _POINT = 0.75
 """Points in a CSS pixel."""
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,40 @@ def draw(
 ) -> list[Drawing | TorchRecorderError]:
     """The drawings in the order of the jobs, laid out in one go; an error in place of one that failed.
 
+    Where our own code raises, the picture is drawn in a plainer way instead, and the log asks for a report.
+
     Stylers are imported as the settings say, which are not needed if no options name one; `on_modules` gets each
     styler's name and the digests of the modules that its process imported.
     """
+    found = _drawn(jobs, engine, settings, on_modules)
+    for way in range(len(_plainer(DrawingOptions()))):
+        failed = {i: error for i, error in enumerate(found) if isinstance(error, FailedInside)}
+        plainer = [replace(jobs[i], options=_plainer(jobs[i].options)[way]) for i in failed]
+        again = _drawn(plainer, engine, settings, on_modules) if failed else ()
+        for (i, error), drawing in zip(failed.items(), again, strict=True):
+            if isinstance(drawing, Drawing):
+                _ask_for_report(error, "it is drawn in a plainer way")
+                found[i] = drawing
+    return found
+
+
+def _plainer(options: DrawingOptions) -> Sequence[DrawingOptions]:
+    """Options that need less and less of our code: another layout, nothing drawn once for several, one level."""
+    layered = replace(options, layout="layered")
+    unfolded = replace(layered, fold=False)
+    return layered, unfolded, replace(unfolded, depth=1, expand=(), collapse=())
+
+
+def _ask_for_report(error: FailedInside, instead: str) -> None:
+    _LOG.warning("%s; %s; %s", error.summary(), instead, error.hint())
+
+
+def _drawn(
+    jobs: Sequence[DrawJob],
+    engine: Engine,
+    settings: Settings | None,
+    on_modules: Callable[[str, Mapping[str, str]], None] | None,
+) -> list[Drawing | TorchRecorderError]:
     results: dict[int, Drawing | TorchRecorderError] = {}
     views: dict[int, list[_JobView]] = {}
     for position, job in enumerate(jobs):
@@ -243,6 +276,7 @@ def nested_views(views: ProvedViews, view: View) -> list[NestedView]:
     calling = {call.parent for call in graph.calls}
     pending: list[tuple[int | None, View]] = [(None, view), *((None, inset.view) for inset in view.insets)]
     seen: set[str] = {views.focus, ""}
+    is_reported = False
     for parent, around in pending:
         for row in (graph.calls[node.calls[0]] for node in around.nodes if node.kind == "call"):
             call, path = row.id, row.module
@@ -255,6 +289,11 @@ def nested_views(views: ProvedViews, view: View) -> list[NestedView]:
             try:
                 inside = views.inside(call)
             except TorchRecorderError:
+                continue
+            except Exception as error:
+                if not is_reported:  # equal layers fail alike
+                    _ask_for_report(failed_inside(path, error, doing="open"), "it stays closed")
+                is_reported = True
                 continue
             shown = [node for node in inside.nodes if node.kind in ("call", "op", "gap")]
             if inside.boxes and len(shown) > 1:  # it shows more than its name

@@ -10,6 +10,7 @@ A Graph that is read may come from a cache that others wrote, so `problems` chec
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
@@ -195,7 +196,8 @@ def _columns(rows: Sequence[Any], *columns: Sequence[Any] | None) -> Iterator[tu
 
 def problems(graph: Graph) -> list[str]:
     """What is wrong with the Graph; nothing, if it is as `graph.model` promises."""
-    return [*_rows(graph), *_calls(graph), *_frames(graph), *_values(graph), *batch_problems(graph)]
+    found = [*_rows(graph), *_calls(graph), *_frames(graph), *_values(graph), *batch_problems(graph)]
+    return found or [*_order(graph)]
 
 
 def _rows(graph: Graph) -> Iterator[str]:
@@ -239,6 +241,43 @@ def _calls(graph: Graph) -> Iterator[str]:
         yield from _nodes(graph, op, where)
 
 
+def _order(graph: Graph) -> Iterator[str]:
+    """Calls and ops that happen in a call that has ended, and what is read or given before it is made."""
+    calls = graph.calls
+    count = Counter[tuple[str, str]]()
+    for call in calls:
+        count[call.kind, call.module] += 1
+        if call.index != count[call.kind, call.module]:
+            yield f"call {call.id} says that it is call {call.index} of {call.module!r}, which it is not"
+        if call.parent is not None and not _is_open(calls, call.parent, call.id - 1):
+            yield f"call {call.id} begins in call {call.parent}, which has ended"
+    now = begun = 0
+    ended = [-1] * len(calls)
+    for op in graph.ops:
+        where, at = f"op {op.id} ({op.name})", op.call
+        while at > begun:
+            at = calls[at].parent or 0
+        if not _is_open(calls, at, now):
+            yield f"{where} happened in call {op.call}, which had ended"
+        now, begun, ended[op.call] = op.call, max(begun, op.call), op.id
+        for value in op.inputs:
+            if (graph.values[value].producer or 0) > op.id:
+                yield f"{where} reads value {value}, which is made later"
+    for call in reversed(calls):
+        if call.parent is not None:
+            ended[call.parent] = max(ended[call.parent], ended[call.id])
+        for value in call.outputs.values() if ended[call.id] >= 0 else ():
+            if (graph.values[value].producer or 0) > ended[call.id]:
+                yield f"call {call.id} gives value {value}, which is made after it ended"
+
+
+def _is_open(calls: Sequence[Call], call: int, now: int) -> bool:
+    """Whether a call is `now` or around it; in all, no call is left twice, so this takes linear time."""
+    while now > call:
+        now = calls[now].parent or 0
+    return now == call
+
+
 def _nodes(graph: Graph, op: Op, where: str) -> Iterator[str]:
     """Nodes of autograd that are made from what is not there yet, or stand for what the op does not give."""
     end = min(op.outputs, default=len(graph.values))
@@ -271,8 +310,15 @@ def _values(graph: Graph) -> Iterator[str]:
     for value in graph.values:
         if value.producer != made.get(value.id) or (value.kind == "op") != (value.producer is not None):
             yield f"value {value.id} ({value.kind}) claims op {value.producer} made it"
+        elif value.producer is not None and graph.ops[value.producer].outputs[value.index : value.index + 1] != (
+            value.id,
+        ):
+            yield f"value {value.id} is not output {value.index} of op {value.producer}"
     yield from _unknown(graph, graph.inputs.values(), "the inputs")
     yield from _unknown(graph, [v for values in graph.outputs.values() for v in values], "the outputs")
+    failed = None if graph.info.failure is None else graph.info.failure.call
+    if failed is not None and not 0 <= failed < len(graph.calls):
+        yield f"the forward failed in the unknown call {failed}"
     for decision in graph.decisions:
         yield from _unknown(graph, decision.values, f"the decision at {decision.source}")
     for path, id_ in graph.inputs.items():

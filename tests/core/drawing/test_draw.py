@@ -5,20 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Never
 
 import pytest
 
-from tests.core.graph.building import Net, mlp, residual_block
-from torchrecorder.drawing import draw as draw_module
+from tests.core.graph.building import Net, mlp, residual_block, transformer
+from torchrecorder.drawing import draw as drawing
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.svg.arrange import arranged
 from torchrecorder.drawing.svg.layout import Layout
 from torchrecorder.engine import Engine, find_engine
-from torchrecorder.errors import EngineError
+from torchrecorder.errors import EngineError, FailedInside
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions
+from torchrecorder.view import View, Views
+from torchrecorder.view.templates.choice import Choice
 
 
 class Asked(Engine):
@@ -93,6 +96,75 @@ def test_a_layout_with_faults_gives_way_to_the_layered_one(engine: Asked, monkey
 
 
 def test_a_layered_layout_with_faults_is_said(engine: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draw_module, "arranged", lambda text: replace(arranged(text), boxes=[]))
+    monkeypatch.setattr(drawing, "arranged", lambda text: replace(arranged(text), boxes=[]))
     (picture,) = drawn(engine, mlp(), options=DrawingOptions(layout="layered"))
     assert picture.weakened == ("a layered layout with faults: box b0 is not drawn; please report it",)
+
+
+def raising(*_: object, **__: object) -> Never:
+    raise IndexError("list index out of range")
+
+
+SAID = r"^cannot draw \w+: torchrecorder failed inside.*: IndexError: list index out of range"
+
+
+@pytest.mark.parametrize("place", [(PaperLayout, "__init__"), (PaperLayout, "place")], ids=["rows", "places"])
+def test_where_one_layout_raises_the_other_is_drawn(
+    place: tuple[type, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    layered = drawn(find_engine(), transformer(), mlp(), options=DrawingOptions(layout="layered"))
+    monkeypatch.setattr(*place, raising)
+    assert drawn(find_engine(), transformer(), mlp(), options=DrawingOptions()) == layered
+    assert [
+        bool(re.search(f"{SAID}.*; it is drawn in a plainer way; please report it", s)) for s in caplog.messages
+    ] == [
+        True,
+        True,
+    ]
+
+
+def test_where_the_choice_of_what_is_drawn_raises_everything_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain = drawn(find_engine(), transformer(), options=DrawingOptions(layout="layered", fold=False))
+    monkeypatch.setattr(Choice, "view", raising)
+    assert drawn(find_engine(), transformer(), options=DrawingOptions()) == plain
+    assert len(caplog.messages) == 1
+
+
+def test_where_all_else_raises_one_level_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = Views.view
+
+    def view(self: Views, *, beside: bool = True) -> View:
+        return raising() if self.options.depth == "all" else made(self, beside=beside)
+
+    one_level = drawn(find_engine(), transformer(), options=DrawingOptions(layout="layered", fold=False, depth=1))
+    monkeypatch.setattr(Views, "view", view)
+    options = DrawingOptions(depth="all", collapse=("blocks.*",))
+    assert drawn(find_engine(), transformer(), options=options) == one_level
+    assert len(caplog.messages) == 1
+
+
+def test_a_layer_whose_inside_raises_stays_closed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = DrawingOptions(depth=1)
+    (usual,) = drawn(find_engine(), transformer(), options=options)
+    monkeypatch.setattr(Views, "inside", raising)
+    (one,) = drawn(find_engine(), transformer(), options=options)
+    assert one == replace(usual, nested=())
+    assert usual.nested
+    assert ["; it stays closed; please report it" in said for said in caplog.messages] == [True]
+
+
+def test_what_cannot_be_drawn_in_any_way_costs_only_itself(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(drawing, "details", lambda view: raising() if view.graph.modules[""].cls == "pkg.MLP" else "")
+    options = DrawingOptions()
+    failed, made = draw([DrawJob(graph, "0" * 64, options) for graph in (mlp(), transformer())], find_engine())
+    assert isinstance(failed, FailedInside)
+    assert isinstance(made, Drawing)
+    assert caplog.messages == []

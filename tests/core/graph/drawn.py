@@ -41,8 +41,8 @@ def graphs(draw: st.DrawFn) -> Graph:
     modules[""] = Module("", "pkg.Net", native=False)
     calls = [Call(0, None, "")]
     for id_ in range(1, draw(st.integers(1, 4))):
-        parent = draw(st.integers(0, id_ - 1))
-        calls.append(Call(id_, parent, draw(st.sampled_from(sorted(modules))), draw(st.integers(1, 3))))
+        parent, module = draw(st.sampled_from(_around(calls, id_ - 1))), draw(st.sampled_from(sorted(modules)))
+        calls.append(Call(id_, parent, module, 1 + sum(call.module == module for call in calls)))
     values = [Value(0, "input", meta=draw(METAS), name=draw(NAMES))]
     ops: list[Op] = []
     for id_ in range(draw(st.integers(0, 5))):
@@ -65,6 +65,19 @@ def graphs(draw: st.DrawFn) -> Graph:
     return Graph(modules, *made, {"x": 0}, outputs, info, tied, tuple(frames), decisions)
 
 
+def _around(calls: list[Call], call: int) -> list[int]:
+    """A call and those around it."""
+    parent = calls[call].parent
+    return [call] if parent is None else [call, *_around(calls, parent)]
+
+
+def _open(calls: list[Call], ops: list[Op]) -> list[int]:
+    """The calls in which the next op can happen: those that the last one left open, and later ones in them."""
+    begun = max((op.call for op in ops), default=0)
+    left = _around(calls, ops[-1].call if ops else 0)
+    return [call.id for call in calls if max(at for at in _around(calls, call.id) if at <= begun) in left]
+
+
 def _frame_of(call: int | None, frames: list[Frame]) -> st.SearchStrategy[int | None]:
     return st.sampled_from([None, *(frame.id for frame in frames if frame.call == call)])
 
@@ -81,7 +94,7 @@ def _add_op(draw: st.DrawFn, id_: int, calls: list[Call], ops: list[Op], values:
             id_,
             draw(NAMES),
             draw(NAMES),
-            draw(st.integers(0, len(calls) - 1)),
+            draw(st.sampled_from(_open(calls, ops))),
             tuple(inputs),
             outputs,
             outputs[: draw(st.integers(0, 1))],

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.core.graph.building import Net
 from tests.core.graph.drawn import graphs
 from torchrecorder.errors import FormatError
 from torchrecorder.graph import Decision, Frame, Graph, from_json, to_json
@@ -140,6 +141,40 @@ def test_frames_that_break_an_invariant_are_refused(path: list[Any], value: Any,
 )
 def test_what_breaks_an_invariant_is_refused(path: list[Any], value: Any, reason: str) -> None:
     assert reason in refusal(parsed(), path, value)
+
+
+def in_turn() -> Any:
+    """Two layers in a block, and their sum."""
+    net = Net()
+    x = net.input("x", 1, 4)
+    with net.call("block", "Block"):
+        y = net.layer("block.fc", "Linear", x)
+        z = net.layer("block.act", "ReLU", y)
+    return json.loads(to_json(net.graph(net.op("add", y, z))))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        (["calls", 2, 0], 0, "call 3 begins in call 1, which has ended"),
+        (["ops", 2, 2], 2, "op 2 (add) happened in call 2, which had ended"),
+        (["ops", 0, 3], [2], "op 0 (linear) reads a value newer than one it makes"),
+        (["calls", 3, 2], 2, "call 3 says that it is call 2 of 'block.act', which it is not"),
+        (["calls", 2, 4], {"": 3}, "call 2 gives value 3, which is made after it ended"),
+        (["values", 1, 2], 1, "value 1 is not output 1 of op 0"),
+        (["info", "failure"], [4, "it failed"], "the forward failed in the unknown call 4"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(path: list[Any], value: Any, reason: str) -> None:
+    assert reason in refusal(in_turn(), path, value)
+
+
+def test_what_is_read_before_it_is_made_is_refused() -> None:
+    data = in_turn()
+    first, second, _ = data["ops"]
+    first[3], first[4], second[3], second[4] = [2], [], [0], [1, 2]
+    data["values"][1][1:3], data["values"][2][1:3] = [1, 0], [1, 1]
+    assert "op 0 (linear) reads value 2, which is made later" in refusal(data, ["tied"], {})
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "5", '"x"', "{}", "[" * 100_000])

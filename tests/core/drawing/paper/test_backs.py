@@ -59,7 +59,9 @@ def off(point: Point, picture: Seen) -> float:
     found = [abs(math.hypot(x - cx, y - cy) - r) for cx, cy, r in picture.circles]
     for left, top, right, bottom in picture.nodes:
         beyond = max(left - x, x - right, top - y, y - bottom)
-        found.append(abs(beyond) if beyond < 0.3 else math.hypot(max(left - x, x - right, 0), max(top - y, y - bottom, 0)))
+        found.append(
+            abs(beyond) if beyond < 0.3 else math.hypot(max(left - x, x - right, 0), max(top - y, y - bottom, 0))
+        )
     return min(found)
 
 
