@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from torchrecorder.proof.facts import Facts
 from torchrecorder.proof.fault import Fault
@@ -39,9 +40,10 @@ class Coverage:
                 here = self.nodes.setdefault(op, [])
                 if node.id not in here:
                     here.append(node.id)
-            if len(node.calls) > 1:
-                for position, call in enumerate(node.calls):
-                    for op in facts.ops_of([call]):
+            for part in (node.parts or (node,)) if node.repeat > 1 else ():
+                insides = [facts.ops_of([call]) for call in part.calls] or [(op,) for op in part.ops]
+                for position, ops in enumerate(insides):
+                    for op in ops:
                         self.calls.setdefault(op, []).append((node.id, position))
 
     def drawn(self, op: int) -> list[int]:
@@ -104,6 +106,15 @@ class Coverage:
         self.twin.update(found.ops)
         self.twin_calls.update(found.calls)
         self.unmatched += [(box, op) for op in found.unmatched]
+
+    @cached_property
+    def again(self) -> dict[int, list[int]]:
+        """By op those of later turns that it is drawn for."""
+        found: dict[int, list[int]] = {}
+        for op in self.twin:
+            *_, last = self.with_twins(op)
+            found.setdefault(last, []).append(op)
+        return found
 
     def drawn_call(self, call: int) -> int:
         """The call of a first turn that is drawn for a call."""

@@ -34,6 +34,10 @@ class Flow:
         self.unshown: list[Fault] = []
         self.across: set[tuple[int, int, int, int]] = set()
         """Box, how many turns on, tail and head of what goes from turn to turn of a stack."""
+        self.fed: set[tuple[int, int]] = set()
+        """Node and position of each of its calls that another of them feeds."""
+        self.fed_turns: set[tuple[int, int]] = set()
+        """Likewise box and turn."""
         self.idle: list[int] = []
         """The nodes of layers that ran no op."""
         self.brought: dict[int, list[int]] = {}
@@ -114,16 +118,22 @@ class Flow:
         nodes = self.brought.get(value, [])
         for node in nodes if is_free or len(nodes) > 1 else ():
             self.allowed.add((node, head, False))
-        if is_free:
-            return
-        if not nodes:
+        if not nodes and self._must_be_drawn(value, is_free):
             name = self.graph.values[value].name or f"value {value}"
             self.unshown.append(Fault("flow", f"{name} is read and not drawn", (self.coverage.root,)))
-        elif head not in nodes and not any((node, head, False) in self.required for node in nodes):
+        if is_free or not nodes:
+            return
+        if head not in nodes and not any((node, head, False) in self.required for node in nodes):
             self.required[nodes[0], head, False] = self.graph.values[value].name or f"value {value}"
+
+    def _must_be_drawn(self, value: int, is_free: bool) -> bool:
+        """Whether a value from outside has to be there: data, and what the View does not name as not drawn."""
+        is_given = self.graph.values[value].kind in ("input", "op") and value not in self.view.aside
+        return is_given or not is_free
 
     def _from_turn(self, box: int, made: int, read: int, source: int, op: Op, head: int, is_free: bool) -> None:
         row = self.view.boxes[box]
+        self.fed_turns.add((box, read))
         for tail in self.coverage.drawn(source):
             if row.repetition == "loop" and row.around:
                 self._expect((tail, head, True), op, is_free)
@@ -135,12 +145,13 @@ class Flow:
                 self.unshown.append(Fault("counts", words, row.calls[:1]))
 
     def _within(self, source: int, op: Op, head: int) -> None:
-        """Among calls that are drawn as one node in parallel none may feed another."""
-        node = self.view.nodes[head]
-        if node.repetition not in ("parallel", "shared"):
-            return
+        """Among calls that are drawn as one node in parallel none may feed another; in a row each is fed by one."""
         made = dict(self.coverage.calls.get(source, ())).get(head)
-        if made is not None and made != dict(self.coverage.calls.get(op.id, ())).get(head):
+        read = dict(self.coverage.calls.get(op.id, ())).get(head)
+        if made is None or read is None or made == read:
+            return
+        self.fed.add((head, read))
+        if self.view.nodes[head].repetition in ("parallel", "shared"):
             words = f"calls of {self._name(head)} are drawn in parallel, and one feeds the other"
             self.unshown.append(Fault("counts", words, self._around(head)))
 
@@ -253,6 +264,10 @@ class Flow:
 
     def _edges(self) -> Iterator[Fault]:
         drawn = {*self._drawn_edges()}
+        reading = {tail for tail, _, _ in drawn}
+        for node in self.view.nodes:
+            if node.kind in ("param", "buffer", "const") and node.id not in reading:
+                yield Fault("flow", f"{self._name(node.id)} is drawn and feeds nothing", self._around(node.id))
         for tail, head, _ in sorted(drawn - self.allowed - self.required.keys()):
             words = f"the edge from {self._name(tail)} to {self._name(head)} is of nothing that flows there"
             yield Fault("flow", words, (*self._around(tail), *self._around(head)))
@@ -273,6 +288,15 @@ class Flow:
 
     def _stacks(self) -> Iterator[Fault]:
         """From turn to turn of a stack flows what enters it and what leaves it, from each to the next."""
+        for node in self.view.nodes:
+            if node.repetition in ("series", "loop") and any(
+                (node.id, i) not in self.fed for i in range(1, node.repeat)
+            ):
+                yield Fault("counts", f"the calls of {self._name(node.id)} are not in a row", self._around(node.id))
+        for one in self.view.boxes:
+            turns = range(1, one.repeat if one.repetition in ("series", "loop") else 0)
+            if any((one.id, turn) not in self.fed_turns for turn in turns):
+                yield Fault("counts", f"the {one.repeat} turns of box {one.id} are not in a row", one.calls)
         drawn = {(tail, head) for tail, head, back in self._drawn_edges() if not back}
         for box, steps, tail, head in sorted(self.across):
             row = self.view.boxes[box]

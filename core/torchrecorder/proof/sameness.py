@@ -23,14 +23,22 @@ _SIZES = frozenset(
 """Settings that follow from the sizes of the data; they count where the layer itself is shown."""
 
 
+_UNSAID = ("1", "0", "False", "True", "none")
+"""What may stand in a span for a call whose layer does not name the setting, since it is the default."""
+
+
 class Sameness:
     def __init__(self, view: View, facts: Facts, coverages: Sequence[Coverage]) -> None:
         self.view, self.facts, self.graph = view, facts, facts.graph
         self.coverages = coverages
         self.lettered = {inset.letter: {*inset.calls} for inset in view.insets}
         """By letter all calls that are drawn with it, those in repeats included."""
-        self.told: set[int] = set()
-        """The calls of nodes that say in what they differ."""
+        self.odd: dict[str, set[int]] = {}
+        """By letter the calls in which there are other layers or ops than in the inset."""
+        self.ops: dict[int, list[int]] = {}
+        """By op of an inset those at its place in the other calls with the letter."""
+        self.itself = range(len(self.graph.values))
+        """For each value itself, where what moves made it from does not matter."""
         self.again: list[dict[int, list[int]]] = []
         """By view, for each call the others that it is drawn for."""
 
@@ -41,14 +49,20 @@ class Sameness:
             self.again = [self._drawn_for(coverage, letter) for coverage, letter in self._views()]
             for (coverage, _), again in zip(self._views(), self.again, strict=True):
                 for node in coverage.view.nodes:
-                    calls = {*_all(node.calls, again)}
-                    self.lettered.get(node.inset, set()).update(calls)
-                    self.told.update(calls if node.differs else ())
+                    self.lettered.get(node.inset, set()).update(_all(node.calls, again))
+        of_letter = {inset.letter: {*inset.calls} for inset in self.view.insets}
         for (coverage, _), again in zip(self._views(), self.again, strict=True):
             for node in coverage.view.nodes:
-                for part in node.parts or (node,):
+                odd = self.odd.get(node.inset, set())
+                if odd and not node.differs and not odd.isdisjoint(_all(node.calls, again)):
+                    words = f"calls of {self._path(node.calls[0])} have other layers or ops than the inset {node.inset}"
+                    yield Fault("sameness", words, (*coverage.around(node), *node.calls))
+                if node.inset and not {*node.calls} <= of_letter.get(node.inset, set()):
+                    yield Fault("counts", f"the inset {node.inset} is not of all its calls", coverage.around(node))
+                yield from self._of_op(coverage, node, is_whole=not self.odd)
+                for part in (node, *node.parts):
                     if part.kind == "call":
-                        yield from self._of_node(coverage, node, part, again)
+                        yield from self._of_node(coverage, node, part, again, is_whole=not self.odd)
 
     def _views(self) -> Iterator[tuple[Coverage, str]]:
         yield from zip(self.coverages, ("", *self.lettered), strict=True)
@@ -59,27 +73,63 @@ class Sameness:
             found.setdefault(coverage.drawn_call(call), []).append(call)
         for call in sorted(self.lettered.get(letter, set()) - {coverage.root}):
             of_both = match(self.facts, call, coverage.root)
-            is_odd = any(map(self._counts, (*of_both.unmatched, *of_both.missing)))
-            if is_odd and call in self.told:  # what is in it stands at other places
+            if any(map(self._counts, (*of_both.unmatched, *of_both.missing))):  # its parts stand at other places
+                self.odd.setdefault(letter, set()).add(call)
                 continue
             for other, first in of_both.calls.items():
                 found.setdefault(coverage.drawn_call(first), []).append(other)
+            for other, first in of_both.ops.items():
+                *_, last = coverage.with_twins(first)
+                self.ops.setdefault(last, []).append(other)
         return found
 
-    def _of_node(self, coverage: Coverage, node: Node, part: Node, again: Mapping[int, list[int]]) -> Iterator[Fault]:
+    def _of_node(
+        self, coverage: Coverage, node: Node, part: Node, again: Mapping[int, list[int]], *, is_whole: bool
+    ) -> Iterator[Fault]:
         calls = [call for call in dict.fromkeys(_all(part.calls, again)) if self._runs(call)]
         if len(calls) < 2:
             return
         around = coverage.around(node)
-        is_shown = bool(node.inset)
-        spans = (*part.spans, *node.spans)
-        for name, values in self._differing(calls):
+        is_shown, is_leaf = bool(node.inset), not self.facts.children[calls[0]]
+        spans = part.spans
+        differing = dict(self._differing(calls))
+        for span in spans:
+            if (
+                is_whole
+                and is_leaf
+                and span.name in differing
+                and not {*span.values} <= {*differing[span.name], *_UNSAID}
+            ):
+                words = f"{span.name or 'sizes'} {', '.join(span.values)} of {self._path(calls[0])} is not so"
+                yield Fault("sameness", words, (*around, *part.calls))
+        for name, values in differing.items():
             if not _says(spans, name, values) and not (name == "class" and node.differs):
                 words = f"{name or 'sizes'} {', '.join(values)} of {self._path(calls[0])} and others is not said"
                 yield Fault("sameness", words, (*around, *part.calls))
-        if is_shown or not self.facts.children[calls[0]]:
+        if is_shown or is_leaf:
             return
         yield from self._inside(node, calls, spans, around)
+
+    def _of_op(self, coverage: Coverage, node: Node, *, is_whole: bool) -> Iterator[Fault]:
+        """Ops that are drawn for those of other turns, which have other names or numbers."""
+        for part in (node, *node.parts):
+            if part.kind != "op" or part.op is None:
+                continue
+            again = (part.op, *coverage.again.get(part.op, ()), *self.ops.get(part.op, ()))
+            rows = [self.graph.ops[op] for op in again]
+            known = {value for row in rows for value in (row.name.strip("_"), *row.attrs.values())}
+            if is_whole and any(
+                not {*span.values} <= {*known, *_UNSAID} for span in part.spans if span.name != "weight"
+            ):
+                yield Fault("sameness", f"what {rows[0].name} says of other turns is not so", coverage.around(node))
+            for name in dict.fromkeys(name for row in rows for name in row.attrs):
+                values = [*dict.fromkeys(row.attrs[name] for row in rows if name in row.attrs)]
+                is_number = all(value.replace(".", "", 1).replace("-", "", 1).isdigit() for value in values)
+                is_written = rows[0].name == "getitem" or not self.facts.is_move(rows[0], self.itself)
+                is_said = any({*values} <= {*span.values} for span in part.spans)
+                if len(values) > 1 and (is_number or rows[0].name == "getitem") and is_written and not is_said:
+                    words = f"{rows[0].name} with {', '.join(values)} at {rows[0].source} is not said"
+                    yield Fault("sameness", words, coverage.around(node))
 
     def _inside(
         self, node: Node, calls: Sequence[int], spans: Iterable[Span], around: tuple[int, ...]
@@ -107,7 +157,7 @@ class Sameness:
         """Whether it is more than a change of place or of what carries no features."""
         row = self.graph.ops[op]
         is_side = all(self.facts.is_side[value] for value in row.outputs)
-        return not is_side and not self.facts.is_move(row, range(len(self.graph.values)))
+        return not is_side and not self.facts.is_move(row, self.itself)
 
     def _runs(self, call: int) -> bool:
         return any(self._counts(op) for op in self.facts.ops_of([call]))
