@@ -343,7 +343,8 @@ def _drawing(
     view = views[0].view
     title, description = describe(graph)
     facts = caption_facts(graph, options.show)
-    shown = tuple(dict.fromkeys(note for one in (view, *(it.view for it in view.insets)) for note in one.notes))
+    beside = tuple(f"{inset.letter}: {note}" for inset in view.insets for note in inset.view.notes)
+    shown = (*view.notes, *beside)
     memory = [f"activations: {facts['activations']}, without autograd"] if "activations" in facts else []
     picture = finish(layout, uid=_uid(job), title=title, desc=description, theme=options.theme, grey=options.grey)
     return Drawing(

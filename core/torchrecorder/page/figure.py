@@ -179,7 +179,15 @@ class _FigureWriter:
         shown = fitted(drawn.svg, copy=self.copy, alt=alt, width=width, height=height, urls=self.urls, doors=doors)
         style = "" if width or height else f' style="--torchrecorder-width:{drawn.width:.0f}px"'
         details = f" data-details='{_in_quotes(drawn.details or '{}')}'" if self.is_live else ""
-        return f'<div class="torchrecorder-picture"{style}{details}>{shown}</div>'
+        return f'<div class="torchrecorder-picture"{style}{details}{self._foot(drawn)}>{shown}</div>'
+
+    def _foot(self, drawn: Drawing | NestedDrawing) -> str:
+        """What stands at the foot of the files that a reader saves."""
+        if not self.is_live or isinstance(drawn, NestedDrawing) or not drawn.foot or not self.diagram.options.foot:
+            return ""
+        from torchrecorder.drawing.svg import foot_lines  # a build whose pictures say nothing does not need it
+
+        return f' data-foot="{escape("|".join(line.replace("|", " ") for line in foot_lines(drawn.svg, drawn.foot)))}"'
 
     def _switch(self) -> Iterator[str]:
         """Radio buttons, whose state the style sheet reads; where it does not, each picture has its name above."""

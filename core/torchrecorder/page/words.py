@@ -92,10 +92,17 @@ def translated(note: str, translate: Translate) -> str:
     """A note in another language, with its facts; as it is, if it is none of `NOTES` or has no translation."""
     if translate is in_english:
         return note
+    inset = _INSET.match(note)
+    if inset is not None:
+        return inset[0] + translated(note[inset.end() :], translate)
     for template, pattern in _patterns():
         if (found := pattern.fullmatch(note)) and (text := translate(template)) != template:
             return text.format(*found.groups())
     return note
+
+
+_INSET = re.compile("[A-Z]: ")
+"""What a note of an inset begins with."""
 
 
 @cache

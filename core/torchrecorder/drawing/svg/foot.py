@@ -27,15 +27,23 @@ def footed(svg: str, notes: Sequence[str]) -> str:
     if not notes:
         return svg
     wide, high = sides(svg)
-    text = " · ".join(note.replace("`", "") for note in notes)
-    lines = [*_lines(text, wide - 2 * PAD)]
+    lines = foot_lines(svg, notes)
     said = "".join(
         f'<text x="{PAD:g}" y="{high + _GAP + i * _STEP:.1f}">{escape(line)}</text>' for i, line in enumerate(lines)
     )
     foot = f'<g class="foot" text-anchor="start" font-size="{_SIZE:g}" fill-opacity="{_MUTED}">{said}</g></svg>'
     taller = f'viewBox="0 0 {wide:g} {high + _GAP + len(lines) * _STEP:.1f}"'
-    described = _SIDES.sub(taller, svg, count=1).replace("</desc>", f". {escape(text)}</desc>", 1)
+    described = _SIDES.sub(taller, svg, count=1).replace("</desc>", f". {escape(_joined(notes))}</desc>", 1)
     return described.removesuffix("</svg>") + foot
+
+
+def foot_lines(svg: str, notes: Sequence[str]) -> list[str]:
+    """The notes in lines as wide as the picture."""
+    return [*_lines(_joined(notes), sides(svg)[0] - 2 * PAD)]
+
+
+def _joined(notes: Sequence[str]) -> str:
+    return " · ".join(note.replace("`", "") for note in notes)
 
 
 def _lines(text: str, room: float) -> Iterator[str]:
