@@ -93,7 +93,8 @@ class _DotWriter:
             # ranks across boxes: without them the engine is a quarter faster, and finds the same but for ties
             self.effort["newrank"] = "false"
         self.shapes = edge_shapes(view, show) if "shapes" in show and not is_large else {}
-        self.called = [view.edges[back[0]] for back in edges_back(view).values()]
+        backs = ([view.edges[position] for position in back] for back in edges_back(view).values())
+        self.called = [max(edges, key=lambda edge: edge.tail - edge.head) for edges in backs]
         """Those that say what a dashed line is."""
         self.roomy = passed_inside(view)
         self.nodes_in: dict[int | None, list[Node]] = {}

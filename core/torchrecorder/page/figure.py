@@ -182,12 +182,12 @@ class _FigureWriter:
         return f'<div class="torchrecorder-picture"{style}{details}{self._foot(drawn)}>{shown}</div>'
 
     def _foot(self, drawn: Drawing | NestedDrawing) -> str:
-        """What stands at the foot of the files that a reader saves."""
+        """The group at the foot of the files that a reader saves."""
         if not self.is_live or isinstance(drawn, NestedDrawing) or not drawn.foot or not self.diagram.options.foot:
             return ""
-        from torchrecorder.drawing.svg import foot_lines  # a build whose pictures say nothing does not need it
+        from torchrecorder.drawing.svg import foot  # a build whose pictures say nothing does not need it
 
-        return f' data-foot="{escape("|".join(line.replace("|", " ") for line in foot_lines(drawn.svg, drawn.foot)))}"'
+        return f' data-foot="{escape(foot(drawn.svg, drawn.foot))}"'
 
     def _switch(self) -> Iterator[str]:
         """Radio buttons, whose state the style sheet reads; where it does not, each picture has its name above."""

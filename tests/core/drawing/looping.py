@@ -113,8 +113,8 @@ def attention() -> View:
         net.graph(net.op("stack", *outs, shape=(1, TURNS, 88)), state),
         "LOOP",
         "source .encoder .mean() ..embedding ..attention ..cat() ..gru ..out ..argmax() .stack() output0 output1",
-        "source>encoder encoder>mean() encoder>attention mean()>attention mean()>gru embedding>cat() attention>cat() cat()>gru"
-        " gru>out out>argmax() out>stack() stack()>output0 gru>output1 argmax()~embedding gru~gru gru~attention",
+        "source>encoder encoder>mean() encoder>attention mean()>attention mean()>gru embedding>cat() attention>cat()"
+        " cat()>gru gru>out out>argmax() out>stack() stack()>output0 gru>output1 argmax()~embedding gru~gru gru~attention",
     )
 
 
@@ -132,10 +132,11 @@ def runge_kutta() -> View:
     return looped(
         net.graph(y),
         "LOOP",
-        "y ..f@1 ..mul()1 ..add()1 ..f@2 ..mul()2 ..add()2 ..f@3 ..mul()3 ..add()3 ..f@4 ..sum() ..mul()4 ..add()4 output",
-        "y>f@1 y>add()1 y>add()2 y>add()3 y>add()4 f@1>mul()1 mul()1>add()1 add()1>f@2 f@2>mul()2 mul()2>add()2 add()2>f@3"
-        " f@3>mul()3 mul()3>add()3 add()3>f@4 f@1>sum() f@2>sum() f@3>sum() f@4>sum() sum()>mul()4 mul()4>add()4 add()4>output"
-        " add()4~f@1 add()4~add()1 add()4~add()2 add()4~add()3 add()4~add()4",
+        "y ..f@1 ..mul()1 ..add()1 ..f@2 ..mul()2 ..add()2 ..f@3 ..mul()3 ..add()3 ..f@4 ..sum()"
+        " ..mul()4 ..add()4 output",
+        "y>f@1 y>add()1 y>add()2 y>add()3 y>add()4 f@1>mul()1 mul()1>add()1 add()1>f@2 f@2>mul()2 mul()2>add()2"
+        " add()2>f@3 f@3>mul()3 mul()3>add()3 add()3>f@4 f@1>sum() f@2>sum() f@3>sum() f@4>sum() sum()>mul()4"
+        " mul()4>add()4 add()4>output add()4~f@1 add()4~add()1 add()4~add()2 add()4~add()3 add()4~add()4",
     )
 
 
@@ -152,8 +153,8 @@ def gates() -> View:
     return looped(
         net.graph(h, c),
         "LOOP",
-        "x h c ..cat() ..gates ..sigmoid()1 ..sigmoid()2 ..sigmoid()3 ..tanh()1 ..mul()1 ..mul()2 ..add() ..tanh()2 ..mul()3"
-        " output0 output1",
+        "x h c ..cat() ..gates ..sigmoid()1 ..sigmoid()2 ..sigmoid()3 ..tanh()1 ..mul()1 ..mul()2 ..add() ..tanh()2"
+        " ..mul()3 output0 output1",
         "x>cat() h>cat() c>mul()1 cat()>gates gates>sigmoid()1 gates>sigmoid()2 gates>sigmoid()3 gates>tanh()1"
         " sigmoid()2>mul()1 sigmoid()1>mul()2 tanh()1>mul()2 mul()1>add() mul()2>add() add()>tanh()2 sigmoid()3>mul()3"
         " tanh()2>mul()3 mul()3>output0 add()>output1 mul()3~cat() add()~mul()1",
@@ -174,8 +175,8 @@ def sampling() -> View:
         net.graph(x),
         "LOOP unet",
         "noise ...unet.down ...unet.mid ...add() ...unet.up ..mul() ..sub() output",
-        "noise>unet.down noise>sub() unet.down>unet.mid unet.down>add() unet.mid>add() add()>unet.up unet.up>mul() mul()>sub()"
-        " sub()>output sub()~unet.down sub()~sub()",
+        "noise>unet.down noise>sub() unet.down>unet.mid unet.down>add() unet.mid>add() add()>unet.up unet.up>mul()"
+        " mul()>sub() sub()>output sub()~unet.down sub()~sub()",
     )
 
 

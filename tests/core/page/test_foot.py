@@ -76,8 +76,10 @@ def test_every_format_that_leaves_a_page_has_it_unless_it_is_switched_off(tmp_pa
 
 def test_a_page_has_no_foot_since_its_notes_stand_below() -> None:
     drawn, files = diagram(NOTE), list[str]()
-    assert "not drawn" not in contents(drawn, FigureOptions())
-    assert "not drawn" not in drawn.svg
+    shown = contents(drawn, FigureOptions())
+    assert 'class="foot"' not in shown
+    assert shown.count("data-foot=\"&lt;g class=&quot;foot&quot;") == 1, "for files that a reader saves"
+    assert "data-foot" not in contents(diagram(NOTE, foot="no"), FigureOptions())
     contents(drawn, FigureOptions(loading="link"), save=lambda svg: files.append(svg) or "net.svg")  # type: ignore[func-returns-value]
     assert foot(files[0]) == []
 

@@ -1,4 +1,4 @@
-"""The ways of data that the next turn of a loop reads: back beside all that is placed already, each in a lane of its own.
+"""The ways of data that the next turn of a loop reads: back beside what has its place, each in a lane of its own.
 
 Rows and columns know nothing of them. When the inside of a box has its coordinates, each gets the cheapest of the ways
 that leave a node by a side, its bottom or its top, pass along one lane, and come to the other by a side or from above.
@@ -259,7 +259,7 @@ def _lanes(room: _Room, tail: _Spot, head: _Spot) -> list[float]:
 
 def _leaving(spot: _Spot, usual: int) -> Iterator[_End]:
     yield from _at_sides(spot, usual)
-    x, y = spot.x, spot.y
+    x = spot.x
     for by in _offsets(spot.item.half, _OFF_ACROSS):
         bottom, top = spot.rect.bottom, spot.rect.top
         if spot.item.card and "repeat" in spot.item.card.figure.flags:

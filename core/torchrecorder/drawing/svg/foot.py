@@ -22,24 +22,23 @@ def sides(svg: str) -> tuple[float, float]:
     return (float(found[1]), float(found[2])) if found else (0.0, 0.0)
 
 
+def foot(svg: str, notes: Sequence[str]) -> str:
+    """Notes as the last group of a finished picture, in lines as wide as the picture; empty if there are none."""
+    wide, high = sides(svg)
+    lines = enumerate(_lines(_joined(notes), wide - 2 * PAD))
+    said = "".join(f'<text x="{PAD:g}" y="{high + _GAP + i * _STEP:.1f}">{escape(line)}</text>' for i, line in lines)
+    look = f'text-anchor="start" font-size="{_SIZE:g}" fill-opacity="{_MUTED}"'
+    return f'<g class="foot" {look}>{said}</g>' if said else ""
+
+
 def footed(svg: str, notes: Sequence[str]) -> str:
-    """A finished picture with notes below it, in lines as wide as the picture, and in its description."""
-    if not notes:
+    """A finished picture with notes at its foot and in its description."""
+    if not (group := foot(svg, notes)):
         return svg
     wide, high = sides(svg)
-    lines = foot_lines(svg, notes)
-    said = "".join(
-        f'<text x="{PAD:g}" y="{high + _GAP + i * _STEP:.1f}">{escape(line)}</text>' for i, line in enumerate(lines)
-    )
-    foot = f'<g class="foot" text-anchor="start" font-size="{_SIZE:g}" fill-opacity="{_MUTED}">{said}</g></svg>'
-    taller = f'viewBox="0 0 {wide:g} {high + _GAP + len(lines) * _STEP:.1f}"'
+    taller = f'viewBox="0 0 {wide:g} {high + _GAP + group.count("<text") * _STEP:.1f}"'
     described = _SIDES.sub(taller, svg, count=1).replace("</desc>", f". {escape(_joined(notes))}</desc>", 1)
-    return described.removesuffix("</svg>") + foot
-
-
-def foot_lines(svg: str, notes: Sequence[str]) -> list[str]:
-    """The notes in lines as wide as the picture."""
-    return [*_lines(_joined(notes), sides(svg)[0] - 2 * PAD)]
+    return described.removesuffix("</svg>") + group + "</svg>"
 
 
 def _joined(notes: Sequence[str]) -> str:

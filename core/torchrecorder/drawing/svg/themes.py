@@ -39,8 +39,8 @@ COLOURS: dict[str, str] = {
     "shared3": "#5b7bb5",
     "shared4": "#a3742f",
 }
-"""Colour by kind, of `skip` edges, of calls that failed (`error`), of what a diff marks, and of the tags of modules that
-are called in several places: readers who see no red and green apart see blue and orange."""
+"""Colour by kind, of `skip` edges, of calls that failed (`error`), of what a diff marks, and of the signs of modules
+that are called in several places: readers who see no red and green apart see blue and orange."""
 
 FONT = "Helvetica,Arial,'Liberation Sans',Arimo,'Nimbus Sans',sans-serif"
 """Fonts as wide as the one that layout reckons with."""

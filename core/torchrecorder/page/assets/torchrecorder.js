@@ -105,16 +105,10 @@
     return { lay, zoom, move, reveal, moves: () => scale };
   };
 
-  const vectors = ({ svg, copy: whole }) => {
-    const style = getComputedStyle(svg), copy = whole.cloneNode(true), box = copy.viewBox.baseVal, { width } = box;
-    for (const line of svg.parentElement.dataset.foot?.split("|") ?? []) {
-      const text = document.createElementNS(svg.namespaceURI, "text"), place = { x: 4.5, y: box.height + 6, "text-anchor": "start", "font-size": 8, "fill-opacity": .75 };
-      for (const name in place) text.setAttribute(name, place[name]);
-      text.textContent = line;
-      copy.append(text);
-      box.height += 10;
-    }
-    const { height } = box;
+  const vectors = ({ svg, copy: picture }) => {
+    const style = getComputedStyle(svg), copy = picture.cloneNode(true), box = copy.viewBox.baseVal, { foot } = svg.parentElement.dataset;
+    if (foot) copy.insertAdjacentHTML("beforeend", foot), box.height += 6 + 10 * copy.lastChild.childElementCount;
+    const { width, height } = box;
     for (const { href } of all(copy, "[*|href]")) href.baseVal = new URL(href.baseVal, document.baseURI);
     copy.style.cssText = `color:${style.color};background:${paper(svg)}`;
     copy.setAttribute("width", width + "pt");

@@ -130,9 +130,9 @@ def test_calls_that_differ_are_told_and_counted_once() -> None:
             x = net.layer("cell.fc", "Linear", net.op(name, x), said="in_features=8, out_features=8", params=72)
     view = make_view(net.graph(x), ViewOptions(depth=2))
     titles = [Labels(view).box(box) for box in view.boxes[1:]]
-    assert titles == ["cell · Cell · call 1 of 2 · shared · 72 params", "cell · Cell · call 2 of 2 · shared"]
+    assert titles == ["cell · Cell · 1 of 2 · shared · 72 params", "cell · Cell · 2 of 2 · shared"]
     unfolded = make_view(net.graph(x), ViewOptions(depth=1, fold=False))
-    assert words(unfolded)[1] == "cell | Cell · call 2 of 2 · shared"
+    assert words(unfolded)[1] == "cell | Cell · 2 of 2 · shared"
 
 
 def test_an_op_in_another_place_does_not_go_round() -> None:
