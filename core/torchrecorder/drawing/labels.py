@@ -285,7 +285,7 @@ class Labels:
     def _things_of(self) -> dict[str, list[Box | Node]]:
         """By module the boxes and nodes that stand for calls of it, in the order of the calls."""
         found: dict[str, list[Box | Node]] = {}
-        things = (*(box for box in self.view.boxes if not box.around), *self.view.nodes)
+        things: list[Box | Node] = [*(box for box in self.view.boxes if not box.around), *self.view.nodes]
         for thing in sorted((thing for thing in things if thing.calls), key=lambda thing: thing.calls[0]):
             for path in dict.fromkeys(self.graph.calls[call].module for call in thing.calls):
                 found.setdefault(path, []).append(thing)

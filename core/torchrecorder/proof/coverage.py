@@ -41,7 +41,7 @@ class Coverage:
                 if node.id not in here:
                     here.append(node.id)
             for part in (node.parts or (node,)) if node.repeat > 1 else ():
-                insides = [facts.ops_of([call]) for call in part.calls] or [(op,) for op in part.ops]
+                insides = [facts.ops_of([call]) for call in part.calls] or [[op] for op in part.ops]
                 for position, ops in enumerate(insides):
                     for op in ops:
                         self.calls.setdefault(op, []).append((node.id, position))

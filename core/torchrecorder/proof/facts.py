@@ -75,7 +75,7 @@ _MOVES = frozenset(
     ]
 )
 """Kernels, and where none were recorded ops, that give elements of one tensor at other places or in another type."""
-_SAME = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0, "rsub": None}
+_SAME = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0}
 """By kernel the number that changes nothing."""
 _JOINS = frozenset(("cat", "concat", "concatenate", "stack", "_unsafe_cat"))
 _LIKE = frozenset(
@@ -136,9 +136,6 @@ class Facts:
     def ops_of(self, calls: Iterable[int]) -> list[int]:
         """The ops in calls and in what they called."""
         return [op for call in calls for inner in range(call, self.end[call]) for op in self.ops_in[inner]]
-
-    def is_within(self, call: int, around: int) -> bool:
-        return around <= call < self.end[around]
 
     def data_of(self, op: Op) -> Sequence[int]:
         """What an op reads for its data, and not for its shape or type alone."""

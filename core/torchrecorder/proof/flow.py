@@ -214,8 +214,8 @@ class Flow:
         inside = {*self.coverage.ops}
         for path, values in self._given().items():
             for value in values:
-                for node in nodes.get(value, ()):
-                    self._lead_to(value, node)
+                for head in nodes.get(value, ()):
+                    self._lead_to(value, head)
                 if value in nodes:
                     continue
                 is_read = self.coverage.root == 0 or any(op not in inside for op in self._readers_far(value))

@@ -114,7 +114,8 @@ def attention() -> View:
         "LOOP",
         "source .encoder .mean() ..embedding ..attention ..cat() ..gru ..out ..argmax() .stack() output0 output1",
         "source>encoder encoder>mean() encoder>attention mean()>attention mean()>gru embedding>cat() attention>cat()"
-        " cat()>gru gru>out out>argmax() out>stack() stack()>output0 gru>output1 argmax()~embedding gru~gru gru~attention",
+        " cat()>gru gru>out out>argmax() out>stack() stack()>output0 gru>output1"
+        " argmax()~embedding gru~gru gru~attention",
     )
 
 

@@ -78,7 +78,7 @@ def test_a_page_has_no_foot_since_its_notes_stand_below() -> None:
     drawn, files = diagram(NOTE), list[str]()
     shown = contents(drawn, FigureOptions())
     assert 'class="foot"' not in shown
-    assert shown.count("data-foot=\"&lt;g class=&quot;foot&quot;") == 1, "for files that a reader saves"
+    assert shown.count('data-foot="&lt;g class=&quot;foot&quot;') == 1, "for files that a reader saves"
     assert "data-foot" not in contents(diagram(NOTE, foot="no"), FigureOptions())
     contents(drawn, FigureOptions(loading="link"), save=lambda svg: files.append(svg) or "net.svg")  # type: ignore[func-returns-value]
     assert foot(files[0]) == []

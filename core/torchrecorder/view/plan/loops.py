@@ -137,7 +137,9 @@ def apart(tree: CallTree, items: Sequence[Item | Turns]) -> dict[int, tuple[int,
     """
     groups: dict[str, list[int]] = {}
     for item in items:
-        module = tree.module(item.id) if isinstance(item, Item) and item.is_call else None
+        if isinstance(item, Turns) or not item.is_call:
+            continue
+        module = tree.module(item.id)
         if module is not None and module.params.total:
             groups.setdefault(module.fqn, []).append(item.id)
     many = [group for group in groups.values() if len(group) > ROW]
