@@ -152,7 +152,7 @@ class Ends:
         differs: tuple[str, ...] = (),
     ) -> int:
         id_ = -1 - len(self.before) - len(self.after)
-        ops = self._making(op) if op in self.constant else ()
+        ops = self._making(op) if op is not None and op in self.constant else ()
         node = Node(id_, kind, box, op=op, ops=ops, values=values, name=name, differs=differs)
         if kind == "output":
             self.after.append(node)
