@@ -103,7 +103,9 @@ class Running:
         return out
 
     def _op(self, statement: Statement, at: str, env: list[int], read: list[int]) -> None:
-        env.append(self._made(statement, statement.name, *read))
+        env.append(
+            self._made(statement, statement.name, *read[: 1 if statement.name in ("view", "sin", "argmax") else 3])
+        )
 
     def _write(self, statement: Statement, at: str, env: list[int], read: list[int]) -> None:
         out = self._made(statement, "add_", *read)

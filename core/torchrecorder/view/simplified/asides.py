@@ -49,7 +49,7 @@ class _Asides:
         dropped = []
         for node in reversed(self.view.nodes):
             is_unread = bool(outputs) and not draft.is_read(node.id) and self._is_dead(node)
-            is_idle = is_unread or (node.id in read and not draft.is_read(node.id))
+            is_idle = is_unread or (node.id in read and not draft.is_read(node.id) and not self._has_weights(node))
             if node.kind == "output":  # such as the lengths that were given
                 is_idle = has_data and all(self._is_aside(self.view.nodes[tail]) for tail in draft.tails[node.id])
                 is_idle |= has_data and all(value in self._by_lot for value in node.values)
@@ -67,6 +67,11 @@ class _Asides:
         if node.kind not in ("op", "function") or node.decides or self.graph.info.failure is not None:
             return False
         return not any(self._must_be_seen(self.graph.ops[op]) for op in self._ops(node))
+
+    def _has_weights(self, node: Node) -> bool:
+        return any(
+            self.graph.values[value].kind == "param" for op in self._ops(node) for value in self.graph.ops[op].inputs
+        )
 
     def _must_be_seen(self, op: Op) -> bool:
         """Whether it changes something, or has parameters."""

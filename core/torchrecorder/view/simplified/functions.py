@@ -40,7 +40,8 @@ def with_functions(view: View, facts: Facts, asked: Set[int]) -> View:
         n_ops = sum(node.kind == "op" for node in group)
         if len(group) < 2 or not n_ops or is_all or not done.isdisjoint(ids) or not draft.is_convex(ids):
             continue
-        ops = tuple(facts.ran_in[frame])
+        drawn = {op for node in group for op in _ops(node, facts)}
+        ops = tuple(op for op in facts.ran_in[frame] if op in drawn or facts.aside.issuperset(graph.ops[op].outputs))
         if not in_gaps.isdisjoint(ops):
             continue
         done.update(ids)
@@ -48,6 +49,11 @@ def with_functions(view: View, facts: Facts, asked: Set[int]) -> View:
         decides = any(node.decides for node in group)
         draft.merge(ids, replace(group[0], kind="function", calls=(), op=None, ops=ops, name=name, decides=decides))
     return draft.view()
+
+
+def _ops(node: Node, facts: Facts) -> list[int]:
+    calls = [op for call in node.calls for op in facts.tree.all_ops_of(call)]
+    return calls or [*node.ops] or ([] if node.op is None else [node.op])
 
 
 def _frames(graph: Graph, node: Node) -> list[int]:

@@ -1,0 +1,141 @@
+"""Pictures are proved, and what a proof finds is drawn with less merging."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.core.graph.building import Net
+from tests.core.proof.graphs import graphs
+from tests.core.proof.loop_nets import LOOPS
+from tests.core.proof.unseen_nets import UNSEEN
+from tests.core.view.seeing import boxes, edges, shown
+from torchrecorder.graph import Graph
+from torchrecorder.proof import ProvedViews, faults
+from torchrecorder.recording import capture
+from torchrecorder.request.requests import Depth
+from torchrecorder.view import View, ViewOptions, Views
+
+NETS = {entry.name: entry for entry in (*LOOPS, *UNSEEN)}
+PLAINER = {"neural_ode", "variants"}
+"""Nets of which the planned view does not say all that differs, so that it is drawn in a plainer way."""
+
+
+@cache
+def recorded(name: str) -> Graph:
+    model, args, kwargs = NETS[name].load()
+    with torch.no_grad():
+        return capture(model, args, kwargs)
+
+
+def proved(graph: Graph, options: ViewOptions | None = None) -> View:
+    return ProvedViews(Views(graph, options or ViewOptions())).view()
+
+
+@pytest.mark.parametrize("depth", ["auto", 1, "all"])
+@pytest.mark.parametrize("name", NETS)
+def test_a_picture_is_proved(name: str, depth: Depth) -> None:
+    view = proved(recorded(name), ViewOptions(depth=depth))
+    assert faults(view) == ()
+    assert not view.weakened or name in PLAINER
+
+
+@pytest.mark.parametrize(
+    "options",
+    [ViewOptions(fold=False), ViewOptions(expand=["**"]), ViewOptions(collapse=["*"]), ViewOptions(contract=False)],
+    ids=["fold", "expand", "collapse", "contract"],
+)
+@pytest.mark.parametrize("name", [*NETS][::2])
+def test_a_picture_with_options_is_proved(name: str, options: ViewOptions) -> None:
+    assert faults(proved(recorded(name), options)) == ()
+
+
+@pytest.mark.parametrize("name", [*NETS][1::2])
+def test_the_inside_of_a_closed_layer_is_proved(name: str) -> None:
+    graph = recorded(name)
+    called = {call.parent for call in graph.calls}
+    for call in [call for call in graph.calls[1:] if call.id in called][:3]:
+        assert faults(proved(graph, ViewOptions(focus=call.module))) == ()
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[*HealthCheck])
+@given(graph=graphs(), depth=st.sampled_from(["auto", 1, "all"]), fold=st.booleans())
+def test_a_picture_of_a_random_graph_is_proved(graph: Graph, depth: Depth, fold: bool) -> None:
+    assert faults(proved(graph, ViewOptions(depth=depth, fold=fold))) == ()
+
+
+@pytest.mark.soak
+@settings(max_examples=3000, deadline=None, suppress_health_check=[*HealthCheck])
+@given(graph=graphs(size=12), depth=st.sampled_from(["auto", 0, 1, 2, "all"]), fold=st.booleans())
+def test_pictures_of_many_random_graphs_are_proved(graph: Graph, depth: Depth, fold: bool) -> None:
+    assert faults(proved(graph, ViewOptions(depth=depth, fold=fold))) == ()
+
+
+def test_a_shared_layer_with_another_between_is_drawn_twice() -> None:
+    view = proved(recorded("shared"))
+    assert edges(view) == ["input:x > p", "p > mid", "mid > p", "p > output:"]
+
+
+def test_a_layer_between_calls_of_another_is_not_lost() -> None:
+    names = shown(proved(recorded("shared_mixed")))
+    assert {"mid", "cat"} <= {*names}
+    assert names.count("p") == 4
+
+
+def test_all_heads_of_nested_outputs_are_drawn() -> None:
+    view = proved(recorded("nested"))
+    outputs = [node.name for node in view.nodes if node.kind == "output"]
+    assert outputs == ["det.cls", "det.box", "seg.mask", "seg.edge"]
+    assert not view.notes
+
+
+def test_a_word_that_was_chosen_goes_back_to_the_next_step() -> None:
+    view = proved(recorded("greedy"))
+    names = shown(view)
+    assert {(names[e.tail], names[e.head]) for e in view.edges if e.back} == {("argmax", "emb"), ("cell", "cell")}
+    assert boxes(view)[1].endswith("x3")
+
+
+def test_the_running_sum_of_a_solver_goes_back() -> None:
+    view = proved(recorded("rk2"))
+    loop = next(box for box in view.boxes if box.repetition == "loop")
+    assert loop.repeat == 3
+    inside = [node for node in view.nodes if node.box == loop.id]
+    assert sum(node.kind == "call" for node in inside) == 2
+    last = max(node.id for node in inside)
+    assert {edge.tail for edge in view.edges if edge.back} == {last}
+
+
+def test_each_dilation_is_said() -> None:
+    view = proved(recorded("dilation"))
+    spans = [span for node in view.nodes for part in (node, *node.parts) for span in part.spans]
+    spans += [span for inset in view.insets for node in inset.view.nodes for span in node.spans]
+    assert ("1", "(2,)", "(4,)", "(8,)", "(16,)") in [span.values for span in spans if span.name == "dilation"]
+
+
+def test_a_reciprocal_is_drawn() -> None:
+    net = Net()
+    x = net.op("div", net.input("x", 1, 4), attrs={"1": "1"})
+    net.ops[-1] = replace(net.ops[-1], target="torch.Tensor.__rdiv__", kernels=("aten.reciprocal.default",))
+    assert shown(proved(net.graph(x))) == ["input:x", "div", "output:"]
+
+
+def test_what_is_lost_between_turns_of_a_stack_is_drawn_plainer() -> None:
+    """Two streams, the second of which the last block does not give: it was taken for what nothing reads."""
+    net = Net(params=300)
+    x, y = net.input("x", 1, 8), net.input("y", 1, 8)
+    for i in range(3):
+        with net.call(f"blocks.{i}", "Block", params=100):
+            x = net.op("add", net.layer(f"blocks.{i}.a", "Linear", x, params=50), y)
+            y = y if i == 2 else net.layer(f"blocks.{i}.b", "Linear", y, params=50)
+    view = proved(net.graph(x))
+    assert faults(view) == ()
+    drawn = {call for node in view.nodes for call in node.calls} | {call for box in view.boxes for call in box.calls}
+    assert {call.id for call in view.graph.calls if call.module.endswith(".b")} <= {
+        inner for call in drawn for inner in range(call, len(view.graph.calls))
+    }
