@@ -10,8 +10,8 @@ from torchrecorder.drawing.svg.layout import PAD
 from torchrecorder.drawing.svg.themes import width
 
 _SIZE, _STEP, _BASE = 8.0, 10.0, 6.0
-"""Points of its letters, smaller than all words of a picture; from line to line, as the script of pages knows it, too; and
-from the top of a line to its base."""
+"""Points of its letters, smaller than all words of a picture; from line to line, which the script of pages knows, too;
+and from the top of a line to its base."""
 _MUTED = ".75"
 """A contrast of 7:1 on white, less than that of the words in the picture."""
 _SIDES = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
