@@ -112,7 +112,7 @@ def test_a_legend_stands_behind_the_options(built: Built) -> None:
 def test_a_remark_joins_the_legend(built: Built) -> None:
     second = figures(built)[1]
     assert second.count('class="legend"') == 1
-    assert second.index("there is no caption") < second.index("torchrecorder-remark") < second.index("numpy")
+    assert second.index("there is no caption") < second.index("torchrecorder-remark") < second.rindex("numpy")
 
 
 def test_sizes_of_picture_and_figure(built: Built) -> None:

@@ -71,7 +71,7 @@ def test_every_format_that_leaves_a_page_has_it_unless_it_is_switched_off(tmp_pa
     heights = [re.search(rb"/MediaBox \[0 0 [\d.]+ ([\d.]+)\]", one.to_pdf()) for one in (drawn, without)]
     assert heights[0]
     assert heights[1]
-    assert float(heights[0][1]) == pytest.approx(float(heights[1][1]) + 16, abs=0.1)
+    assert float(heights[0][1]) == pytest.approx(float(heights[1][1]) + 10, abs=0.1)
 
 
 def test_a_page_has_no_foot_since_its_notes_stand_below() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.core.drawing.engines import laid_out
+from tests.core.drawing.looping import LOOPS
 from tests.core.drawing.paper.test_paper import fork, hub, towers
 from tests.core.graph.building import Net, mlp, residual_block, transformer
 from torchrecorder.drawing.dot import to_dot
@@ -189,3 +190,13 @@ def test_a_tag_names_the_hub_and_no_other_node() -> None:
         nodes = [*layout.nodes]
         nodes[tags[0]] = nodes[tags[0]]._replace(words=(word,))
         assert any("does not lead" in fault for fault in faults(view, replace(layout, nodes=nodes)))
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_are_proved_with_what_leads_back(name: str) -> None:
+    view = LOOPS[name]()
+    for layout in (paper(view), layered(view)):
+        assert faults(view, layout) == ()
+        without = [line for line in layout.lines if "back" not in line.flags]
+        assert len(without) < len(layout.lines)
+        assert faults(view, replace(layout, lines=without))

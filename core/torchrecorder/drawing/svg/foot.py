@@ -9,8 +9,9 @@ from xml.sax.saxutils import escape
 from torchrecorder.drawing.svg.layout import PAD
 from torchrecorder.drawing.svg.themes import width
 
-_SIZE, _STEP, _GAP = 8.0, 10.0, 6.0
-"""Points of its letters, from one line to the next, and above the first: smaller than all words of a picture."""
+_SIZE, _STEP, _BASE = 8.0, 10.0, 6.0
+"""Points of its letters, smaller than all words of a picture; from line to line, which the script of pages knows, too;
+and from the top of a line to its base."""
 _MUTED = ".75"
 """A contrast of 7:1 on white, less than that of the words in the picture."""
 _SIDES = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
@@ -26,7 +27,7 @@ def foot(svg: str, notes: Sequence[str]) -> str:
     """Notes as the last group of a finished picture, in lines as wide as the picture; empty if there are none."""
     wide, high = sides(svg)
     lines = enumerate(_lines(_joined(notes), wide - 2 * PAD))
-    said = "".join(f'<text x="{PAD:g}" y="{high + _GAP + i * _STEP:.1f}">{escape(line)}</text>' for i, line in lines)
+    said = "".join(f'<text x="{PAD:g}" y="{high + _BASE + i * _STEP:.1f}">{escape(line)}</text>' for i, line in lines)
     look = f'text-anchor="start" font-size="{_SIZE:g}" fill-opacity="{_MUTED}"'
     return f'<g class="foot" {look}>{said}</g>' if said else ""
 
@@ -36,7 +37,7 @@ def footed(svg: str, notes: Sequence[str]) -> str:
     if not (group := foot(svg, notes)):
         return svg
     wide, high = sides(svg)
-    taller = f'viewBox="0 0 {wide:g} {high + _GAP + group.count("<text") * _STEP:.1f}"'
+    taller = f'viewBox="0 0 {wide:g} {high + group.count("<text") * _STEP:.1f}"'
     described = _SIDES.sub(taller, svg, count=1).replace("</desc>", f". {escape(_joined(notes))}</desc>", 1)
     return described.removesuffix("</svg>") + group + "</svg>"
 

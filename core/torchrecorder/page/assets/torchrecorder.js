@@ -105,10 +105,8 @@
     return { lay, zoom, move, reveal, moves: () => scale };
   };
 
-  const vectors = ({ svg, copy: picture }) => {
-    const style = getComputedStyle(svg), copy = picture.cloneNode(true), box = copy.viewBox.baseVal, { foot } = svg.parentElement.dataset;
-    if (foot) copy.insertAdjacentHTML("beforeend", foot), box.height += 6 + 10 * copy.lastChild.childElementCount;
-    const { width, height } = box;
+  const vectors = ({ svg, copy }) => {
+    const style = getComputedStyle(svg), { width, height } = copy.viewBox.baseVal;
     for (const { href } of all(copy, "[*|href]")) href.baseVal = new URL(href.baseVal, document.baseURI);
     copy.style.cssText = `color:${style.color};background:${paper(svg)}`;
     copy.setAttribute("width", width + "pt");
@@ -137,7 +135,10 @@
     const pictures = all(views, "svg.torchrecorder").map((svg) => {
       const rows = JSON.parse(svg.parentElement.dataset.details), row = (node) => rows[node.dataset.n];
       for (const node of all(svg, "[data-n]")) if (!row(node)) delete node.dataset.n;
-      return { svg, row, nodes: all(svg, "[data-n]"), copy: svg.cloneNode(true), camera: cameraOf(svg) };
+      const copy = svg.cloneNode(true);
+      copy.insertAdjacentHTML("beforeend", svg.parentElement.dataset.foot ?? "");
+      copy.viewBox.baseVal.height += 10 * all(copy, ".foot *").length;
+      return { svg, row, nodes: all(svg, "[data-n]"), copy, camera: cameraOf(svg) };
     });
     const shown = () => pictures.find(({ svg }) => svg.checkVisibility()) ?? pictures[0];
     const holding = (node) => pictures.find(({ svg }) => svg.contains(node));
