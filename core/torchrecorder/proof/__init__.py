@@ -1,7 +1,7 @@
 """The proof of a picture: whether a View is true of its Graph, and leaves nothing out in silence.
 
 Written from the Graph alone. It shares no code with what builds Views, not even tables of names, because it would then
-prove its own mistakes. What it promises and what it does not is told in the guide, "How a picture is proved".
+prove its own mistakes. The guide says what it promises and what it does not, "How a picture is proved".
 """
 
 from torchrecorder.proof.fault import Fault, FaultKind

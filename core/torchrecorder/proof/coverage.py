@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from torchrecorder.proof.facts import Facts
+from torchrecorder.proof.facts import GraphFacts
 from torchrecorder.proof.fault import Fault
 from torchrecorder.proof.matching import match
 from torchrecorder.view.model import Box, Node, View
@@ -14,7 +14,7 @@ from torchrecorder.view.model import Box, Node, View
 class Coverage:
     """What each op of the shown call is drawn as."""
 
-    def __init__(self, view: View, facts: Facts) -> None:
+    def __init__(self, view: View, facts: GraphFacts) -> None:
         self.view, self.facts, self.graph = view, facts, facts.graph
         drawn_first = view.boxes[0].calls if view.boxes else next((n.calls for n in view.nodes if n.calls), (0,))
         self.root = drawn_first[0]

@@ -101,7 +101,7 @@ _LIKE_OTHER = frozenset(("expand_as", "view_as", "reshape_as", "type_as", "to"))
 _INTEGERS = ("int", "uint", "bool")
 
 
-class Facts:
+class GraphFacts:
     """Nesting, moves and side values of one Graph, made once for all its Views."""
 
     def __init__(self, graph: Graph) -> None:
@@ -125,7 +125,7 @@ class Facts:
                 self.readers[value].append(op.id)
         self._with_kernels = any(op.kernels for op in graph.ops)
         self.is_side = [value.kind in ("const", "buffer") for value in graph.values]
-        """For each value whether it is no feature: made of constants, whole numbers and truth values of the inputs."""
+        """For each value whether it carries no features: made of constants, whole numbers and truth values alone."""
         for value in graph.inputs.values():
             self.is_side[value] |= self._is_integer(value)
         for op in graph.ops:

@@ -18,7 +18,7 @@ _Pair = tuple[int, int, bool]
 _SOURCES = ("input", "param", "buffer", "const")
 
 
-class Flow:
+class FlowProof:
     def __init__(self, coverage: Coverage) -> None:
         self.coverage, self.facts = coverage, coverage.facts
         self.view, self.graph = coverage.view, coverage.graph

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torchrecorder.proof.facts import Facts
+from torchrecorder.proof.facts import GraphFacts
 
 _NUMBERED = re.compile(r":\d+$")
 """The end of the name of a module that is not registered, where several of its class are."""
@@ -23,7 +23,7 @@ class Match:
     """Those of the other."""
 
 
-def match(facts: Facts, call: int, other: int) -> Match:
+def match(facts: GraphFacts, call: int, other: int) -> Match:
     """What stands where in two calls."""
     found = Match()
     pending = [(call, other)]
@@ -41,7 +41,7 @@ def match(facts: Facts, call: int, other: int) -> Match:
     return found
 
 
-def _match_ops(facts: Facts, found: Match, ops: Iterable[int], others: Iterable[int]) -> None:
+def _match_ops(facts: GraphFacts, found: Match, ops: Iterable[int], others: Iterable[int]) -> None:
     rows = facts.graph.ops
     if [rows[op].name for op in ops] == [rows[op].name for op in others]:
         found.ops.update(zip(ops, others, strict=True))
@@ -58,7 +58,7 @@ def _match_ops(facts: Facts, found: Match, ops: Iterable[int], others: Iterable[
     found.missing += [op for some in left.values() for op in some]
 
 
-def _names(facts: Facts, call: int) -> list[tuple[str, int]]:
+def _names(facts: GraphFacts, call: int) -> list[tuple[str, int]]:
     """The path of each call in a call, from that of its module on, and how often that was called before."""
     rows, base = facts.graph.calls, facts.graph.calls[call].module
     count: dict[str, int] = {}

@@ -1,15 +1,16 @@
 """Whether what is drawn once for several calls is the same in all of them, or says in what it is not.
 
 A setting that differs stands in a span of the node that shows the layer, or of the closed node that it is in; layers
-and ops that only some of the calls have are told by a node's or a box's `differs`.
+and ops that only some of the calls have are named by a node's or a box's `differs`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import Facts
+from torchrecorder.proof.facts import GraphFacts
 from torchrecorder.proof.fault import Fault
 from torchrecorder.proof.matching import match
 from torchrecorder.view.model import Node, Span, View
@@ -23,12 +24,14 @@ _SIZES = frozenset(
 """Settings that follow from the sizes of the data; they count where the layer itself is shown."""
 
 
+_OF_NUMBERS = frozenset("0123456789.,-+e() ")
+"""The characters of numbers and of tuples of numbers."""
 _UNSAID = ("1", "0", "False", "True", "none")
 """What may stand in a span for a call whose layer does not name the setting, since it is the default."""
 
 
 class Sameness:
-    def __init__(self, view: View, facts: Facts, coverages: Sequence[Coverage]) -> None:
+    def __init__(self, view: View, facts: GraphFacts, coverages: Sequence[Coverage]) -> None:
         self.view, self.facts, self.graph = view, facts, facts.graph
         self.coverages = coverages
         self.lettered = {inset.letter: {*inset.calls} for inset in view.insets}
@@ -124,7 +127,9 @@ class Sameness:
                 yield Fault("sameness", f"what {rows[0].name} says of other turns is not so", coverage.around(node))
             for name in dict.fromkeys(name for row in rows for name in row.attrs):
                 values = [*dict.fromkeys(row.attrs[name] for row in rows if name in row.attrs)]
-                is_number = all(value.replace(".", "", 1).replace("-", "", 1).isdigit() for value in values)
+                if all(self._is_size(row, name) for row in rows):
+                    continue
+                is_number = all({*value} <= _OF_NUMBERS for value in values)
                 is_written = rows[0].name == "getitem" or not self.facts.is_move(rows[0], self.itself)
                 is_said = any({*values} <= {*span.values} for span in part.spans)
                 if len(values) > 1 and (is_number or rows[0].name == "getitem") and is_written and not is_said:
@@ -152,6 +157,12 @@ class Sameness:
                 if name and not _says(spans, name, values) and not node.differs:
                     words = f"{name} {', '.join(values)} in {self._path(place)} and others is not said"
                     yield Fault("sameness", words, (*around, *calls))
+
+    def _is_size(self, op: Op, name: str) -> bool:
+        """Whether an argument of an op is the end of the shape that it gives: then it follows from the data."""
+        meta = self.graph.values[op.outputs[0]].meta if op.outputs else None
+        shape = "" if meta is None else ", ".join(map(str, meta.shape))
+        return shape.endswith(op.attrs.get(name, "").strip("()"))
 
     def _counts(self, op: int) -> bool:
         """Whether it is more than a change of place or of what carries no features."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import Facts
+from torchrecorder.proof.facts import GraphFacts
 from torchrecorder.proof.fault import Fault
-from torchrecorder.proof.flow import Flow
+from torchrecorder.proof.flow import FlowProof
 from torchrecorder.proof.sameness import Sameness
 from torchrecorder.view.model import View
 
@@ -20,14 +20,14 @@ class Prover:
     """Proves Views of one Graph."""
 
     def __init__(self, graph: Graph) -> None:
-        self._facts = Facts(graph)
+        self._facts = GraphFacts(graph)
 
     def faults(self, view: View) -> tuple[Fault, ...]:
         """What a View, with its insets, says of the Graph that is not so; none if it is proved."""
         found: list[Fault] = []
         coverages = [Coverage(one, self._facts) for one in (view, *(inset.view for inset in view.insets))]
         for coverage in coverages:
-            found += Flow(coverage).faults()
+            found += FlowProof(coverage).faults()
             found += coverage.faults
         found += Sameness(view, self._facts, coverages).faults()
         return tuple(dict.fromkeys(found))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from torchrecorder.graph import Graph
+from torchrecorder.proof.facts import GraphFacts
 from torchrecorder.view import Edge, Node, View
-from torchrecorder.view.model import Box
+from torchrecorder.view.model import Box, Span
 
 Mutation = Callable[[View], View | None]
 """The View with one fault; None if it has nothing that could be wrong in this way."""
@@ -16,7 +18,7 @@ LAYERS = ("call", "op", "function")
 
 
 def edge_removed(view: View) -> View | None:
-    return _with_edge(view, _middle(edge for edge in _plain(view) if not edge.back))
+    return _with_edge(view, _middle(edge for edge in _plain(view) if not edge.back and _is_data(view, edge)))
 
 
 def edge_added(view: View) -> View | None:
@@ -46,7 +48,7 @@ def edge_from_another(view: View) -> View | None:
 
 
 def back_removed(view: View) -> View | None:
-    return _with_edge(view, _middle(edge for edge in view.edges if edge.back))
+    return _with_edge(view, _middle(edge for edge in view.edges if edge.back and _is_data(view, edge)))
 
 
 def back_added(view: View) -> View | None:
@@ -74,12 +76,13 @@ def layer_dropped(view: View) -> View | None:
 
 
 def op_dropped(view: View) -> View | None:
-    return _passed_by(view, _middle(node for node in view.nodes if node.kind == "op"))
+    return _passed_by(view, _middle(node for node in view.nodes if node.kind == "op" and _computes(view, node.op)))
 
 
 def op_left_out(view: View) -> View | None:
     """An op that leads to an output is named among those that are not drawn."""
-    node = _middle(n for n in view.nodes if n.kind == "op" and not n.parts and n.op is not None and _is_read(view, n))
+    ops = (n for n in view.nodes if n.kind == "op" and not n.parts and _computes(view, n.op))
+    node = _middle(n for n in ops if _is_read(view, n))
     found = _without(view, node)
     if node is None or node.op is None or found is None:
         return None
@@ -87,7 +90,8 @@ def op_left_out(view: View) -> View | None:
 
 
 def left_out_unnamed(view: View) -> View | None:
-    return replace(view, left_out=view.left_out[1:]) if view.left_out else None
+    first = next((op for op in view.left_out if not _facts(view).is_move(view.graph.ops[op], ITSELF)), None)
+    return None if first is None else replace(view, left_out=tuple(op for op in view.left_out if op != first))
 
 
 def series_one_less(view: View) -> View | None:
@@ -144,17 +148,18 @@ def op_of_another(view: View) -> View | None:
 
 
 def span_removed(view: View) -> View | None:
-    node = _middle(node for node in view.nodes if node.spans)
-    return _with_node(view, node and replace(node, spans=node.spans[1:]))
+    node = _middle(node for node in view.nodes if _settings(node))
+    return _with_node(view, node and replace(node, spans=tuple(s for s in node.spans if s is not _settings(node)[0])))
 
 
 def span_changed(view: View) -> View | None:
     """A setting that no call has."""
-    node = _middle(node for node in view.nodes if node.spans)
+    node = _middle(node for node in view.nodes if _settings(node))
     if node is None:
         return None
-    first, *others = node.spans
-    return _with_node(view, replace(node, spans=(replace(first, values=(*first.values[:-1], "17")), *others)))
+    first = _settings(node)[0]
+    changed = replace(first, values=(*first.values[:-1], "17"))
+    return _with_node(view, replace(node, spans=tuple(changed if span is first else span for span in node.spans)))
 
 
 def output_removed(view: View) -> View | None:
@@ -191,15 +196,14 @@ def inset_call_missing(view: View) -> View | None:
 
 
 def inset_of_another(view: View) -> View | None:
-    """A letter at a layer that the inset does not show the inside of."""
+    """A letter at a layer that stands at no inset."""
     lettered = [node for node in view.nodes if node.inset]
-    others = [i.letter for i in view.insets for node in lettered[:1] if i.letter != node.inset]
-    return _with_node(view, replace(lettered[0], inset=others[0])) if others else None
+    return _with_node(view, replace(lettered[0], inset="Z")) if lettered else None
 
 
 def part_dropped(view: View) -> View | None:
     """Of several layers that are drawn as one, the last."""
-    node = _middle(node for node in view.nodes if len(node.parts) > 1)
+    node = _middle(n for n in view.nodes if len(n.parts) > 1 and n.parts[-1].kind == "call")
     return _with_node(view, node and replace(node, parts=node.parts[:-1]))
 
 
@@ -217,6 +221,47 @@ MUTATIONS: Sequence[Mutation] = (
         part_dropped,
     ),
 )
+
+
+class _Itself(Sequence[int]):
+    """For each value itself."""
+
+    def __getitem__(self, value: Any) -> Any:
+        return value
+
+    def __len__(self) -> int:
+        return 0
+
+
+ITSELF = _Itself()
+
+
+FACTS: dict[int, tuple[Graph, GraphFacts]] = {}
+"""By identity of a Graph, which is kept for that."""
+
+
+def _facts(view: View) -> GraphFacts:
+    return FACTS.setdefault(id(view.graph), (view.graph, GraphFacts(view.graph)))[1]
+
+
+def _is_data(view: View, edge: Edge) -> bool:
+    """Whether it is more than a mask, positions or a shape, which may flow unseen."""
+    facts, op = _facts(view), view.nodes[edge.head].op
+    return not facts.is_side[edge.value] and (op is None or bool(facts.data_of(view.graph.ops[op])))
+
+
+def _computes(view: View, op: int | None) -> bool:
+    """Whether an op is more than a change of place, on more than masks or positions."""
+    if op is None:
+        return False
+    row, facts = view.graph.ops[op], _facts(view)
+    return not facts.is_move(row, ITSELF) and not all(facts.is_side[value] for value in row.outputs)
+
+
+def _settings(node: Node) -> list[Span]:
+    """What a leaf says of settings; numbers of parameters are not proved, nor values of layers that are closed."""
+    is_leaf = node.kind == "op" or any(part.spans == node.spans for part in node.parts)
+    return [span for span in node.spans if span.name != "params" and (is_leaf or span.name in ("dilation", "stride"))]
 
 
 def _middle(found: Iterable[T]) -> T | None:
