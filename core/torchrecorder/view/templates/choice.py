@@ -7,7 +7,7 @@ in place; one that stands at several is opened beside the picture, as an inset w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from torchrecorder.errors import listed
@@ -75,14 +75,14 @@ class Choice:
 
     def _composed(self) -> View:
         in_place, letters = self._places()
-        insets = []
-        for kind, letter in letters.items():
-            interior = self.opened[kind]
-            calls = tuple(call for node, _ in self._nodes() for call in node.calls if self._is(node, kind))
-            view = self._drawn(interior.call, in_place, letters, interior.view)
-            insets.append(Inset(letter, tuple(sorted(set(calls))), view))
         whole = self.interiors.exactly(self.root).view
         overview = self._drawn(self.root, in_place, letters, whole)
+        shown = {letter: self.opened[kind] for kind, letter in letters.items()}
+        views = {letter: self._drawn(one.call, in_place, letters, one.view) for letter, one in shown.items()}
+        calls: defaultdict[str, set[int]] = defaultdict(set)
+        for node in (node for view in (overview, *views.values()) for node in view.nodes):
+            calls[node.inset].update(node.calls)
+        insets = (Inset(letter, tuple(sorted(calls[letter])), view) for letter, view in views.items() if calls[letter])
         return replace(overview, insets=tuple(insets))
 
     def _best(self) -> tuple[int, float, Interior] | None:
@@ -140,9 +140,6 @@ class Choice:
                     level.setdefault(self.kinds.of[node.calls[0]], depth + 1)
                     yield node, depth
 
-    def _is(self, node: Node, kind: int) -> bool:
-        return self.kinds.of[node.calls[0]] == kind
-
     def _count(self) -> int:
         """How many nodes the picture has."""
         uses = self._uses()
@@ -185,7 +182,7 @@ class Choice:
         inside = range(call + 1, self.interiors.tree.end[call])
         boxes = {first: calls for first, calls in in_place.items() if first in inside}
         view = self.interiors.view(call, boxes) if boxes else known
-        nodes = tuple(self._lettered(node, letters) for node in view.nodes)
+        nodes = tuple(self._lettered(node, letters, view.boxes) for node in view.nodes)
         return replace(view, nodes=nodes, boxes=tuple(self._told(box) for box in view.boxes))
 
     def _told(self, box: Box) -> Box:
@@ -193,16 +190,29 @@ class Choice:
         calls = () if box.around else box.calls
         return replace(box, differs=(*(self.kinds.in_words(calls, box.calls[0]) or ()), *box.differs))
 
-    def _lettered(self, node: Node, letters: dict[int, str]) -> Node:
+    def _lettered(self, node: Node, letters: dict[int, str], boxes: Sequence[Box]) -> Node:
         """A node with the letter of its kind, unless too much is different in it, and what differs."""
         if not self.interiors.is_block(node):
             return node
         kind = self.kinds.of[node.calls[0]]
         letter = letters.get(kind, "")
-        words = self.kinds.in_words(node.calls, self.opened[kind].call) if letter else None
+        words = self.kinds.in_words(self._in_repeats(node, boxes), self.opened[kind].call) if letter else None
         if words is None:
             letter, words = "", self.kinds.in_words(node.calls, node.calls[0]) or []
         return replace(node, inset=letter, differs=(*words, *node.differs))
+
+    def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
+        """The calls of a node, and those at its place in the repeats of the boxes around it."""
+        found, at = [*node.calls], node.box
+        end, places = self.interiors.tree.end, self.interiors.visible.places
+        while at is not None:
+            box, known = boxes[at], [*found]
+            for i, call in enumerate(box.calls[box.period :]):
+                first = box.calls[i % box.period]
+                here = (places.matched(first, call).get(one) for one in known if first <= one < end[first])
+                found += [one for one in here if one is not None]
+            at = box.parent
+        return found
 
 
 def _levels(view: View) -> set[int]:

@@ -439,3 +439,21 @@ def test_a_parameter_that_each_layer_is_given_keeps_none_apart() -> None:
     view = make_view(net.graph(net.op("tanh", x)), ViewOptions(collapse=("decoder.layers.*",)))
     assert [node.repeat for node in view.nodes if node.kind == "call"] == [6]
     assert [node.name for node in view.nodes if node.kind == "param"] == ["queries"]
+
+
+def test_a_letter_in_a_stack_speaks_of_all_repeats() -> None:
+    """As the attention of T5, of which that in the first block alone has a table of positions."""
+    net = Net("Stacks", params=40_000)
+    x = net.input("x", *C8)
+    for name in ("encoder", "decoder"):
+        for i in range(3):
+            at = f"{name}.{i}"
+            with net.call(at, name.title(), params=6000):
+                y = block(net, f"{at}.body", net.op("sin", x), C8, () if i else ("downsample",))
+                y = block(net, f"{at}.tail", net.op("cumsum", y), C8, ())
+                x = net.op("add", x, net.layer(f"{at}.fc", "Linear", y, params=10))
+        x = net.op("cumprod", x)
+    view = make_view(net.graph(x))
+    assert boxes(view)[1:] == ["encoder.0 x3", "decoder.0 x3"]
+    found = [node.differs for node in view.nodes if node.inset]
+    assert found == [("2 without downsample",), ()] * 2
