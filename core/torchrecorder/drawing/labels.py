@@ -249,10 +249,8 @@ class Labels:
         is_equal = len({*numbers}) < 2
         number = module.params.total if is_equal else sum(numbers)
         text = parameters(number, each=is_equal and len(numbers) > 1) if "params" in self.show else ""
-        again = self._again(module, thing)
-        return (
-            again if thing not in self._things_of.get(module.fqn, [])[:1] else " · ".join(filter(None, (again, text)))
-        )
+        is_first = thing in self._things_of.get(module.fqn, [])[:1]
+        return " · ".join(filter(None, (self._again(module, thing), text if is_first else "")))
 
     @cached_property
     def _unequal(self) -> set[int]:
@@ -277,9 +275,13 @@ class Labels:
         """The number of its module among those whose calls are drawn apart; None if nothing else is a call of it."""
         if not thing.calls or (isinstance(thing, Box) and thing.around):
             return None
-        path = self.graph.calls[thing.calls[0]].module
-        apart = [one for one in self._shared if not one.startswith(tuple(f"{other}." for other in self._shared))]
-        return apart.index(path) if path in apart else None  # what is in a shared one needs no tag of its own
+        return self._tagged.get(self.graph.calls[thing.calls[0]].module)
+
+    @cached_property
+    def _tagged(self) -> dict[str, int]:
+        """The numbers of the shared modules; what is in one of them needs no tag of its own."""
+        around = tuple(f"{path}." for path in self._shared)
+        return {path: i for i, path in enumerate(path for path in self._shared if not path.startswith(around))}
 
     @cached_property
     def _things_of(self) -> dict[str, list[Box | Node]]:

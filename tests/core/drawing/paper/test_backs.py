@@ -58,10 +58,8 @@ def off(point: Point, picture: Seen) -> float:
     x, y = point
     found = [abs(math.hypot(x - cx, y - cy) - r) for cx, cy, r in picture.circles]
     for left, top, right, bottom in picture.nodes:
-        beyond = max(left - x, x - right, top - y, y - bottom)
-        found.append(
-            abs(beyond) if beyond < 0.3 else math.hypot(max(left - x, x - right, 0), max(top - y, y - bottom, 0))
-        )
+        across, along = max(left - x, x - right), max(top - y, y - bottom)
+        found.append(math.hypot(max(across, 0), max(along, 0)) or -max(across, along))
     return min(found)
 
 
