@@ -130,18 +130,21 @@ def depends(tree: CallTree, turns: Sequence[Sequence[Item]]) -> bool:
     return False
 
 
-def apart(tree: CallTree, items: Sequence[Item | Turns]) -> dict[int, tuple[int, ...]]:
+def apart(
+    tree: CallTree, items: Sequence[Item | Turns], drawn: Callable[[int], Hashable]
+) -> dict[int, tuple[int, ...]]:
     """By call those of its module that are drawn as one with it, though they stand apart: many that are independent.
 
-    Of several modules, those are drawn apart with which the drawing would have a cycle.
+    Of several modules, those are drawn apart with which the drawing would have a cycle. Calls that are drawn in other
+    ways, by what `drawn` says of them, are apart, too.
     """
-    groups: dict[str, list[int]] = {}
+    groups: dict[Hashable, list[int]] = {}
     for item in items:
         if isinstance(item, Turns) or not item.is_call:
             continue
         module = tree.module(item.id)
         if module is not None and module.params.total:
-            groups.setdefault(module.fqn, []).append(item.id)
+            groups.setdefault((module.fqn, drawn(item.id)), []).append(item.id)
     many = [group for group in groups.values() if len(group) > ROW]
     if not many:
         return {}

@@ -152,7 +152,7 @@ class Plan:
             return
         given = {call: Run(tuple(run)) for call, run in (self._given or {}).items()}
         things = [*with_turns(self.tree, items, self._sign)]
-        together = apart(self.tree, things)
+        together = apart(self.tree, things, self._layout)
         again = modules_again(self.tree, items)
         for is_plain, stretch in groupby(things, key=lambda it: self._is_plain(it, again, given)):
             if is_plain:
@@ -192,13 +192,13 @@ class Plan:
         row = graph.calls[item.id]
         return row.module, row.kind, self._layout(item.id), *place_of_frame(graph, row.frame)
 
-    def _drawn(self, call: int) -> object:
+    def _drawn(self, call: int) -> Hashable:
         """What equal calls must have in common to be drawn as one."""
         handed = self.visible.handed
         ops = [handed[op] is None for op in self.tree.ops_of(call)] if self.states[call] == "box" else []
         return tuple(self.states[call : self.tree.end[call]]), tuple(ops)
 
-    def _layout(self, call: int) -> object:
+    def _layout(self, call: int) -> Hashable:
         """What calls of one module must have in common to be drawn as one: nothing for a closed layer."""
         if self.states[call] != "box":
             return self.tree.graph.calls[call].ok
