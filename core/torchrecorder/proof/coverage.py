@@ -48,6 +48,8 @@ class Coverage:
 
     def drawn(self, op: int) -> list[int]:
         """The nodes that show an op."""
+        if op not in self.twin:
+            return self.nodes.get(op, [])
         *_, last = self.with_twins(op)
         return self.nodes.get(last, [])
 
@@ -60,6 +62,8 @@ class Coverage:
 
     def turns_of(self, op: int) -> dict[int, int]:
         """In which turn of each box an op ran, by the box's id."""
+        if op not in self.twin:
+            return self.turns.get(op, {})
         found: dict[int, int] = {}
         for drawn in self.with_twins(op):
             found = self.turns.get(drawn, {}) | found

@@ -106,6 +106,8 @@ class GraphFacts:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.settings: dict[str, dict[str, str]] = {}
+        """By module what it says of itself, once it was read."""
         self.end = [*range(1, len(graph.calls) + 1)]
         """The calls in call `c`, itself included, are `range(c, end[c])`."""
         self.children: list[list[int]] = [[] for _ in graph.calls]

@@ -190,6 +190,8 @@ class Sameness:
         module = self.graph.modules.get(row.module) if row.kind == "module" else None
         if module is None:
             return {"class": row.module}
+        if module.fqn in self.facts.settings:
+            return self.facts.settings[module.fqn]
         found, sizes = {"class": module.cls.rpartition(".")[2]}, list[str]()
         for text in _arguments(module.extra_repr):
             name, is_named, value = text.partition("=")
@@ -199,7 +201,8 @@ class Sameness:
                 sizes.append(value if is_named else text)
         if sizes and found.get("groups") == sizes[0]:
             found["groups"] = "depthwise"
-        return found | {"": ", ".join(sizes)}
+        self.facts.settings[module.fqn] = found = found | {"": ", ".join(sizes)}
+        return found
 
     def _path(self, call: int) -> str:
         return self.graph.calls[call].module or "the model"
