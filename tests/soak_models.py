@@ -78,6 +78,7 @@ ENDS = {
     "sys exit at import": Bad("sys.exit", imports="import sys; sys.exit(6)"),
     "loop at import": Bad(TIMEOUT, imports="while True: pass"),
     "exit while it is made": Bad("exit status 7", made="import os; os._exit(7)"),
+    "graphics card": Bad("", "x = x.to('cuda:7')"),  # the processor stands for it, which the log says
     "hangs at the end": Bad("", imports="import atexit, time\natexit.register(time.sleep, 1000)"),
 }
 FAILS = {
@@ -112,7 +113,6 @@ FAILS = {
     "control characters": raises("raise ValueError('\\x1b[2J\\x07\\0\\u202eback')", "back"),
     "warning as an error": raises("warnings.simplefilter('error'); warnings.warn('be warned')", "be warned", OS),
     "shape that does not fit": raises("x = x[:, :2]", "mat1 and mat2"),
-    "graphics card": raises("x = x.to('cuda:7')", "CUDA|cuda"),
     "input from the keyboard": raises("input('width? ')", "EOF"),
     "coroutine": raises("async def run(): raise OSError('late')\nimport asyncio\nasyncio.run(run())", "late"),
 }

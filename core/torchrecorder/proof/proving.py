@@ -37,8 +37,9 @@ class ProvedViews:
         while faults := self._prover.faults(view):
             said.update((fault.words, None) for fault in faults)
             if not views.weaken(call for fault in faults for call in fault.calls):
-                if not views.options.fold:
+                plainer = views.plainer()
+                if plainer is None:
                     break
-                views = views.unfolded()
+                views = plainer
             view = plan(views)
         return replace(view, weakened=tuple(said)) if said else view

@@ -72,9 +72,11 @@ class Views:
         self.__dict__.pop("_interiors", None)
         return self.visible.weaken(calls)
 
-    def unfolded(self) -> Views:
-        """The views without folds, which are right by construction: each call and op is drawn for itself."""
-        return Views(self.graph, replace(self.options, fold=False))
+    def plainer(self) -> Views | None:
+        """The views without folds, then without contraction, where each call and op is drawn for itself; then none."""
+        if self.options.fold:
+            return Views(self.graph, replace(self.options, fold=False))
+        return Views(self.graph, replace(self.options, contract=False)) if self.options.contract else None
 
     def inside(self, call: int) -> View:
         """What a reader sees who opens a layer that is closed."""

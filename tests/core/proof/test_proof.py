@@ -76,6 +76,20 @@ def test_pictures_of_many_random_graphs_are_proved(graph: Graph, depth: Depth, f
     assert faults(proved(graph, ViewOptions(depth=depth, fold=fold))) == ()
 
 
+@pytest.mark.parametrize("fold", [True, False])
+def test_what_a_block_reads_in_vain_is_drawn(fold: bool) -> None:
+    """An op whose result nobody reads is not worth a node; the block that it is in reads its data all the same."""
+    net = Net("Random", params=100)
+    x = net.input("x", 1, 4)
+    a = net.op("add", x)
+    with net.call("block", "Block", params=50):
+        net.op("add", x)
+        out = net.op("sin", a)
+    graph = net.graph(out)
+    graph = replace(graph, ops=tuple(replace(op, source="net.py:1", offset=0) for op in graph.ops))
+    assert faults(proved(graph, ViewOptions(fold=fold))) == ()
+
+
 def test_a_shared_layer_with_another_between_is_drawn_twice() -> None:
     view = proved(recorded("shared"))
     assert edges(view) == ["input:x > p", "p > mid", "mid > p", "p > output:"]

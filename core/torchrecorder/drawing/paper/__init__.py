@@ -27,6 +27,8 @@ PAGE = 540.0, 675.0
 _ABOVE_INSETS, _BESIDE_INSETS = 450.0, 1350.0
 """Height of a picture that has insets, in points."""
 _MAX_NODES = 300
+_MAX_NESTED = 40
+"""Boxes in one another; more leave no room for a page, and the layout goes through them by recursion."""
 
 
 class _Page(NamedTuple):
@@ -54,6 +56,9 @@ class PaperLayout:
         n = len(view.nodes) + sum(len(inset.view.nodes) for inset in view.insets)
         if n > _MAX_NODES or not view.nodes:
             self.reason = f"{n} nodes"
+            return
+        if (nested := _nested(view)) > _MAX_NESTED:
+            self.reason = f"{nested} boxes in one another"
             return
         try:
             views = [(view, ""), *((inset.view, inset.letter) for inset in view.insets)]
@@ -99,3 +104,11 @@ class PaperLayout:
         if too_many := too_many_crossings(all_of_it):
             wrong.append(too_many)
         return _Page(layout, wrong, cost)
+
+
+def _nested(view: View) -> int:
+    """How many boxes stand in one another."""
+    levels: dict[int | None, int] = {None: 0}
+    for box in view.boxes:  # what is in a box stands behind it
+        levels[box.id] = levels[box.parent] + 1
+    return max(levels.values())

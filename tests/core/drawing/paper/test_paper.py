@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 
@@ -260,6 +261,18 @@ def test_too_wide_falls_back() -> None:
 def test_too_many_nodes_fall_back() -> None:
     view = make_view(chain(301), ViewOptions(depth=9, fold=False))
     assert PaperLayout(view).reason == "303 nodes"
+
+
+def test_boxes_that_nest_deeply_fall_back() -> None:
+    net = Net()
+    x = net.input("x", 1, 4)
+    with ExitStack() as nested:
+        for depth in range(1, 60):
+            nested.enter_context(net.call(".".join("m" * depth), "Sequential"))
+        y = net.layer(".".join("m" * 60), "ReLU", net.op("neg", x))
+        net.op("add", y, x)
+    view = make_view(net.graph(y), ViewOptions(depth="all", fold=False))
+    assert PaperLayout(view).reason == "60 boxes in one another"
 
 
 def other_ranks(dot: str) -> str:
