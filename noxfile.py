@@ -210,9 +210,9 @@ OTHERS_PACKAGES = (
 
 BENCHMARKS = (
     *("record", "draw", "cache_warm", "cache_sites", "cache_scale", "cache", "sphinx", "mkdocs", "house"),
-    *("peers", "pictures", "seeds"),
+    *("peers", "pictures", "proofs", "seeds"),
 )
-"""The last three run in sessions of their own."""
+"""The last four run in sessions of their own."""
 
 
 @nox.session
@@ -221,14 +221,15 @@ def bench(session: nox.Session) -> None:
 
     `record`, in ratios to the plain forward of the same run, `draw` pictures beside those of other tools, `cache_warm`,
     `cache_sites`, `cache_scale` and `cache` the cache, `sphinx` and `mkdocs` whole builds, `house` how simple the
-    source is, `peers` the recorder beside other tools, `pictures` pictures of real models, `seeds` the four ports.
+    source is, `peers` the recorder beside other tools, `pictures` pictures of real models, `proofs` whether they are true, `seeds`
+    the four ports.
     """
     names = [name for name in BENCHMARKS if name in session.posargs] or BENCHMARKS
     given = [word for word in session.posargs if word not in BENCHMARKS]
-    for apart in ("peers", "pictures", "seeds"):
+    for apart in BENCHMARKS[-4:]:
         if apart in names:
             session.notify(f"bench_{apart}", posargs=given)
-    here = [name for name in names if name not in ("peers", "pictures", "seeds")]
+    here = [name for name in names if name not in BENCHMARKS[-4:]]
     if here:
         install(session, *group("test"), "transformers")
         session.install("--no-deps", "torchvision==0.28.0", "pillow")
@@ -293,6 +294,13 @@ def bench_pictures(session: nox.Session) -> None:
     install_libraries(session)
     beside = aside(session, "torchview", ORIGINALS["torchview"])
     measure(session, "pictures", f"beside={beside}", *session.posargs)
+
+
+@nox.session(tags=["bench"])
+def bench_proofs(session: nox.Session) -> None:
+    """Prove pictures; `bench -- proofs` comes here. Arguments are folders of Graphs as JSON."""
+    install_libraries(session)
+    measure(session, "proofs", *session.posargs)
 
 
 def aside(session: nox.Session, name: str, packages: list[str]) -> str:

@@ -29,6 +29,7 @@ TITLES = {
     "peers": "Recording, beside other tools",
     "seeds": "The four recorders, beside the originals",
     "pictures": "Pictures of 100 real models",
+    "proofs": "Proofs of pictures",
     "draw": "Drawing",
     "sphinx_builds": "Builds with Sphinx",
     "mkdocs_builds": "Builds with MkDocs",

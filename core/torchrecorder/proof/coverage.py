@@ -27,6 +27,10 @@ class Coverage:
         """Likewise by call."""
         self.turns: dict[int, dict[int, int]] = {}
         """By op in which turn of each box it ran."""
+        self._last: dict[int, int] = {}
+        """By op of a later turn the one that is drawn for it in the end."""
+        self._all_turns: dict[int, dict[int, int]] = {}
+        """By op of a later turn in which turn of each box it ran, and those that are drawn for it."""
         self.unmatched: list[tuple[Box, int]] = []
         """Ops of later turns that no op of the first one is drawn for, with the box."""
         for box in view.boxes:
@@ -48,10 +52,15 @@ class Coverage:
 
     def drawn(self, op: int) -> list[int]:
         """The nodes that show an op."""
-        if op not in self.twin:
-            return self.nodes.get(op, [])
-        *_, last = self.with_twins(op)
-        return self.nodes.get(last, [])
+        return self.nodes.get(self.drawn_op(op), [])
+
+    def drawn_op(self, op: int) -> int:
+        """The op that is drawn for an op, which may be itself."""
+        if op not in self.twin or op in self.nodes:
+            return op
+        if op not in self._last:
+            *_, self._last[op] = self.with_twins(op)
+        return self._last[op]
 
     def with_twins(self, op: int) -> Iterator[int]:
         """An op, and those of first turns that are drawn for it."""
@@ -64,10 +73,12 @@ class Coverage:
         """In which turn of each box an op ran, by the box's id."""
         if op not in self.twin:
             return self.turns.get(op, {})
-        found: dict[int, int] = {}
-        for drawn in self.with_twins(op):
-            found = self.turns.get(drawn, {}) | found
-        return found
+        if op not in self._all_turns:
+            found: dict[int, int] = {}
+            for drawn in self.with_twins(op):
+                found = self.turns.get(drawn, {}) | found
+            self._all_turns[op] = found
+        return self._all_turns[op]
 
     def uncovered(self) -> Iterator[int]:
         """The ops that no node shows; faults are noted where several do."""
@@ -116,8 +127,7 @@ class Coverage:
         """By op those of later turns that it is drawn for."""
         found: dict[int, list[int]] = {}
         for op in self.twin:
-            *_, last = self.with_twins(op)
-            found.setdefault(last, []).append(op)
+            found.setdefault(self.drawn_op(op), []).append(op)
         return found
 
     def drawn_call(self, call: int) -> int:

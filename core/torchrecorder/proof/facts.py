@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from torchrecorder.graph.model import Graph, Op
 
@@ -101,6 +102,17 @@ _LIKE_OTHER = frozenset(("expand_as", "view_as", "reshape_as", "type_as", "to"))
 _INTEGERS = ("int", "uint", "bool")
 
 
+@dataclass(slots=True)
+class Match:
+    calls: dict[int, int] = field(default_factory=dict)
+    """By call of the one that at its place in the other."""
+    ops: dict[int, int] = field(default_factory=dict)
+    unmatched: list[int] = field(default_factory=list)
+    """The ops of the one that have no counterpart."""
+    missing: list[int] = field(default_factory=list)
+    """Those of the other."""
+
+
 class GraphFacts:
     """Nesting, moves and side values of one Graph, made once for all its Views."""
 
@@ -108,6 +120,12 @@ class GraphFacts:
         self.graph = graph
         self.settings: dict[str, dict[str, str]] = {}
         """By module what it says of itself, once it was read."""
+        self.matches: dict[tuple[int, int], Match] = {}
+        """By two calls what stands where in them, once it was looked for."""
+        self.names: dict[int, list[tuple[str, int]]] = {}
+        """By call the paths of those in it, likewise."""
+        self._moves: dict[tuple[str, str, Sequence[str]], tuple[bool, bool, bool, Sequence[str]]] = {}
+        """By kind, name and kernels of ops what `_moving` says of them, likewise."""
         self.end = [*range(1, len(graph.calls) + 1)]
         """The calls in call `c`, itself included, are `range(c, end[c])`."""
         self.children: list[list[int]] = [[] for _ in graph.calls]
@@ -155,20 +173,29 @@ class GraphFacts:
             op: The op.
             origin: For each value the one that moves have made it from.
         """
-        kernels = [kernel.split(".")[1] for kernel in op.kernels if not kernel.startswith("prim.")]
-        if op.kind == "pass" or (self._with_kernels and not kernels and op.name not in _JOINS):
-            return True
+        key = op.kind, op.name, op.kernels
+        if key not in self._moves:
+            self._moves[key] = self._moving(op)
+        always, of_one, is_view, same = self._moves[key]
+        if always or not (of_one or is_view):
+            return always
         sources = {origin[value] for value in self.data_of(op) if not self._is_empty(value)}
+        if len(sources) == 1:
+            return of_one and all(self._changes_nothing(op, kernel) for kernel in same)
+        return is_view and sum(not self.is_side[value] for value in op.inputs) <= 1
+
+    def _moving(self, op: Op) -> tuple[bool, bool, bool, Sequence[str]]:
+        """Whether ops of a name and kernels only move data: always, if it is of one tensor, if it is views alone.
+
+        The last are kernels that must also change nothing.
+        """
+        kernels = [kernel.split(".")[1] for kernel in op.kernels if not kernel.startswith("prim.")]
+        always = op.kind == "pass" or (self._with_kernels and not kernels and op.name not in _JOINS)
         names = kernels or [op.name]
-        if len(sources) != 1:
-            data = [value for value in op.inputs if not self.is_side[value]]
-            is_view = all(name in _MOVES for name in names)
-            return is_view and len(data) <= 1
-        for name in (name.removesuffix("_") if name != "copy_" else name for name in names):
-            is_same = name in _SAME and self._changes_nothing(op, name)
-            if name not in _MOVES and name not in _JOINS and name != "getitem" and not is_same:
-                return False
-        return True
+        plain = [name.removesuffix("_") if name != "copy_" else name for name in names]
+        of_one = all(name in _MOVES or name in _JOINS or name in _SAME or name == "getitem" for name in plain)
+        same = [name for name in plain if name in _SAME]
+        return always, of_one, all(name in _MOVES for name in names), same
 
     def _changes_nothing(self, op: Op, kernel: str) -> bool:
         number = op.attrs.get("1") or op.attrs.get("other") or op.attrs.get("0") or ""

@@ -7,6 +7,7 @@ carries no features, such as a mask or positions, may flow unseen if a note name
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
@@ -104,7 +105,7 @@ class FlowProof:
             self._from_outside(-1 - source, head, is_free)
             return
         made = self.coverage.turns_of(source)
-        for box, turn in turns.items():
+        for box, turn in turns.items() if turns != made else ():
             if made.get(box, turn) != turn:
                 self._from_turn(box, made[box], turn, source, op, head, is_free)
                 return
@@ -158,12 +159,12 @@ class FlowProof:
     def _expect(self, pair: _Pair, op: Op, is_free: bool) -> None:
         if is_free:
             self.allowed.add(pair)
-        else:
-            self.required.setdefault(pair, f"{op.name} at {op.source or 'an unknown line'}")
+        elif pair not in self.required:
+            self.required[pair] = f"{op.name} at {op.source or 'an unknown line'}"
 
     def _wrongly_left_out(self, uncovered: set[int]) -> Iterator[Fault]:
         """What may not be left out: what has parameters, and data that leads to something shown."""
-        leads = {value for path, values in self._given().items() for value in values if not self._is_cache(path)}
+        leads = {value for path, values in self._given.items() for value in values if not self._is_cache(path)}
         for id_ in reversed(self.coverage.ops):
             op = self.graph.ops[id_]
             is_wanted = id_ not in uncovered or any(value in leads for value in op.outputs)
@@ -180,8 +181,9 @@ class FlowProof:
 
     def _is_left_out(self, op: int) -> bool:
         """Whether the View names an op as left out, or the one of the first turn that would be drawn for it."""
-        return not self.left_out.isdisjoint(self.coverage.with_twins(op))
+        return bool(self.left_out) and not self.left_out.isdisjoint(self.coverage.with_twins(op))
 
+    @cached_property
     def _given(self) -> Mapping[str, tuple[int, ...]]:
         """By path what the shown call gives."""
         if self.coverage.root == 0:
@@ -190,14 +192,19 @@ class FlowProof:
 
     def _is_cache(self, path: str) -> bool:
         """Whether an output is one of a later nested group, each of which the model itself reads or has filled."""
-        group = path.partition(".")[0]
+        return path.partition(".")[0] in self._caches
+
+    @cached_property
+    def _caches(self) -> set[str]:
         groups: dict[str, list[str]] = {}
-        for other in self._given():
-            groups.setdefault(other.partition(".")[0], []).append(other)
-        members = groups[group]
-        is_group = group != next(iter(groups)) and len(members) > 1 and all("." in member for member in members)
-        values = [value for member in members for value in self._given()[member]]
-        return is_group and all(self.facts.readers[v] or self._is_written_to_blank(v) for v in values)
+        for path in self._given:
+            groups.setdefault(path.partition(".")[0], []).append(path)
+        nested = [*groups.items()][1:]
+        return {group for group, paths in nested if len(paths) > 1 and all(map(self._is_kept, paths))}
+
+    def _is_kept(self, path: str) -> bool:
+        values = self._given[path]
+        return "." in path and all(self.facts.readers[v] or self._is_written_to_blank(v) for v in values)
 
     def _is_written_to_blank(self, value: int) -> bool:
         """Whether writes in place made it from a tensor that carries no features."""
@@ -212,7 +219,7 @@ class FlowProof:
             for value in node.values if node.kind == "output" else ():
                 nodes.setdefault(value, set()).add(node.id)
         inside = {*self.coverage.ops}
-        for path, values in self._given().items():
+        for path, values in self._given.items():
             for value in values:
                 for head in nodes.get(value, ()):
                     self._lead_to(value, head)

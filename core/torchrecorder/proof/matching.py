@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
-from torchrecorder.proof.facts import GraphFacts
+from torchrecorder.proof.facts import GraphFacts, Match
 
 _NUMBERED = re.compile(r":\d+$")
 """The end of the name of a module that is not registered, where several of its class are."""
 
 
-@dataclass(slots=True)
-class Match:
-    calls: dict[int, int] = field(default_factory=dict)
-    """By call of the one that at its place in the other."""
-    ops: dict[int, int] = field(default_factory=dict)
-    unmatched: list[int] = field(default_factory=list)
-    """The ops of the one that have no counterpart."""
-    missing: list[int] = field(default_factory=list)
-    """Those of the other."""
-
-
 def match(facts: GraphFacts, call: int, other: int) -> Match:
     """What stands where in two calls."""
-    found = Match()
+    if (call, other) in facts.matches:
+        return facts.matches[call, other]
+    found = facts.matches[call, other] = Match()
     pending = [(call, other)]
     while pending:
         here, there = pending.pop()
@@ -60,9 +50,11 @@ def _match_ops(facts: GraphFacts, found: Match, ops: Iterable[int], others: Iter
 
 def _names(facts: GraphFacts, call: int) -> list[tuple[str, int]]:
     """The path of each call in a call, from that of its module on, and how often that was called before."""
+    if call in facts.names:
+        return facts.names[call]
     rows, base = facts.graph.calls, facts.graph.calls[call].module
     count: dict[str, int] = {}
-    names = []
+    names = facts.names[call] = list[tuple[str, int]]()
     for child in facts.children[call]:
         path = _NUMBERED.sub("", rows[child].module).removeprefix(f"{base}." if base else "")
         count[path] = count.get(path, -1) + 1

@@ -7,6 +7,7 @@ and ops that only some of the calls have are named by a node's or a box's `diffe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
@@ -82,8 +83,7 @@ class Sameness:
             for other, first in of_both.calls.items():
                 found.setdefault(coverage.drawn_call(first), []).append(other)
             for other, first in of_both.ops.items():
-                *_, last = coverage.with_twins(first)
-                self.ops.setdefault(last, []).append(other)
+                self.ops.setdefault(coverage.drawn_op(first), []).append(other)
         return found
 
     def _of_node(
@@ -127,12 +127,12 @@ class Sameness:
                 yield Fault("sameness", f"what {rows[0].name} says of other turns is not so", coverage.around(node))
             for name in dict.fromkeys(name for row in rows for name in row.attrs):
                 values = [*dict.fromkeys(row.attrs[name] for row in rows if name in row.attrs)]
-                if all(self._is_size(row, name) for row in rows):
+                if len(values) < 2 or all(self._is_size(row, name) for row in rows):
                     continue
                 is_number = all({*value} <= _OF_NUMBERS for value in values)
                 is_written = rows[0].name == "getitem" or not self.facts.is_move(rows[0], self.itself)
                 is_said = any({*values} <= {*span.values} for span in part.spans)
-                if len(values) > 1 and (is_number or rows[0].name == "getitem") and is_written and not is_said:
+                if (is_number or rows[0].name == "getitem") and is_written and not is_said:
                     words = f"{rows[0].name} with {', '.join(values)} at {rows[0].source} is not said"
                     yield Fault("sameness", words, coverage.around(node))
 
@@ -218,11 +218,14 @@ def _says(spans: Iterable[Span], name: str, values: Iterable[str]) -> bool:
     return any(span.name == name and {*values} <= {*span.values} for span in spans)
 
 
-def _arguments(text: str) -> Iterator[str]:
+@lru_cache(1000)
+def _arguments(text: str) -> tuple[str, ...]:
     """The parts of a layer's own words between commas that are in no brackets."""
     depth = start = 0
+    parts = []
     for at, character in enumerate(f"{text},"):
         depth += (character in "([{") - (character in ")]}")
         if character in ",\n" and depth <= 0:
-            yield text[start:at].strip()
+            parts.append(text[start:at].strip())
             start = at + 1
+    return (*parts,)
