@@ -221,8 +221,8 @@ def bench(session: nox.Session) -> None:
 
     `record`, in ratios to the plain forward of the same run, `draw` pictures beside those of other tools, `cache_warm`,
     `cache_sites`, `cache_scale` and `cache` the cache, `sphinx` and `mkdocs` whole builds, `house` how simple the
-    source is, `peers` the recorder beside other tools, `pictures` pictures of real models, `proofs` whether they are true, `seeds`
-    the four ports.
+    source is, `peers` the recorder beside other tools, `pictures` pictures of real models, `proofs` whether they are
+    true, `seeds` the four ports.
     """
     names = [name for name in BENCHMARKS if name in session.posargs] or BENCHMARKS
     given = [word for word in session.posargs if word not in BENCHMARKS]
@@ -296,7 +296,7 @@ def bench_pictures(session: nox.Session) -> None:
     measure(session, "pictures", f"beside={beside}", *session.posargs)
 
 
-@nox.session(tags=["bench"])
+@nox.session
 def bench_proofs(session: nox.Session) -> None:
     """Prove pictures; `bench -- proofs` comes here. Arguments are folders of Graphs as JSON."""
     install_libraries(session)

@@ -189,7 +189,7 @@ class GraphFacts:
 
         The last are kernels that must also change nothing.
         """
-        kernels = [kernel.split(".")[1] for kernel in op.kernels if not kernel.startswith("prim.")]
+        kernels = [(*kernel.split("."), kernel)[1] for kernel in op.kernels if not kernel.startswith("prim.")]
         always = op.kind == "pass" or (self._with_kernels and not kernels and op.name not in _JOINS)
         names = kernels or [op.name]
         plain = [name.removesuffix("_") if name != "copy_" else name for name in names]

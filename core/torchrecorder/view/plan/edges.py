@@ -230,7 +230,9 @@ class Ends:
         return self.graph.ops[node.op].name if node.kind == "op" and node.op is not None else ""
 
     def _renumbered(self, checks: set[int]) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
-        planned = [node for node in self.plan.nodes if node.op not in self.constant or node.kind != "op"]
+        read = {tail for tail, _ in self.edges}  # a repeat may give in the place of a constant what is none
+        constants = {node.id for node in self.plan.nodes if node.kind == "op" and node.op in self.constant} - read
+        planned = [node for node in self.plan.nodes if node.id not in constants]
         inputs = [node for node in self.before if node.kind == "input"]
         loose = [node for node in self.before if node.kind != "input"]
         order = [node for node in (*inputs, *loose, *planned) if node.id not in checks] + self.after
