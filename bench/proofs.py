@@ -80,7 +80,7 @@ def truth(name: str, of_set: Mapping[str, Graph]) -> Iterator[Figure | str]:
     for asked in (*ASKED, "focus"):
         count = Counter[str]()
         for model, graph in of_set.items():
-            options = ASKED.get(asked) or ViewOptions(focus=first_block(graph))
+            options = ASKED.get(asked) or ViewOptions(focus=first_block(graph) or "")
             try:
                 view = ProvedViews(Views(graph, options)).view()
                 left = faults(view)
