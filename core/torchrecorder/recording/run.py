@@ -272,8 +272,9 @@ def prepared(
             substitute = followed(substitute) if forward.recorder == "classic" else substitute
             given = CopiedArguments(substitute, in_place_of, journal.keep)
             args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
-            _switch(model, training=forward.mode == "train")
             ready = session(model, journal, originals, given.unseen, forward.recorder)
+        with torch.inference_mode(False):
+            _switch(model, training=forward.mode == "train")
         # A module with hooks takes a frame more than one without, and models are nested deeper than half the limit.
         limit = sys.getrecursionlimit()
         stack.callback(sys.setrecursionlimit, limit)
@@ -299,9 +300,13 @@ def _switch(model: nn.Module, *, training: bool) -> None:
 
 @contextmanager
 def _looking_at(model: nn.Module) -> Iterator[None]:
-    """What the user's code raises while the parts of a model are read is reported as an error of that model."""
+    """What the user's code raises while the parts of a model are read is reported as an error of that model.
+
+    Its tensors are asked without their classes, which may refuse.
+    """
     try:
-        yield
+        with torch_private.without_torch_function():
+            yield
     except Exception as error:
         raise unseen_error(type(model).__name__, error) from error
 
