@@ -51,7 +51,7 @@ class GradAndValue(One):
 @case("in:x -> m:fc -> out:0; m:fc -> /ones_like -> /grad -> out:1.0; m:fc -> /grad; in:x -> /grad", numbers(2, 3))
 class VectorJacobian(One):
     def forward(self, x: Tensor) -> Any:
-        y, pull = torch.func.vjp(self.fc, x)
+        y, pull, *_ = torch.func.vjp(self.fc, x)
         return y, pull(torch.ones_like(y))
 
 
@@ -65,10 +65,11 @@ class GradOfEachSample(One):
     def forward(self, x: Tensor) -> Any:
         weights = {name: p.detach() for name, p in self.fc.named_parameters()}
 
-        def loss(weights: dict[str, Tensor], row: Tensor) -> Tensor:
-            return functional_call(self.fc, weights, (row.unsqueeze(0),)).sum()
+        def loss_of(weights: dict[str, Tensor], row: Tensor) -> Tensor:
+            loss: Tensor = functional_call(self.fc, weights, (row.unsqueeze(0),)).sum()
+            return loss
 
-        return torch.vmap(torch.func.grad(loss), in_dims=(None, 0))(weights, x)
+        return torch.vmap(torch.func.grad(loss_of), in_dims=(None, 0))(weights, x)
 
 
 @case(
@@ -93,7 +94,7 @@ class StepOfMaml(One):
 )
 class EnsembleOnCopy(Two):
     def forward(self, x: Tensor) -> Any:
-        weights, buffers = torch.func.stack_module_state([self.fc, self.other])  # type: ignore[list-item]
+        weights, buffers = torch.func.stack_module_state([self.fc, self.other])
         base = copy.deepcopy(self.fc).to("meta")
         return torch.vmap(lambda w, b: functional_call(base, (w, b), (x,)))(weights, buffers)
 
@@ -119,13 +120,13 @@ class Named(Tensor):
     """A class of the user's, as many libraries have one."""
 
 
-@case("in:x -> m:fc -> /Named -> /add -> out", numbers(2, 3))
+@case("in:x -> m:fc -> /Named -> /add -> out", numbers(2, 3), needs_numbers=True)
 class ConstructsSubclass(One):
     def forward(self, x: Tensor) -> Any:
         return Named(self.fc(x)) + 1
 
 
-@case("in:x -> m:fc -> /add -> out; m:fc -> /mul -> /add", numbers(2, 3))
+@case("in:x -> m:fc -> /add -> out; m:fc -> /mul -> /add", numbers(2, 3), needs_numbers=True)
 class MakesSubclass(One):
     def forward(self, x: Tensor) -> Any:
         y = self.fc(x)
@@ -203,14 +204,14 @@ class SwapsResults(One):
     def forward(self, x: Tensor) -> Any:
         y = self.fc(x)
         z = torch.relu(y)
-        torch.utils.swap_tensors(y, z)
+        torch.utils.swap_tensors(y, z)  # type: ignore[no-untyped-call]
         return y + z * 2
 
 
 @case("/ones -> m:fc; in:x -> m:fc -> out", numbers(2, 3), needs_numbers=True)
 class SwapsParameter(One):
     def forward(self, x: Tensor) -> Any:
-        torch.utils.swap_tensors(self.fc.weight, nn.Parameter(torch.ones(3, 3)))
+        torch.utils.swap_tensors(self.fc.weight, nn.Parameter(torch.ones(3, 3)))  # type: ignore[no-untyped-call]
         return self.fc(x)
 
 

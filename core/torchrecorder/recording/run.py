@@ -186,7 +186,8 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
     if executed == "fake" and torch_private.FAKE_MODE.get() is None:
         executed = "meta"
     if executed != "real":
-        away = {tensor.device.type for tensor in _tensors(forward) if not is_there(tensor.device.type)}
+        with _looking_at(forward.model):
+            away = {tensor.device.type for tensor in _tensors(forward) if not is_there(tensor.device.type)}
         notes = (*notes, *(stands_for("meta" if executed == "meta" else "cpu", kind) for kind in sorted(away)))
     began = thread_time()
     info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes, recorder=forward.recorder)
@@ -242,7 +243,8 @@ _NO_NUMBERS = (
 def _advice(executed: Executed, forward: Forward) -> str:
     if executed == "real":
         return ""
-    return _BY_SHAPE if all(map(has_numbers, _tensors(forward))) else _NO_NUMBERS
+    with torch_private.without_torch_function():
+        return _BY_SHAPE if all(map(has_numbers, _tensors(forward))) else _NO_NUMBERS
 
 
 @contextmanager

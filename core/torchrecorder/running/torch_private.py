@@ -287,7 +287,7 @@ def _higher_order() -> tuple[Any, ...]:
     modes: Any = pkgutil.resolve_name("torch.utils._python_dispatch")
     if hasattr(modes.TorchDispatchMode, "supports_higher_order_operators"):
         return ()
-    key = torch._C.DispatchKey.Python  # type: ignore[attr-defined]
+    key = torch._C.DispatchKey.Python
     return torch._ops.HigherOrderOperator, key, modes._get_current_dispatch_mode, modes._pop_mode_temporarily
 
 
