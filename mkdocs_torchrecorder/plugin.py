@@ -27,7 +27,8 @@ from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.page import page_of_file
 from mkdocs_torchrecorder.report import Report
 from torchrecorder.errors import OptionError
-from torchrecorder.page import ASSETS, SCRIPT, STYLE, Outcome, Translate, translation
+from torchrecorder.faults import unforeseen
+from torchrecorder.page import ASSETS, SCRIPT, STYLE, Outcome, Translate, message, translation
 from torchrecorder.request import Settings
 
 if TYPE_CHECKING:
@@ -173,7 +174,11 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         for folder, _, names in os.walk(config.site_dir):
             for file in (os.path.join(folder, name) for name in sorted(names) if name.endswith(".html")):
                 if file not in self._written:
-                    self._fill_file(Path(file), config)
+                    try:
+                        self._fill_file(Path(file), config)
+                    except Exception as unexpected:  # of a file that another plugin wrote
+                        error = unforeseen(os.path.relpath(file, config.site_dir), unexpected)
+                        Report().warn(message(error), details=error.details())
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]
