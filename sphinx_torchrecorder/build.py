@@ -277,11 +277,10 @@ def rules_of(app: Sphinx, *, warns: bool = False) -> Rules:
 
 def _place(app: Sphinx) -> str:
     setting = next(setting for setting in AUTOMATIC_SETTINGS if setting.name == "autodoc_place")
-    written = str(app.config.torchrecorder_autodoc_place)
-    if problem := setting.problem(written):
+    place, problem = setting.chosen(app.config.torchrecorder_autodoc_place)
+    if problem:
         warn(LogEntry(f"torchrecorder_autodoc_place: {problem}", "option"))
-        return str(setting.default)
-    return written
+    return place
 
 
 def _read(

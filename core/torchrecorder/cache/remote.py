@@ -94,7 +94,7 @@ class Remote:
     def _read(self, name: str) -> bytes | None:
         answer = self._ask({"read": name})
         if "error" in answer:
-            self._give_up(f"cannot read {name}: {self._without_secrets(answer['error'])}")
+            self._give_up(f"cannot read {name}: {self._without_secrets(str(answer['error']))}")
         try:
             return base64.b64decode(answer.get("data") or "", validate=True) or None
         except (ValueError, TypeError):
@@ -106,7 +106,7 @@ class Remote:
         answer = self._ask({"write": name, "data": base64.b64encode(data).decode("ascii")})
         if "error" in answer:  # most often one that is only read from here
             self._is_written = False
-            why = self._without_secrets(answer["error"])
+            why = self._without_secrets(str(answer["error"]))
             self.notice = self.notice or f"the remote cache {self._shown()} cannot be written to: {why}"
 
     def _ask(self, job: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class Remote:
         greeting = self._process.next(_START_TIMEOUT_S)
         if "cannot" not in greeting:
             return self._process
-        cause = self._without_secrets(greeting["cannot"])
+        cause = self._without_secrets(str(greeting["cannot"]))
         hint = 'install the extra "remote": pip install "torchrecorder-docs[remote]"' if _OURS.search(cause) else ""
         self.problem = f"cannot use the remote cache {self._shown()}: {cause}" + (f"; {hint}" if hint else "")
         self.close()
@@ -155,9 +155,9 @@ class Remote:
     def _shown(self) -> str:
         return _SECRETS.sub("", self._url)
 
-    def _without_secrets(self, text: object) -> str:
+    def _without_secrets(self, text: str) -> str:
         """What a library or a server says, without what the address has besides a host and a path."""
-        shown = str(text)
+        shown = text
         url = urlsplit(self._url)
         parts = {url.query, url.fragment, url.username or "", url.password or "", *dict(parse_qsl(url.query)).values()}
         for part in sorted({*parts, *map(unquote, parts)}, key=len, reverse=True):

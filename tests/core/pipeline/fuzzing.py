@@ -115,8 +115,8 @@ class FuzzedSite:
         return behind(Path(self._store.entry_file("drawing", self.key("drawing"))))
 
     def settings(self, machine: str, *, is_remote: bool = False) -> Settings:
-        where = {"remote": str(self.root / "diagrams")} if is_remote else {"committed": "diagrams"}
-        return Settings.for_project(self.root, path=["src"], cache=machine, **where)
+        remote, committed = (str(self.root / "diagrams"), "") if is_remote else ("", "diagrams")
+        return Settings.for_project(self.root, path=["src"], cache=machine, remote=remote, committed=committed)
 
     def shown(self, *, is_remote: bool = False) -> dict[DiagramRequest, str]:
         """What a page shows of each request, and a log says, as the front ends make it.
