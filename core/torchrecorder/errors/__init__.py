@@ -150,11 +150,13 @@ class TargetRefused(TargetError):
     """The target names what text in a page may not call."""
 
     kind = "refused"
-    _summary = (
-        "{target} is not called: a page may call classes of nn.Module, functions of the project, and functions of"
-        " packages that depend on torch"
-    )
     dotted: str  # the target without its arguments
+    reason: str = ""  # which of its arguments is why, and how
+
+    def summary(self) -> str:
+        """What was not called, and why."""
+        rule = "a page may call classes of nn.Module, functions of the project, and known builders of models"
+        return f"{shown_target(self.target)} is not called: {self.reason or rule}"
 
     def hint(self) -> str:
         """How the site allows it."""

@@ -93,8 +93,8 @@ SITE_SETTINGS: tuple[SiteSetting, ...] = (
     SiteSetting("remote", "A cache that a team shares: a folder, or a URL for fsspec."),
     SiteSetting(
         "allow",
-        "What pages may call besides classes of `nn.Module`, functions of the project, and functions of packages that"
-        " depend on torch: names of packages, modules or functions.",
+        "What pages may call, with any arguments, besides classes of `nn.Module`, functions of the project, and known"
+        " builders of models: names of packages, modules or functions.",
         [],
     ),
     SiteSetting(

@@ -29,7 +29,7 @@ from torchrecorder.errors import (
 from torchrecorder.line_process import LineProcess, tail
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import MEMORY_BYTES, Settings
-from torchrecorder.trace.observed import FIXED_ENVIRONMENT
+from torchrecorder.trace.environment import FIXED_ENVIRONMENT
 from torchrecorder.worker.interpreter import environment, foreign_path
 from torchrecorder.worker.messages import Answer, Greeting, Job
 
