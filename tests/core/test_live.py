@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -270,7 +271,7 @@ def test_a_wrong_value_is_an_error_of_its_option(written: str) -> None:
     """By the readers of directives and flags, in `capture` as in `draw`."""
     name, text = (WRONG | OF_A_PICTURE)[written]
     given = eval(f"dict({written})")
-    calls = [lambda: torchrecorder.draw(nn.Linear(3, 4), torch.zeros(1, 3), **given)]
+    calls: list[Callable[[], object]] = [lambda: torchrecorder.draw(nn.Linear(3, 4), torch.zeros(1, 3), **given)]
     if written.startswith("recorder"):  # of a picture it is an option of pages
         calls = []
     if written in WRONG:
