@@ -8,7 +8,7 @@ import sys
 import traceback
 from pathlib import PurePath
 
-from torchrecorder.errors import FailedInside, TorchBroken, TorchMissing, TorchTooOld, text_of
+from torchrecorder.errors import FailedInside, TorchBroken, TorchMissing, TorchRecorderError, TorchTooOld, text_of
 from torchrecorder.trace.ownership import OURS, is_ours, is_user_code
 
 OLDEST_TORCH = "2.8"
@@ -48,6 +48,14 @@ def failed_inside(target: str, error: BaseException, *, at_start: bool = False, 
         at_start,
         doing,
     )
+
+
+def unforeseen(target: str, error: Exception) -> TorchRecorderError:
+    """An error on purpose as it is; for any other, that our own code raised it while a diagram was drawn.
+
+    The seam between one diagram and all others: what raises between a Graph and a page costs its own diagram.
+    """
+    return error if isinstance(error, TorchRecorderError) else failed_inside(target, error, doing="draw")
 
 
 def is_own(error: Exception) -> bool:

@@ -82,7 +82,7 @@ class TorchRecorderError(Exception):
         return TorchRecorderError.from_json, (self.to_json(),)
 
     def _filled(self, template: str) -> str:
-        facts = {f.name: getattr(self, f.name) for f in fields(self)}
+        facts = {f.name: _shown(getattr(self, f.name), LOG_LIMIT) for f in fields(self)}
         if "target" in facts:
             facts["target"] = shown_target(facts["target"])
         # The brackets go before the facts come in, which may have brackets of their own.

@@ -29,6 +29,7 @@ from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelC
 from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.recording.machine.devices import NOT_THERE, is_there, stands_for
 from torchrecorder.recording.session import Session, forward_error, unseen_error
+from torchrecorder.request import read_values
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules, named_state
 from torchrecorder.running.nested import named_tensors
@@ -71,6 +72,7 @@ def capture(
     Raises:
         TypeError: `model` is not an `nn.Module`, or `args` is not a tuple, a list or a tensor.
         ForwardError: The forward raised. Its `graph` is what had been recorded.
+        OptionError: `mode`, `run`, `seed` or `recorder` has a bad value.
         FailedInside: torchrecorder's own code raised.
         RuntimeError: It was called from inside a forward that is being recorded.
     """
@@ -81,6 +83,7 @@ def capture(
         args = (args,)
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"args holds the arguments of the forward, so one {type(args).__name__} is written (x,)")
+    read_values({"mode": mode, "run": run, "seed": seed, "recorder": recorder})
     with _alone(), torch_private.outside_of_fake_mode():
         try:
             return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed, recorder))
