@@ -40,6 +40,8 @@ class Recording:
     sources: tuple[Path, ...] = ()
     info: str = ""
     """Why it may be out of date, though it most likely is not."""
+    is_from_names: bool = False
+    """Whether its inputs were guessed from the names of parameters alone."""
 
     def graph(self) -> Graph:
         """The Graph, from its text.
@@ -115,7 +117,8 @@ class Recordings:
                 failed = self.failed(request, is_tried=is_tried)
                 found = failed and (self._old(request, failed.error) or failed)
             else:
-                found = Recording(manifest.graph, sources=self._freshness.files(manifest))
+                sources = self._freshness.files(manifest)
+                found = Recording(manifest.graph, sources=sources, is_from_names=manifest.is_from_names)
         if found is not None:
             self._kept[asked] = found
         return found
@@ -173,6 +176,7 @@ class Recordings:
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
             return made
+        from torchrecorder.graph.codec import is_from_names
         from torchrecorder.pipeline.making import Keeper  # what a build needs that finds all as it was, ends here
 
         keeper = Keeper(
@@ -186,7 +190,7 @@ class Recordings:
             ):
                 try:
                     digest, text, sources = keeper.keep(request, answer, is_tried=request in tried)
-                    made[request] = Recording(digest, text or None, answer.error, sources)
+                    made[request] = Recording(digest, text or None, answer.error, sources, "", is_from_names(text))
                 except Exception as error:  # an answer is what the model's code made of it
                     from torchrecorder.faults import failed_inside
 

@@ -61,6 +61,8 @@ class Manifest:
     distributions: Mapping[str, str] = field(default_factory=dict)
     """The versions of torch and of the installed distributions that the model is made of. What those import in turn has
     releases every week, and counts on the machine of the recording only, as part of `installed`."""
+    is_from_names: bool = False
+    """Whether the inputs were guessed from the names of parameters alone, for which no page gets a picture unasked."""
     untracked: tuple[str, ...] = ()
     """What it did that no trace can follow."""
     installed: str = ""
@@ -149,6 +151,7 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "environment": _is_digests,
     "missing": _is_texts,
     "distributions": _is_digests,
+    "is_from_names": lambda value: value is True,
     "untracked": _is_texts,
     "installed": lambda value: isinstance(value, str),
     "machine": lambda value: isinstance(value, dict) and all(map(_is_digests, value.values())),

@@ -10,7 +10,7 @@ from torch import nn
 
 from torchrecorder.recording.guess.documented import documented
 from torchrecorder.recording.guess.guess import Guess, is_from, parameters, required
-from torchrecorder.recording.guess.roles import from_roles, input_for, masked
+from torchrecorder.recording.guess.roles import from_roles, input_for, masked, nodes
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
 
@@ -26,6 +26,15 @@ _PROMPT_WIDTHS = (
     *("caption_channels", "joint_attention_dim", "cross_attention_dim", "text_embed_dim", "text_dim"),
     *("encoder_hid_dim", "text_in_channels", "embedding_dim"),
 )
+
+
+def torch_geometric(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """A small graph, of which each class of the library takes at least the nodes."""
+    if is_from(model, "torch_geometric"):
+        wanted = required(model) or parameters(model)[:1]
+        for _, node, _ in nodes(model):
+            found = {p.name: input_for(p, model, node, batch) for p in wanted}
+            yield Guess.named("a small graph, for which the classes of torch_geometric are", found)
 
 
 def timm(model: nn.Module, batch: int) -> Iterator[Guess]:
