@@ -61,8 +61,6 @@ class Manifest:
     distributions: Mapping[str, str] = field(default_factory=dict)
     """The versions of torch and of the installed distributions that the model is made of. What those import in turn has
     releases every week, and counts on the machine of the recording only, as part of `installed`."""
-    is_from_names: bool = False
-    """Whether the inputs were guessed from the names of parameters alone, for which no page gets a picture unasked."""
     untracked: tuple[str, ...] = ()
     """What it did that no trace can follow."""
     installed: str = ""
@@ -70,6 +68,8 @@ class Manifest:
     machine: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     """What means something on the machine of the recording only, by kind: `files` and `folders` outside of the project,
     variables of the `environment`, `measures` of files, and `links`."""
+    is_from_names: bool = False
+    """Whether the inputs were guessed from the names of parameters alone, for which no page gets a picture unasked."""
 
     def is_of(self, request: RecordingRequest) -> bool:
         """Whether it was made for that request; an entry of a cache may have been moved."""

@@ -75,6 +75,19 @@ class Stem(nn.Module):
         return self.later(self.stem(x))
 
 
+class Own(nn.Module):
+    """Its layers are not of torch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.input_size = 6
+        self.cell = nn.ModuleList([Declared()])
+        self.cell[0].weight = nn.Parameter(torch.ones(6, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.cell[0].weight
+
+
 class Rows(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -99,6 +112,7 @@ class Bare(nn.Module):
         (Images(), "1,1,48,48, from its size of images", "model"),
         (Stem(), "1,2,224,224, from its channels", "model"),
         (Rows(), "1,12,3, from its features", "model"),
+        (Own(), "1,16,6, from its features", "model"),
         (nn.Sequential(nn.Linear(7, 2)), "1,7, from 0 (Linear)", "layer"),
         (nn.Linear(7, 2), "1,7, from Linear", "layer"),
         (Bare(), "x=1,3,64,64, from nothing but the names of its parameters", "names"),
@@ -138,10 +152,21 @@ class Pulses(Hears):
         return self.fc(signal)
 
 
+class Documented(Hears):
+    def forward(self, x: Tensor) -> Tensor:
+        """The features of each frame.
+
+        Args:
+            x: The audio.
+        """
+        return self.conv(x)
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [
         (Hears(), "1,1,128, from"),
+        (Documented(), "1,1,16000, from"),
         (Hears(rate=24_000), "1,1,24000, from"),
         (Hears(hop=8), "1,1,16000, from"),
         (Waves(), "1,16000, from conv (Conv1d)"),
@@ -237,7 +262,8 @@ class Crowd(nn.Module):
 def test_no_repair_makes_a_crowd() -> None:
     graph = recorded(Crowd())
     meta = graph.values[next(iter(graph.inputs.values()))].meta
-    assert meta is not None and meta.shape[0] <= 8
+    assert meta is not None
+    assert meta.shape[0] <= 8
 
 
 class Columns(nn.Module):
@@ -252,10 +278,24 @@ class Columns(nn.Module):
         return self.fc(torch.stack([*rows.unbind(1), x[:, 1]], 1).to(x.dtype))
 
 
-def test_integers_beside_an_embedding_are_doubted() -> None:
-    graph = recorded(Columns())
+class Codebook(nn.Module):
+    """Its Embedding is no table: vectors are put in the place of those that lie near."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.book = nn.Embedding(5, 3)
+
+    def forward(self, z: Tensor) -> Tensor:
+        rows = z.permute(0, 2, 3, 1).reshape(-1, 3)
+        return self.book(torch.cdist(rows, self.book.weight).argmin(1))
+
+
+@pytest.mark.parametrize("model", [Columns(), Codebook()], ids=lambda model: type(model).__name__)
+def test_integers_beside_an_embedding_are_doubted(model: nn.Module) -> None:
+    graph = recorded(model)
     meta = graph.values[next(iter(graph.inputs.values()))].meta
-    assert meta is not None and meta.dtype == "float32"
+    assert meta is not None
+    assert meta.dtype == "float32"
 
 
 def test_a_class_of_a_library_for_graphs_gets_nodes(monkeypatch: pytest.MonkeyPatch) -> None:

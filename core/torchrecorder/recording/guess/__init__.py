@@ -176,8 +176,8 @@ _SOURCES: tuple[tuple[_Source, Grade], ...] = (
     (from_annotations, "declared"),
     (from_docstring, "declared"),
     (from_examples, "declared"),
-    (from_names, "layer"),
     (torch_geometric, "model"),
+    (from_names, "layer"),
     (from_layers, "layer"),
     (from_roles, "layer"),
 )

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.guess.guess import Guess, configured, parameters, required
+from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
 from torchrecorder.request import InputSpec
 
 _LAYERS = 3
@@ -41,6 +42,8 @@ def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
         yield Guess(f"from {where}", (spec,) * max(1, len(needed)), grade=grade)
     if len(needed) > 1:
         yield from _each_its_own(model, [p.name for p in needed], batch)
+    elif needed and role_of(needed[0].name, (ROLES, ALONE)) != "words":
+        yield from _of_codebook(model, batch)
     yield from _in_patches(model, batch)
 
 
@@ -76,7 +79,7 @@ def described(model: nn.Module, batch: int) -> Iterator[Main]:
         axes = len(conv.kernel_size)
         for size in _SIDES[axes]:
             yield Main("its channels", InputSpec((batch, *channels, *(size,) * axes)), "model")
-    elif features and conv is None and (steps or not any(True for _ in _leaves(model))):
+    elif features and conv is None and (steps or not any(True for it in _leaves(model) for _ in _accepted(it[1], 1))):
         yield Main("its features", InputSpec((batch, *(steps or (16,)), *features)), "model")
 
 
@@ -118,6 +121,14 @@ def _each_its_own(model: nn.Module, names: Sequence[str], batch: int) -> Iterato
         where = ", ".join(_name(*leaf) for leaf in chosen)
         for specs in zip(*(_accepted(layer, batch) for _, layer in chosen), strict=False):
             yield Guess(f"from {where}", specs)
+
+
+def _of_codebook(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """Vectors for an embedding whose rows are put in the place of those that lie near, not looked up by index."""
+    for path, layer in islice(_leaves(model), _LAYERS):
+        if isinstance(layer, nn.Embedding):
+            for shape in ((layer.embedding_dim, 16, 16), (16, layer.embedding_dim)):
+                yield Guess(f"from {_name(path, layer)} as a codebook", (InputSpec((batch, *shape)),))
 
 
 def _in_patches(model: nn.Module, batch: int) -> Iterator[Guess]:

@@ -17,7 +17,7 @@ ROLES = {
     "place": r"pos|coords|coordinates|normals?",
     "element": r"z|atomic_numbers",
     "categories": r"x_cat(eg|egorical)?|cat(egorical|_features)?|categ",
-    "numbers": r"x_(cont|num|continuous|numerical)|cont(inuous)?|num(erical)?(_features)?",
+    "numbers": r"x_(cont|num|continuous|numer(ical)?)|cont(inuous)?|num(erical)?(_features)?",
 }
 """What a parameter of some name usually holds, where several of them go together."""
 GRAPH = {"edges", "weight", "attributes", "kind", "group", "adjacency", "place", "element"}
@@ -33,7 +33,7 @@ ALONE = {
     "spectrogram": r"(.*_)?(spec(tro)?grams?|mels?)",
     "pooled": r"(.*_)?(pooled|global)_.*|(.*_)?vec(tor)?",
     "sizes": r"(.*_)?(original|target|image|input)(_\w+)?_sizes?|crop_coords\w*|spatial_shapes?",
-    "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embed(ding)?s?|.*_emb|.*features",
+    "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embed(ding)?s?|.*_embs?|.*features",
 }
 """The same for parameters that stand alone; the first that fits."""
 

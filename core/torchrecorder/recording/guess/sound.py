@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from torch import nn
 
+from torchrecorder.recording.guess.documented import is_documented
 from torchrecorder.recording.guess.guess import Guess, configured, parameters
 from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
 from torchrecorder.recording.guess.roles import following
@@ -19,6 +20,8 @@ _RATES = range(8_000, 48_001)
 _HOP = 8
 """Samples of which a stack of convolutions makes one, at least, if it hears: as many as that of ConvTasNet does."""
 _CHANNELS = 2
+_WORDS = r"\b([Ww]aveforms?|[Ww]avs?|[Aa]udio|[Ss]ignals?|[Ss]peech)\b"
+"""What documentation calls sound."""
 
 
 def audible(model: nn.Module, guess: Guess) -> Iterator[Guess]:
@@ -30,7 +33,7 @@ def audible(model: nn.Module, guess: Guess) -> Iterator[Guess]:
     specs: list[InputSpec] = []
     for i, spec in enumerate(guess.specs):
         name = spec.name or (places[i] if i < len(places) else "")
-        is_sound = is_of_sound or role_of(name, (ROLES, ALONE)) == "sound"
+        is_sound = is_of_sound or role_of(name, (ROLES, ALONE)) == "sound" or is_documented(model, name, _WORDS)
         specs.append(_longer(spec, rate) if is_sound else spec)
     if tuple(specs) != guess.specs:
         changed = {new.name: new for new in specs if new.name}
