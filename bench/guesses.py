@@ -22,11 +22,11 @@ from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT))
+sys.path.append(str(Path(__file__).parents[1]))
 
 from bench.figures import Figure, show
 
+ROOT = Path(__file__).parent.parent
 FILE = Path(__file__).with_suffix(".tsv")
 SEED, COUNT = 29, 200
 LIBRARIES = (
