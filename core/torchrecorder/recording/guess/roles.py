@@ -261,9 +261,10 @@ def nodes(model: nn.Module) -> Iterator[Main]:
         next(iter(width.values() if isinstance(width, dict) else width), 0) if _is_many(width) else width
         for width in own
     ]
-    said = dict.fromkeys((w for w in first if type(w) is int and w > 0), "model")
-    widths: dict[int, Grade] = {**dict.fromkeys(islice(layers.widths(model), 6), "layer"), **said}
-    widths = {width: widths[width] for width in (*said, *widths)} or {_LENGTH: "names"}
+    widths: dict[int, Grade] = {width: "model" for width in first if type(width) is int and width > 0}
+    for width in islice(layers.widths(model), 6):
+        widths.setdefault(width, "layer")
+    widths = widths or {_LENGTH: "names"}
     why = "the names of its parameters"
     yield from (Main(why, InputSpec((NODES, width)), grade) for width, grade in widths.items())
     embedding = next((m for m in model.modules() if isinstance(m, nn.Embedding)), None)

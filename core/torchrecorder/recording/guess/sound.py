@@ -37,7 +37,7 @@ def audible(model: nn.Module, guess: Guess) -> Iterator[Guess]:
         specs.append(_longer(spec, rate) if is_sound else spec)
     if tuple(specs) != guess.specs:
         changed = {new.name: new for new in specs if new.name}
-        fixed = following({old.name: old for old in guess.specs if old.name} | guess.fixed, changed)
+        fixed = following({**{old.name: old for old in guess.specs if old.name}, **guess.fixed}, changed)
         yield replace(guess, specs=tuple(specs), fixed={**guess.fixed, **fixed})
 
 
