@@ -10,7 +10,7 @@ from dataclasses import replace
 from torch import nn
 
 from torchrecorder.recording.guess import layers
-from torchrecorder.recording.guess.guess import Guess, parameters, required
+from torchrecorder.recording.guess.guess import Guess, by_name, parameters, required
 from torchrecorder.recording.guess.roles import input_for, masked
 from torchrecorder.request import InputSpec
 
@@ -39,23 +39,11 @@ def from_docstring(model: nn.Module, batch: int) -> Iterator[Guess]:
     yield Guess.named("from the docstring of its forward", masked(found))
 
 
-def is_documented(model: nn.Module, name: str, words: str) -> bool:
-    """Whether the docstring of the forward, or of the class, says one of some words of a parameter."""
-    texts = (inspect.getdoc(type(model).forward), inspect.getdoc(type(model)))
-    return any(re.search(words, text) for doc in texts for known, text in _by_name(doc) if known == name)
-
-
-def _by_name(docstring: str | None) -> Iterator[tuple[str, str]]:
-    """What a docstring says of each parameter."""
-    parts = re.split(r"^[ \t]*(\w+)[ \t]*[:(]", docstring or "", flags=re.MULTILINE)
-    return zip(parts[1::2], parts[2::2], strict=True)
-
-
 def documented(model: nn.Module, batch: int) -> dict[str, InputSpec]:
     """What the forward's docstring says of its parameters, by name."""
     found: dict[str, InputSpec] = {}
     taken = {p.name: p for p in parameters(model)}
-    for name, text in _by_name(inspect.getdoc(type(model).forward)):
+    for name, text in by_name(inspect.getdoc(type(model).forward)):
         shape = _shape(text, model, batch) if name in taken else None
         if shape is None:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, get_origin
 
@@ -77,6 +77,18 @@ def configured(model: nn.Module, *names: str) -> Any:
             if value is not None and not callable(value):
                 return value
     return None
+
+
+def is_documented(model: nn.Module, name: str, words: str) -> bool:
+    """Whether the docstring of the forward, or of the class, says one of some words of a parameter."""
+    texts = (inspect.getdoc(type(model).forward), inspect.getdoc(type(model)))
+    return any(re.search(words, text) for doc in texts for known, text in by_name(doc) if known == name)
+
+
+def by_name(docstring: str | None) -> Iterator[tuple[str, str]]:
+    """What a docstring says of each parameter."""
+    parts = re.split(r"^[ \t]*(\w+)[ \t]*[:(]", docstring or "", flags=re.MULTILINE)
+    return zip(parts[1::2], parts[2::2], strict=True)
 
 
 def required(model: nn.Module) -> list[inspect.Parameter]:

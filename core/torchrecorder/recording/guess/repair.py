@@ -59,7 +59,8 @@ _MOST_EXAMPLES = 8
 
 
 def _is_a_crowd(new: object, old: object) -> bool:
-    if not isinstance(new, InputSpec) or len(new.shape) < 2 or new.shape[0] <= _MOST_EXAMPLES:
+    is_small = not isinstance(new, InputSpec) or len(new.shape) < 2 or new.shape[0] <= _MOST_EXAMPLES
+    if is_small or new.dtype == "bool":  # a mask may have no axis for examples
         return False
     return not isinstance(old, InputSpec) or new.shape[:1] != old.shape[:1]
 

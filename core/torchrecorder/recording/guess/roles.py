@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.guess import layers
-from torchrecorder.recording.guess.guess import Guess, is_flag, parameters, required
+from torchrecorder.recording.guess.guess import Guess, is_documented, is_flag, parameters, required
 from torchrecorder.recording.guess.layers import Main
 from torchrecorder.recording.guess.names import ALONE, GRAPH, ROLES, role_of
 from torchrecorder.request import InputSpec, format_shapes
@@ -50,7 +50,8 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     if (sizes := _of_numbers(parameter.annotation, batch)) is not None:
         return sizes
     if role_of(name) == "length" and main.shape:
-        return _length("", main)
+        is_share = is_documented(model, name, r"\b[Rr]elative\b")
+        return torch.ones(main.shape[:1]) if is_share else _length("", main)
     spec = _named(name, model, main, batch)
     is_float, is_long = "FloatTensor" in annotation, re.search("LongTensor|IntTensor", annotation) is not None
     if is_float and not is_long and spec.dtype == "int64":
@@ -104,7 +105,7 @@ def masked(found: Mapping[str, Any]) -> dict[str, Any]:
     rows = {name: spec for name, spec in rows.items() if role_of(name, (ROLES, ALONE)) != "mask"}
     changed: dict[str, Any] = {}
     for name, mask in found.items():
-        if isinstance(mask, Tensor) and role_of(name) == "length" and rows:
+        if isinstance(mask, Tensor) and role_of(name) == "length" and rows and not mask.is_floating_point():
             changed[name] = _length(*max(rows.items(), key=lambda row: _in_common(name, row[0])))
         if not isinstance(mask, InputSpec) or role_of(name, (ROLES, ALONE)) != "mask" or len(mask.shape) != 2:
             continue

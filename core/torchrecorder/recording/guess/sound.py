@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from torch import nn
 
-from torchrecorder.recording.guess.documented import is_documented
-from torchrecorder.recording.guess.guess import Guess, configured, parameters
+from torchrecorder.recording.guess.guess import Guess, configured, is_documented, parameters
 from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
 from torchrecorder.recording.guess.roles import following
 from torchrecorder.request import InputSpec
