@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from torch import nn
 
 from torchrecorder.graph import Graph
@@ -141,6 +142,9 @@ def _of_choice(model: nn.Module, values: Values, cause: str, said: str) -> Itera
         for name, value in values.items():
             if isinstance(value, InputSpec) and re.search(taken_apart.format(name), line, re.MULTILINE):
                 yield {name: (value,) * (int(count[1]) if count else _PARTS)}
+    if "index out of range in self" in cause:  # numbers that are made indices: columns of categories beside others
+        rows = {name: it for name, it in values.items() if isinstance(it, InputSpec) and it.dtype == "float32"}
+        yield from ({name: torch.zeros(spec.shape)} for name, spec in rows.items())
     if "list index out of range" in cause:
         many = {name: value for name, value in values.items() if isinstance(value, (list, tuple)) and value}
         yield from ({name: value * 2} for name, value in many.items())
