@@ -50,6 +50,7 @@ from torchrecorder.errors.base import TorchRecorderError as TorchRecorderError
 from torchrecorder.errors.base import listed as listed
 from torchrecorder.errors.base import shown_target as shown_target
 from torchrecorder.errors.base import shown_text as shown_text
+from torchrecorder.errors.base import text_of as text_of
 from torchrecorder.errors.worker import FailedInside as FailedInside
 from torchrecorder.errors.worker import TorchBroken as TorchBroken
 from torchrecorder.errors.worker import TorchMissing as TorchMissing

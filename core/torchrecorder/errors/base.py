@@ -98,6 +98,14 @@ def shown_text(text: str, limit: int = TEXT_LIMIT) -> str:
     return seen if len(text) <= limit else f"{seen[: limit - 1]}…"
 
 
+def text_of(error: BaseException) -> str:
+    """An exception as `Type: message`; the type alone, if it refuses to say more."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
 def listed(words: Sequence[str], most: int, rest: str = "more") -> str:
     """The first words, and how many more there are: `conv1, bn1 and 3 more`."""
     more = f" and {len(words) - most} {rest}" if len(words) > most else ""

@@ -189,7 +189,8 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
     if executed == "fake" and torch_private.FAKE_MODE.get() is None:
         executed = "meta"
     if executed != "real":
-        away = {tensor.device.type for tensor in _tensors(forward) if not is_there(tensor.device.type)}
+        with _looking_at(forward.model):
+            away = {tensor.device.type for tensor in _tensors(forward) if not is_there(tensor.device.type)}
         notes = (*notes, *(stands_for("meta" if executed == "meta" else "cpu", kind) for kind in sorted(away)))
     began = thread_time()
     info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes, recorder=forward.recorder)
@@ -245,7 +246,8 @@ _NO_NUMBERS = (
 def _advice(executed: Executed, forward: Forward) -> str:
     if executed == "real":
         return ""
-    return _BY_SHAPE if all(map(has_numbers, _tensors(forward))) else _NO_NUMBERS
+    with torch_private.without_torch_function():
+        return _BY_SHAPE if all(map(has_numbers, _tensors(forward))) else _NO_NUMBERS
 
 
 @contextmanager
@@ -275,8 +277,9 @@ def prepared(
             substitute = followed(substitute) if forward.recorder == "classic" else substitute
             given = CopiedArguments(substitute, in_place_of, journal.keep)
             args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
-            _switch(model, training=forward.mode == "train")
             ready = session(model, journal, originals, given.unseen, forward.recorder)
+        with torch.inference_mode(False):
+            _switch(model, training=forward.mode == "train")
         # A module with hooks takes a frame more than one without, and models are nested deeper than half the limit.
         limit = sys.getrecursionlimit()
         stack.callback(sys.setrecursionlimit, limit)
@@ -302,9 +305,13 @@ def _switch(model: nn.Module, *, training: bool) -> None:
 
 @contextmanager
 def _looking_at(model: nn.Module) -> Iterator[None]:
-    """What the user's code raises while the parts of a model are read is reported as an error of that model."""
+    """What the user's code raises while the parts of a model are read is reported as an error of that model.
+
+    Its tensors are asked without their classes, which may refuse.
+    """
     try:
-        yield
+        with torch_private.without_torch_function():
+            yield
     except Exception as error:
         raise unseen_error(type(model).__name__, error) from error
 
