@@ -163,14 +163,14 @@ def function_with_a_rule_for_vmap() -> Any:
         def backward(ctx: Any, grad: Tensor) -> Tensor:
             return grad * 2
 
-    return lambda self, x: torch.vmap(torch.func.grad(lambda v: Double.apply(v).sum()))(self.fc(x))
+    return lambda self, x: torch.vmap(torch.func.grad(lambda v: Double.apply(v).sum()))(self.fc(x))  # type: ignore[no-untyped-call]
 
 
 @attack("func")
 def a_tensor_that_leaks_from_a_transform() -> Any:
     def body(self: Any, x: Tensor) -> Any:
         kept = []
-        torch.func.grad(lambda v: (kept.append(v), v.sum())[1])(x)
+        torch.func.grad(lambda v: (kept.append(v), v.sum())[1])(x)  # type: ignore[func-returns-value]
         return torch.func.vjp(self.fc, x)[0] + len(kept)
 
     return body
@@ -193,16 +193,16 @@ class Scaled(Tensor):
     @staticmethod
     def __new__(cls, inner: Tensor, scale: float) -> Any:
         made = Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
-        made.inner, made.scale = inner, scale  # type: ignore[attr-defined]
+        made.inner, made.scale = inner, scale  # type: ignore[assignment, attr-defined, method-assign]
         return made
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         if func is torch.ops.aten.detach.default:
             return cls(args[0].inner, args[0].scale)
-        plain = [arg.inner * arg.scale if isinstance(arg, cls) else arg for arg in args]
+        plain = [arg.inner * arg.scale if isinstance(arg, cls) else arg for arg in args]  # type: ignore[attr-defined]
         return func(*plain, **(kwargs or {}))
 
 
@@ -211,7 +211,7 @@ class Answers(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-class Kernels(TorchDispatchMode):
+class Kernels(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
 
@@ -239,7 +239,7 @@ def a_wrapper_as_weight() -> Any:
 @attack("classes")
 def modes_of_the_user() -> Any:
     def body(self: Any, x: Tensor) -> Any:
-        with Answers(), Kernels():
+        with Answers(), Kernels():  # type: ignore[no-untyped-call]
             return self.fc(x)
 
     return body
@@ -250,7 +250,7 @@ def a_parameter_with_more_arguments() -> Any:
     class Named(nn.Parameter):
         def __new__(cls, data: Tensor, name: str) -> Any:
             made = Tensor._make_subclass(cls, data, True)
-            made.name_ = name
+            made.name_ = name  # type: ignore[attr-defined]
             return made
 
         def __deepcopy__(self, memo: Any) -> Any:
@@ -277,8 +277,8 @@ class Closed:
 
 
 class Liar:
-    @property
-    def __class__(self) -> Any:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         raise RuntimeError("no class")
 
 
@@ -289,7 +289,7 @@ class Pair(NamedTuple):
 
 class ClosedPair(Pair):
     __slots__ = ()
-    __len__ = __iter__ = __eq__ = __getitem__ = __bool__ = __repr__ = refuse  # type: ignore[assignment]
+    __len__ = __iter__ = __eq__ = __getitem__ = __bool__ = __repr__ = refuse
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -633,7 +633,7 @@ def generators_that_are_not_finished() -> Any:
 def streams_and_stacks() -> Any:
     def body(self: Any, x: Tensor) -> Any:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(torch.cpu.stream(torch.cpu.current_stream()))  # type: ignore[arg-type]
+            stack.enter_context(torch.cpu.stream(torch.cpu.current_stream()))
             stack.enter_context(torch.random.fork_rng())
             stack.enter_context(warnings.catch_warnings())
             return self.fc(x) + torch.rand(3)
@@ -663,9 +663,9 @@ def a_lazy_layer_that_becomes_another() -> Any:
             super().__init__(0, 0, False)
             self.weight = nn.UninitializedParameter()
 
-        def initialize_parameters(self, x: Tensor) -> None:  # type: ignore[override]
+        def initialize_parameters(self, x: Tensor) -> None:
             if self.has_uninitialized_params():
-                self.weight.materialize((2, x.shape[-1]))
+                self.weight.materialize((2, x.shape[-1]))  # type: ignore[attr-defined]
                 nn.init.ones_(self.weight)
 
     return Net(lambda self, x: self.later(x), later=Later())
@@ -692,7 +692,7 @@ def quantised_in_forward() -> Any:
 def observers() -> Any:
     from torch.ao.quantization import FakeQuantize, MinMaxObserver
 
-    return Net(lambda self, x: self.fake(self.see(x)), see=MinMaxObserver(), fake=FakeQuantize())
+    return Net(lambda self, x: self.fake(self.see(x)), see=MinMaxObserver(), fake=FakeQuantize())  # type: ignore[no-untyped-call]
 
 
 # Modes of autocast and of gradients.
@@ -738,7 +738,7 @@ def anomalies_and_dual_numbers() -> Any:
 
     def body(self: Any, x: Tensor) -> Any:
         with torch.autograd.detect_anomaly(), forward_ad.dual_level():
-            return forward_ad.unpack_dual(self.fc(forward_ad.make_dual(x, torch.ones(2, 3)))).tangent
+            return forward_ad.unpack_dual(self.fc(forward_ad.make_dual(x, torch.ones(2, 3)))).tangent  # type: ignore[no-untyped-call]
 
     return body
 
@@ -758,7 +758,7 @@ class Odd(nn.Module):
 @attack("modules")
 def that_refuse_questions() -> Any:
     class Refusing(Odd):
-        __eq__ = __len__ = __bool__ = __repr__ = __iter__ = __contains__ = extra_repr = refuse  # type: ignore[assignment]
+        __eq__ = __len__ = __bool__ = __repr__ = __iter__ = __contains__ = extra_repr = refuse
         __hash__ = nn.Module.__hash__
 
     return Net(lambda self, x: self.inner(x) + self.held[0](x), inner=Refusing(), held=[Refusing()])
@@ -790,7 +790,7 @@ def with_accessors_that_raise() -> Any:
 def with_forwards_that_are_objects() -> Any:
     class Called:
         __hash__ = None  # type: ignore[assignment]
-        __eq__ = refuse  # type: ignore[assignment]
+        __eq__ = refuse
 
         def __call__(self, x: Tensor) -> Tensor:
             return x * 2
@@ -801,7 +801,7 @@ def with_forwards_that_are_objects() -> Any:
             return lambda x: x + 1
 
     inner = nn.Identity()
-    inner.forward = Called()  # type: ignore[method-assign]
+    inner.forward = Called()  # type: ignore[assignment, method-assign]
     return nn.Sequential(inner, Property())
 
 

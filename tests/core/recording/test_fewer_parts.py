@@ -143,7 +143,7 @@ USERS: dict[str, Callable[[Any, Tensor], Any]] = {
     "attribute": lambda self, x: self.missing(x),
     "index": lambda self, x: x[5],
     "key": lambda self, x: {"b": x}["a"],
-    "type": lambda self, x: x + object(),
+    "type": lambda self, x: x + object(),  # type: ignore[operator]
     "kernel": lambda self, x: torch.ops.aten.mm(x, x),
 }
 
