@@ -55,7 +55,7 @@ class Recorded(OneByOne):
             {source: (["make"], ["run"])},
             {data: stamp_of(data), str(root / "absent"): None, **({EXTRA: stamp_of(EXTRA)} if EXTRA else {})},
             {str(root / "src"): "folder"},
-            (str(root / "src"),),
+            {str(root / "src"): stamp_of(root / "src")},
             {"FUZ_SECRET": "user", "FUZ_NOT_SET": "user", "PATH": "user"},
             ("fuz_missing.part",),
             ("starts git",),
