@@ -292,12 +292,15 @@ class _Batch:
 
     def _draw(self, items: Sequence[_Item]) -> None:
         lost = [item for item in items if item.key and not self._load_graphs(item)]
+        for item in lost:
+            item.drawing = self.drawings.of_others.get(item.key) if item.key else None
+        lost = [item for item in lost if item.drawing is None]
         self._record(_timeouts([item.request for item in lost]))
         for item in lost:
             again = self._item(item.request)
             item.recording, item.old = again.recording, again.old
             item.key = self._key(item)
-        if not (missing := {item.key: item.recording for item in items if item.key}):
+        if not (missing := {item.key: item.recording for item in items if item.key and item.drawing is None}):
             return
         olds = {item.key: item.old for item in items if item.key and item.old is not None}
         self.has_worked = True
@@ -305,7 +308,8 @@ class _Batch:
         targets = {item.key: item.request.recording.target for item in items if item.key}
         made = self._made(missing, olds, targets)
         for item in items:
-            item.drawing = made[item.key] if item.key else None
+            if item.drawing is None and item.key:
+                item.drawing = made[item.key]
 
     def _made(
         self,
