@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torch.overrides import TorchFunctionMode
@@ -39,6 +39,18 @@ class ApiMode(TorchFunctionMode):
         if "device" in kwargs or func in MOVES:
             func, args, kwargs = self._devices.changed(func, args, kwargs)
         return self._log.run(func, args, kwargs)
+
+
+@contextlib.contextmanager
+def switched_on(*modes: Any) -> Iterator[None]:
+    """In this, the modes see what runs, also those that are off because they look at what it runs in."""
+    seen = (torch_private.FUNCTION_MODES.get(), torch_private.DISPATCH_MODES.get())
+    running = [mode for functions in seen if functions is not None for mode in functions[0]()]
+    with contextlib.ExitStack() as stack:
+        for mode in modes:
+            if mode not in running:
+                stack.enter_context(mode)
+        yield
 
 
 _fake_modes: tuple[Any, Any, Any] = torch_private.FAKE_MODES.get() or (lambda: 0, None, None)

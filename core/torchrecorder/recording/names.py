@@ -53,8 +53,6 @@ _QUESTIONS = {
     "equal",
     "allclose",
     "__len__",
-    "__format__",
-    "__repr__",
     "__bool__",
     "__hash__",
     "__dir__",
@@ -66,8 +64,14 @@ _QUESTIONS = {
 }
 """Functions that give no tensor (or, `requires_grad_`, their argument): they are not operations."""
 
-EXITS = {"numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__int__", "__index__", "__complex__"}
+EXITS = {
+    *("numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__int__", "__index__", "__complex__"),
+    *("__format__", "__repr__"),
+}
 """Functions that hand values to code which the recording does not see."""
+
+POINTERS = {"data_ptr", "untyped_storage", "storage"}
+"""Functions that show code which the recording does not see where the values lie; torch itself asks them often."""
 
 DECISIONS = {"__bool__", "__contains__", "is_nonzero", "equal", "allclose"}
 """Functions whose answer is not computed with, but decides which branch is taken."""

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
 
@@ -17,6 +18,8 @@ from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.batch.trail import Trail
+from torchrecorder.recording.births import Births
+from torchrecorder.recording.control_flow import Watched, computed, is_control_flow
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
 from torchrecorder.recording.machine.memory import Room
@@ -25,13 +28,22 @@ from torchrecorder.recording.names import (
     DECISIONS,
     EXITS,
     LAYS_OPEN,
+    POINTERS,
     OpName,
     attributes,
     op_name,
 )
 from torchrecorder.recording.running_op import MASKS, Facts, RunningOp, Whole
 from torchrecorder.recording.scopes import Scopes
-from torchrecorder.recording.values import Values, innermost, storage_address
+from torchrecorder.recording.values import (
+    Values,
+    are_rewrapped,
+    innermost,
+    is_in_transform,
+    is_of_others,
+    parts_of,
+    storage_address,
+)
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
 
@@ -40,6 +52,9 @@ _op = quick(Op)
 
 class OpLog:
     """The operations of one recording, in the order in which they ended. Used by one thread."""
+
+    switched_on: Callable[[], AbstractContextManager[object]]
+    """In this, what runs inside of an operation is recorded."""
 
     def __init__(self, values: Values, scopes: Scopes, journal: Journal, nodes: AutogradNodes | None = None) -> None:
         self.rows: list[Op] = []
@@ -51,6 +66,9 @@ class OpLog:
         """Operations after which the forward is stopped; one that allocates without end does end only on numbers."""
         self.room: Room | None = None
         """The memory that is left for it, on numbers."""
+        self._births = Births()
+        self.unknown: dict[int, str] = {}
+        """Values that no operation gave though they are new, and where each was met."""
         self._values = values
         self._scopes = scopes
         self._running: RunningOp | None = None
@@ -83,12 +101,25 @@ class OpLog:
         if name.name == "set_data":
             self._protect(tensors_in(args[:1], []))
         running = self._running = RunningOp()
+        if is_in_transform() and are_rewrapped(wrappers := tensors_in((*args, *kwargs.values()), [])):
+            running.given = innermost(wrappers)
         try:
             out = func(*args, **kwargs)
         finally:
             self._running = None
         self._log(name, "op", running, args, kwargs, out)
         return out
+
+    @contextlib.contextmanager
+    def running(self, switched_on: Callable[[], AbstractContextManager[object]]) -> Iterator[None]:
+        """In this, the forward runs and what it gives is read; then all that leads from its parts back here is gone."""
+        self.switched_on = switched_on
+        self._values.on_constant = self._met
+        try:
+            with self._births.noticed():
+                yield
+        finally:
+            del self._values.on_constant, self.switched_on
 
     @contextlib.contextmanager
     def unlogged(self) -> Iterator[None]:
@@ -98,6 +129,20 @@ class OpLog:
             yield
         finally:
             self.paused = was
+
+    def _met(self, tensor: Tensor) -> None:
+        """A tensor is about to be a constant, which is right if it was there before or came from outside of torch."""
+        if self._journal.has(tensor) or self._values.is_aside(tensor) or is_of_others(tensor):
+            return
+        if not self._births.has(tensor):
+            return
+        if not (parts := parts_of(tensor)):
+            self.unknown[len(self._values.rows)] = self._scopes.place()
+            return
+        kind = type(tensor)
+        call, *where = self._scopes.locate()
+        facts = (call or 0, *where), "op", {}
+        self._add(OpName(kind.__name__, f"{kind.__module__}.{kind.__qualname__}"), RunningOp(), parts, (), (tensor,), facts)
 
     def facts(self, func: Callable[..., object]) -> Kernel:
         found = self.kernels[id(func)] = kernel_facts(func)
@@ -139,6 +184,8 @@ class OpLog:
             self._take_part(self._whole, innermost(tensors_in([*args, *kwargs.values()], [])), ())
         running = RunningOp() if around is None else around
         running.kernels.append(kernel.label)
+        if running.given is not None:  # a wrapper that is behind with its writes gets them now
+            running.given += filter(self._values.is_known, tensors_in((*args, *kwargs.values()), []))
         if kernel.rule is not None:
             flops = counted(kernel.rule, args, kwargs, out)
             if flops is not None:
@@ -153,7 +200,7 @@ class OpLog:
         running.results += results
         if kernel.makes:
             running.made += results
-        if around is None and not kernel.saves:
+        if around is None and not kernel.is_no_op:
             self._log(kernel.name, "kernel", running, args, kwargs, out)
 
     def passed(self, tensor: Tensor, call: int, fresh: Tensor) -> None:
@@ -166,6 +213,10 @@ class OpLog:
         self.rows.append(_op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
 
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        if is_control_flow(func):
+            return self._control_flow(func, args, kwargs)
+        if func is Tensor.backward:  # each kernel of it is an operation, as those of `torch.autograd.grad` are
+            return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         if name in ("untyped_storage", "__reduce_ex__") and self._scopes.is_pickling():
             self.notes[f"values left PyTorch through pickling, as torch.save does, {self._scopes.place()}"] = None
@@ -174,6 +225,8 @@ class OpLog:
             self._decided(args, self._scopes.asked(in_condition=True))
         elif name in DECISIONS:
             self._decided(args, self._scopes.asked())
+        elif name in POINTERS and self._scopes.is_asked_by_user():
+            self.notes[f"values left PyTorch through {name}() {self._scopes.place()}"] = None
         if name in LAYS_OPEN:
             self._protect(tensors_in(args, []))
         elif name in CHANGES_STATE:
@@ -187,6 +240,19 @@ class OpLog:
         if name in EXITS or name in DECISIONS or type(answer) is torch.device:
             self.trail.asked(name, args, answer)
         return answer
+
+    def _control_flow(self, operator: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        """Call an operator that calls functions of the user's. What it gives and they did not is an operation."""
+        watched = Watched(operator, self.switched_on)
+
+        def log(out: object) -> None:
+            name = OpName(operator.__name__, f"torch.ops.higher_order.{operator.__name__}")
+            self._log(name, "op", RunningOp(), (*args, watched.results), kwargs, out)
+
+        out, is_chosen = computed(watched, args, kwargs, log)
+        if is_chosen and (chose := watched.chose(args)):
+            self._decided(chose, self._scopes.asked(of_torch=True))
+        return out
 
     def _decided(self, args: Sequence[object], place: tuple[str, str] | None) -> None:
         """The code asks whether tensors are so or so, and goes on accordingly."""
@@ -213,7 +279,7 @@ class OpLog:
         if kwargs:
             tensors_in(kwargs.values(), given)
         if given:
-            given = innermost(given)
+            given = innermost(given) if running.given is None else running.given
         overwritten = _overwritten(name, given, running.written) if running.written or name.name == "set_data" else ()
         fresh = self._fresh(given, out)
         if name.name == "set_" and len(given) == 1 and self._values.moved(given[0]):  # to the memory of another one
@@ -265,6 +331,10 @@ class OpLog:
                     self._nodes.learn(tensor, values.read(tensor)[0])
         mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)])
         outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
+        for tensor, value in zip((*overwritten, *fresh), outputs, strict=True):
+            if type(tensor) is not Tensor:
+                for part in parts_of(tensor):
+                    values.holds(part, value, is_written=value in mutates)
         self._adopt(running.results, outputs[0])
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
         more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)
@@ -340,7 +410,7 @@ class OpLog:
                 self._values.alias(tensor, value)
 
     def _name(self, func: Callable[..., object]) -> OpName | None:
-        name = None if func is SAVING else op_name(func)
+        name = None if func is SAVING or func is Tensor.backward or is_control_flow(func) else op_name(func)
         with contextlib.suppress(TypeError):  # not every callable can be a key
             self._names[func] = name
         return name

@@ -15,11 +15,13 @@ from torchrecorder.recording.scopes import Place
 class RunningOp:
     """What has been seen of an operation that is running."""
 
-    __slots__ = ("flops", "kernels", "made", "results", "written")
+    __slots__ = ("flops", "given", "kernels", "made", "results", "written")
 
     def __init__(self) -> None:
         self.kernels: list[str] = []
         self.flops: int | None = None
+        self.given: list[Tensor] | None = None
+        """What it reads, if that cannot be asked when it has ended."""
         self.written: list[tuple[int, int | None]] = []
         """Identity and storage address of the tensors that its kernels overwrote."""
         self.results: list[weakref.ref[Tensor]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -21,7 +22,7 @@ from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.model_copy import ITERATORS, RecordedIterator
 from torchrecorder.recording.machine.devices import Devices
 from torchrecorder.recording.machine.memory import Room
-from torchrecorder.recording.modes import ApiMode, KernelMode
+from torchrecorder.recording.modes import ApiMode, KernelMode, switched_on
 from torchrecorder.recording.modules import ModuleNames, Signatures, describe
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import Scopes
@@ -101,14 +102,22 @@ class Session:
             self._take(path, arg)
         given = [tensor for _, tensor in named_tensors((args, kwargs), objects=True)]
         devices = Devices(lambda: (*self.model.parameters(), *self.model.buffers(), *given), self._ops.notes)
+        modes = KernelMode(self._ops, devices), ApiMode(self._ops, devices)
+        with self._ops.running(functools.partial(switched_on, *modes)):
+            result = self._called(devices, args, kwargs)
+            self._ops.settle()
+            for path, tensor in named_tensors(result, objects=True, private=False):
+                self._outputs[path] = self._values.read(tensor)
+        return result
+
+    def _called(self, devices: Devices, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         try:
             with (
                 self._calls.hooked(),
                 self._calls.threads_noticed(),
                 self._scopes.functions_announced(),
                 devices.answering(),
-                KernelMode(self._ops, devices),
-                ApiMode(self._ops, devices),
+                self._ops.switched_on(),
             ):
                 result = self.model(*args, **kwargs)
                 if isinstance(result, ITERATORS):
@@ -118,9 +127,6 @@ class Session:
         except Exception as error:
             self._failure = self._calls.failure(error)
             raise
-        self._ops.settle()
-        for path, tensor in named_tensors(result, objects=True, private=False):
-            self._outputs[path] = self._values.read(tensor)
         return result
 
     def values_of(self, tensor: Tensor) -> tuple[int, ...]:
@@ -151,10 +157,12 @@ class Session:
             _call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
             for row in self._scopes.rows
         ]
-        notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._calls.notes(), *self._notes)
+        unknown = dict(self._ops.unknown)
+        notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._calls.notes(unknown), *self._notes)
         if self._unseen and any(value.kind == "const" for value in self._values.rows):
             names = ", ".join(self._unseen)
             notes = (*notes, f"not looked into: arguments of class {names}; tensors in them are drawn as constants")
+        notes = (*notes, *(f"a tensor of unknown origin {place}" for place in dict.fromkeys(unknown.values())))
         if not self._outputs and self._failure is None:
             notes = (*notes, "the forward returned no tensor")
         return Graph(
