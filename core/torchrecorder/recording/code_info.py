@@ -73,6 +73,11 @@ def is_stdlib(filename: str) -> bool:
     return filename.startswith(_STDLIB) and not filename.startswith(_INSTALLED)
 
 
+def is_of_library(filename: str) -> bool:
+    """Whether the file belongs to a package that was installed."""
+    return filename.startswith(_INSTALLED)
+
+
 def import_path(filename: str, namespace: Mapping[str, object]) -> str:
     """The file's path from the folder its module was imported from; its bare name for a script.
 

@@ -87,6 +87,7 @@ class Kernel(NamedTuple):
     """Whether what it gives is on memory of its own, as far as its schema says."""
     is_no_op: bool
     """Whether autograd keeps a tensor with it, or what it runs is logged itself."""
+    is_random: bool
     rule: Rule | None
     is_torchs: bool
     """Whether it is of torch itself, so that no other code has registered what it does in a mode."""
@@ -127,5 +128,6 @@ def _describe(func: Callable[..., object], rule: Rule | None) -> Kernel:
     )
     makes = schema is not None and all(given.alias_info is None for given in schema.returns)
     is_torchs = schema is not None and schema.name.startswith(("aten::", "prim::"))
+    is_random = torch.Tag.nondeterministic_seeded in getattr(func, "tags", ())
     is_no_op = func is SAVING or is_control_flow(func)
-    return Kernel(name, str(func), writes, updates, training, makes, is_no_op, rule, is_torchs)
+    return Kernel(name, str(func), writes, updates, training, makes, is_no_op, is_random, rule, is_torchs)

@@ -48,6 +48,8 @@ from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
 
 _op = quick(Op)
+_MOST_FIXED = 1000
+"""Values that are looked at to see whether numbers that leave PyTorch depend on data."""
 
 
 class OpLog:
@@ -80,6 +82,8 @@ class OpLog:
         self._calls = self.trail.calls
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""
+        self._random: set[str] = set()
+        """Those of the kernels that draw random numbers."""
         self._kept: list[Callable[..., object]] = []
         """The same functions, kept alive so that no id is used again."""
 
@@ -147,6 +151,8 @@ class OpLog:
     def facts(self, func: Callable[..., object]) -> Kernel:
         found = self.kernels[id(func)] = kernel_facts(func)
         self._kept.append(func)
+        if found.is_random:
+            self._random.add(found.label)
         return found
 
     def before_write(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
@@ -220,7 +226,7 @@ class OpLog:
         name = getattr(func, "__name__", "")
         if name in ("untyped_storage", "__reduce_ex__") and self._scopes.is_pickling():
             self.notes[f"values left PyTorch through pickling, as torch.save does, {self._scopes.place()}"] = None
-        elif name in EXITS:
+        elif name in EXITS and not self._are_fixed(args):
             self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
             self._decided(args, self._scopes.asked(in_condition=True))
         elif name in DECISIONS:
@@ -240,6 +246,17 @@ class OpLog:
         if name in EXITS or name in DECISIONS or type(answer) is torch.device:
             self.trail.asked(name, args, answer)
         return answer
+
+    def _are_fixed(self, args: Sequence[object]) -> bool:
+        """Whether tensors hold what operations made of nothing, as `torch.arange(n)` does; not random numbers."""
+        values = self._values.read_all(filter(self._values.is_known, innermost(tensors_in(args, []))))
+        waiting = [*values]
+        for value in waiting:
+            producer = self._values.rows[value].producer
+            if producer is None or len(waiting) > _MOST_FIXED or not self._random.isdisjoint(self.rows[producer].kernels):
+                return False
+            waiting += self.rows[producer].inputs
+        return bool(waiting)
 
     def _control_flow(self, operator: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call an operator that calls functions of the user's. What it gives and they did not is an operation."""

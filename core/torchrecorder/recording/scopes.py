@@ -23,7 +23,7 @@ import torch.utils.checkpoint
 from torch import fx, nn
 
 from torchrecorder.graph.model import CallKind, Frame
-from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos, is_stdlib
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos, is_of_library, is_stdlib
 from torchrecorder.recording.control_flow import computed
 from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
@@ -120,6 +120,8 @@ class Scopes:
         self.rows: list[CallRow] = []
         self.frames: list[Frame] = []
         self.stack: list[RunningCall] = []
+        self.libraries: set[str] = set()
+        """Files of which notes tell, and that belong to packages which were installed."""
         self._names = names
         self._codes = CodeInfos()
         self._counts: dict[str, int] = {}
@@ -144,9 +146,14 @@ class Scopes:
         while frame is not None and frame.f_code.co_filename != _SESSION:
             file = self._codes.of_code(frame).file
             if file is not None and not is_stdlib(frame.f_code.co_filename):
+                self._learn(frame, file)
                 return f"at {file}:{frame.f_lineno}"
             frame = frame.f_back
         return f"in {self.stack[-1].row.module or 'the forward'}"
+
+    def _learn(self, frame: FrameType, file: str) -> None:
+        if is_of_library(frame.f_code.co_filename):
+            self.libraries.add(file)
 
     def is_pickling(self) -> bool:
         """Whether a tensor is asked for its memory in order to be pickled.
@@ -161,9 +168,9 @@ class Scopes:
         return reduces and frame is not None and frame.f_code.co_filename != copy.__file__
 
     def is_asked_by_user(self) -> bool:
-        """Whether what a tensor is asked is asked by the user's code, and not by torch for itself."""
+        """Whether a tensor is asked by the user's code, and not by torch or Python's own modules for themselves."""
         asks = self._asking()
-        return asks is not None and self._codes.of_code(asks).file is not None
+        return asks is not None and self._codes.of_code(asks).file is not None and not is_stdlib(asks.f_code.co_filename)
 
     def _asking(self, of_torch: bool = False) -> FrameType | None:
         frame: FrameType | None = sys._getframe(2)
@@ -189,6 +196,7 @@ class Scopes:
         statement = info.statement(frame)
         if not statement.text or (in_condition and not statement.decides_at(frame)):
             return None
+        self._learn(frame, info.file)
         return f"{info.file}:{statement.line}", statement.text[:_LONGEST]
 
     def knows(self, module: nn.Module) -> bool:

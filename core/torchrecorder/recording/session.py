@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
@@ -141,7 +141,8 @@ class Session:
                 self._nodes.learn(tensor, self._inputs[inner])
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):
             iterator.next_item = self._aside
-            iterator.path, iterator.on_item = inner, self._take
+            iterator.path = inner
+            iterator.on_item = lambda path, item: self._aside(lambda: self._take(path, item))
 
     def _aside(self, take: Callable[[], object]) -> object:
         """Run code that is not part of the model."""
@@ -158,7 +159,8 @@ class Session:
             for row in self._scopes.rows
         ]
         unknown = dict(self._ops.unknown)
-        notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._calls.notes(unknown), *self._notes)
+        libraries = {file for file in self._scopes.libraries if not file.startswith(_package(self.model))}
+        notes = (*torch_private.notes(), *info.notes, *_one_a_file(self._ops.notes, libraries), *self._calls.notes(unknown), *self._notes)
         if self._unseen and any(value.kind == "const" for value in self._values.rows):
             names = ", ".join(self._unseen)
             notes = (*notes, f"not looked into: arguments of class {names}; tensors in them are drawn as constants")
@@ -177,6 +179,24 @@ class Session:
             frames=tuple(self._scopes.frames),
             decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.decisions.items()),
         )
+
+
+_OF_NUMBERS = ("values left PyTorch", "one branch of")
+_LINES = 5
+"""Lines of a file that one note has."""
+
+
+def _one_a_file(notes: Iterable[str], files: Container[str]) -> Iterator[str]:
+    """The notes, with those of numbers that left PyTorch in one of the files as one: the first, and further lines."""
+    found: dict[str, list[str]] = {}
+    for note in notes:
+        text, _, line = note.rpartition(":")
+        file = text.rpartition(" ")[2]
+        key = file if file in files and note.startswith(_OF_NUMBERS) else note
+        found[key] = [*found[key], line] if key in found else [note]
+    for first, *more in found.values():
+        lines = sorted(set(more), key=int)
+        yield ", ".join((first, *lines[: _LINES - 1], *("…" for _ in lines[_LINES - 1 :][:1])))
 
 
 _TABLES = ("torch.nn.modules.sparse.Embedding", "torch.nn.modules.sparse.EmbeddingBag")
@@ -209,6 +229,11 @@ def unseen_error(model: str, error: Exception) -> ForwardError:
         origin=innermost_origin(error),
         traceback=user_traceback(error),
     )
+
+
+def _package(model: nn.Module) -> str:
+    """How files of the package begin that a model is of."""
+    return type(model).__module__.partition(".")[0] + "/"
 
 
 def _integers(graph: Graph, call: Call) -> str:
