@@ -20,6 +20,7 @@ from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing.model import CachedDrawing, Drawing
 from torchrecorder.errors import FormatError, NotDrawn
+from torchrecorder.faults import unforeseen
 from torchrecorder.installation import legacy_install
 from torchrecorder.page.diagram import Diagram, Outcome
 from torchrecorder.pipeline import collecting
@@ -92,6 +93,10 @@ class Pipeline:
         """Start the worker if the request is to be recorded, so that it imports torch while others are still read."""
         if collecting.VARIABLE in os.environ or (self._worker is not None and not self.is_alone):
             return
+        with suppress(Exception):  # the run meets it again, and says so
+            self._expect(request)
+
+    def _expect(self, request: DiagramRequest) -> None:
         self._looked = self._looked or self.recordings()
         if self._looked.kept(request.recording, is_tried=request.is_tried) is not None:
             return
@@ -146,6 +151,8 @@ class Pipeline:
         self._looked = None
         try:
             outcomes = batch.outcomes()
+        except Exception as error:  # a cache or a file system that no check foresees ends no build
+            outcomes = {it: Outcome(it, None, unforeseen(it.recording.target, error)) for it in each}
         finally:
             self.close()
             self.cache.close()
@@ -281,9 +288,26 @@ class _Batch:
         olds = {item.key: item.old for item in items if item.key and item.old is not None}
         self.has_worked = True
         self.on_progress(Progress("drawing", "", 0, len(missing)))
-        made = self.drawings.make(missing, olds)
+        targets = {item.key: item.request.recording.target for item in items if item.key}
+        made = self._made(missing, olds, targets)
         for item in items:
             item.drawing = made[item.key] if item.key else None
+
+    def _made(
+        self,
+        missing: Mapping[RenderKey, Recording],
+        olds: Mapping[RenderKey, Recording],
+        targets: Mapping[RenderKey, str],
+    ) -> dict[RenderKey, Made]:
+        """New drawings; where our own code raises in the midst of them, each by itself, with an error for that one."""
+        try:
+            return self.drawings.make(missing, olds)
+        except Exception as error:
+            if len(missing) == 1:
+                return {key: unforeseen(targets[key], error) for key in missing}
+        return {
+            key: drawing for one in missing.items() for key, drawing in self._made(dict([one]), olds, targets).items()
+        }
 
     def _load_graphs(self, item: _Item) -> bool:
         return all(self.recordings.load(it) for it in (item.recording, item.old) if it is not None)

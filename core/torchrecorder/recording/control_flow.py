@@ -23,7 +23,7 @@ _WITHOUT_MODES = {"cond", "scan"}
 
 
 def is_control_flow(func: object) -> bool:
-    operator = torch_private.HIGHER_ORDER.get()
+    operator = torch_private.HIGHER_ORDER_CLASS.get()
     return operator is not None and isinstance(func, operator) and getattr(func, "__name__", "") in _OPERATORS
 
 
@@ -86,8 +86,7 @@ def computed(
     args = [watched.of(position, item) for position, item in enumerate(args)]
     compute = torch_private.COMPUTE.get()
     dense = compute(operator) if compute is not None and all(map(has_numbers, tensors_in(args, []))) else None
-    no_modes = torch_private.NO_MODES.get()
-    with no_modes() if dense and operator.__name__ in _WITHOUT_MODES else contextlib.nullcontext():
+    with torch_private.without_kernel_modes() if dense and operator.__name__ in _WITHOUT_MODES else contextlib.nullcontext():
         out = (dense or operator)(*args, **kwargs)
     log(out)
     return out, dense is not None

@@ -50,6 +50,8 @@ from torchrecorder.running.nested import tensors_in
 _op = quick(Op)
 _MOST_FIXED = 1000
 """Values that are looked at to see whether numbers that leave PyTorch depend on data."""
+_unseen: type[AbstractContextManager[object]] = torch_private.NO_TORCH_FUNCTION.get() or contextlib.nullcontext
+"""In this, a tensor of a class of the user's own does not see what it is asked, which it may refuse."""
 
 
 class OpLog:
@@ -103,7 +105,8 @@ class OpLog:
         if name is None:
             return self._question(func, args, kwargs)
         if name.name == "set_data":
-            self._protect(tensors_in(args[:1], []))
+            with _unseen():
+                self._protect(tensors_in(args[:1], []))
         running = self._running = RunningOp()
         if is_in_transform() and are_rewrapped(wrappers := tensors_in((*args, *kwargs.values()), [])):
             running.given = innermost(wrappers)
@@ -111,7 +114,8 @@ class OpLog:
             out = func(*args, **kwargs)
         finally:
             self._running = None
-        self._log(name, "op", running, args, kwargs, out)
+        with _unseen():
+            self._log(name, "op", running, args, kwargs, out)
         return out
 
     @contextlib.contextmanager
@@ -224,10 +228,24 @@ class OpLog:
         if func is Tensor.backward:  # each kernel of it is an operation, as those of `torch.autograd.grad` are
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
+        with _unseen():
+            self._before_question(name, args)
+        self._running = RunningOp()
+        try:
+            answer = func(*args, **kwargs)
+        finally:
+            self._running = None
+        if name in EXITS or name in DECISIONS or type(answer) is torch.device:
+            with _unseen():
+                self.trail.asked(name, args, answer)
+        return answer
+
+    def _before_question(self, name: str, args: Sequence[object]) -> None:
         if name in ("untyped_storage", "__reduce_ex__") and self._scopes.is_pickling():
             self.notes[f"values left PyTorch through pickling, as torch.save does, {self._scopes.place()}"] = None
-        elif name in EXITS and not self._are_fixed(args):
-            self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
+        elif name in EXITS:
+            if not self._are_fixed(args):
+                self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
             self._decided(args, self._scopes.asked(in_condition=True))
         elif name in DECISIONS:
             self._decided(args, self._scopes.asked())
@@ -238,14 +256,6 @@ class OpLog:
         elif name in CHANGES_STATE:
             for tensor in tensors_in(args[:1], []):
                 self._journal.touch(tensor)
-        self._running = RunningOp()
-        try:
-            answer = func(*args, **kwargs)
-        finally:
-            self._running = None
-        if name in EXITS or name in DECISIONS or type(answer) is torch.device:
-            self.trail.asked(name, args, answer)
-        return answer
 
     def _are_fixed(self, args: Sequence[object]) -> bool:
         """Whether tensors hold what operations made of nothing, as `torch.arange(n)` does; not random numbers."""
@@ -264,7 +274,8 @@ class OpLog:
 
         def log(out: object) -> None:
             name = OpName(operator.__name__, f"torch.ops.higher_order.{operator.__name__}")
-            self._log(name, "op", RunningOp(), (*args, watched.results), kwargs, out)
+            with _unseen():
+                self._log(name, "op", RunningOp(), (*args, watched.results), kwargs, out)
 
         out, is_chosen = computed(watched, args, kwargs, log)
         if is_chosen and (chose := watched.chose(args)):

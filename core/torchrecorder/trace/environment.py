@@ -17,6 +17,19 @@ Asker = Literal["user", "package", "python"]
 
 ALL = "*"
 """In place of a variable's name: all of them, but those of a session."""
+SWITCHES = "PYTHON*"
+"""In place of a variable's name: those that Python itself reads, on which `sys.flags`, the filters of warnings, and the
+encoding of files depend. They count whether they are asked for or not, in a committed cache only the next one."""
+OF_THE_LANGUAGE = "PYTHONOPTIMIZE"
+"""Leaves out `assert` and `__debug__`, so that the same sources are another program."""
+FIXED_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+"""What the worker runs with: one thread and no GPU keep recordings small, a fixed hash seed makes them equal."""
+OURS = {*FIXED_ENVIRONMENT, "PYTHONPATH"}
 
 _OF_A_MACHINE = (
     "HOME|USER|USERNAME|USERPROFILE|LOGNAME|LNAME|PATH|PWD|SHELL|HOSTNAME|TMPDIR|TEMP|TMP|LANG|LANGUAGE|LC_.*"
@@ -32,7 +45,7 @@ _OF_A_SESSION = (
 
 def is_of_a_machine(name: str, asker: Asker) -> bool:
     """Whether a variable says where it runs and not what a model is, so that it counts on one machine only."""
-    if asker == "python" or name == ALL:
+    if asker == "python" or name in (ALL, SWITCHES):
         return True
     names = _OF_A_MACHINE if asker == "user" else _OF_A_MACHINE_TO_PACKAGES
     return re.fullmatch(names, name) is not None
@@ -55,7 +68,10 @@ def what_happened(name: str, then: str | None) -> str:
 def _value(name: str) -> str | None:
     if name == ALL:
         return repr(sorted(item for item in os.environ.items() if not re.fullmatch(_OF_A_SESSION, item[0])))
-    return os.environ.get(name)
+    if name == SWITCHES:
+        switches = (it for it in os.environ.items() if it[0].startswith("PYTHON") and it[0] not in OURS and it[1])
+        return repr(found) if (found := sorted(switches)) else None
+    return os.environ.get(name) or None if name == OF_THE_LANGUAGE else os.environ.get(name)
 
 
 class Environment:

@@ -18,10 +18,11 @@ _OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
 """Reading what is there may never end."""
 _PASSING = re.compile(
     r"__pycache__|\.torchrecorder|\.git|.*\.py[co]|\..*\.(?:sw[a-z]|kate-swp|un~)|.*~|\.#.*|#.*#|4913"
-    r"|\.goutputstream-.*|\.DS_Store|Thumbs\.db|desktop\.ini",
+    r"|\.goutputstream-.*|\.DS_Store|Thumbs\.db|desktop\.ini"
+    r"|\.(?:ruff|mypy|pytest)_cache|\.hypothesis|\.coverage(?:\..*)?|\.ipynb_checkpoints",
     re.DOTALL,
 )
-"""What importing, drawing, editors and desktops leave in a folder does not count."""
+"""What importing, drawing, editors, desktops and checkers of code leave in a folder does not count."""
 
 
 class FileDigests:
@@ -33,7 +34,7 @@ class FileDigests:
     def __init__(self, machine: Store) -> None:
         self._digests: dict[str, str | None] = {}
         self._files = StampedIndex(machine, "stats.json")
-        self._parts = StampedIndex(machine, "parts.json")
+        self._parts = StampedIndex(machine, "blocks.json")
 
     def file(self, path: Path) -> str | None:
         """The digest of a file; None if it cannot be read."""
@@ -61,7 +62,7 @@ class FileDigests:
         except OSError:
             return None
         if digest is not None and blocks is not None:
-            self._parts.put(str(path), digest, [blocks.skeleton, blocks.functions, blocks.loose, blocks.plain])
+            self._parts.put(str(path), digest, [blocks.skeleton, blocks.functions])
         return blocks
 
     def forget(self) -> None:

@@ -11,19 +11,11 @@ from typing import Any
 
 from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.request import RecordingRequest
-from torchrecorder.trace.environment import Asker, is_of_a_machine, value_digest
+from torchrecorder.trace.environment import OF_THE_LANGUAGE, OURS, SWITCHES, Asker, is_of_a_machine, value_digest
 from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
 
-FIXED_ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "CUDA_VISIBLE_DEVICES": "",
-    "PYTHONHASHSEED": "0",
-    "PYTHONDONTWRITEBYTECODE": "1",
-}
-"""What the worker runs with: one thread and no GPU keep recordings small, a fixed hash seed makes them equal."""
-_OURS = {*FIXED_ENVIRONMENT, "PYTHONPATH"}
 _SYSTEM = ("/etc/", "/usr/", "/run/")
 
 
@@ -124,11 +116,14 @@ def build_manifest(
 def _variables(request: RecordingRequest, result: TraceResult, salt: Callable[[], str]) -> tuple[_Digests, _Digests]:
     """The digests of the variables that were asked for, of those of any machine and those of this one."""
     given: dict[str, Asker] = {text[1:]: "user" for text in request.depends if text.startswith("$")}
-    askers: dict[str, Asker] = {name: who for name, who in result.environment.items() if name not in _OURS}
-    askers |= given
+    askers: dict[str, Asker] = {name: who for name, who in result.environment.items() if name not in OURS}
+    askers |= {OF_THE_LANGUAGE: "user", SWITCHES: "python", **given}
     everywhere = sorted(name for name, asker in askers.items() if name in given or not is_of_a_machine(name, asker))
     here = sorted(askers.keys() - {*everywhere})
     digests = [{name: value_digest(name, salt) for name in names} for names in (everywhere, here)]
+    for found, name in zip(digests, (OF_THE_LANGUAGE, SWITCHES), strict=True):
+        if name not in given and found[name] is None:  # as in every manifest that does not name it
+            del found[name]
     return digests[0], digests[1]
 
 
@@ -160,8 +155,7 @@ class _Builder:
         first, later = result.executed.get(file, ((), ()))
         if blocks is None or (ran := blocks.ran(first)) is None or blocks.ran(later) is None:
             return ModuleFacts(source)  # a function that ran is named in a way that its text does not show
-        plain = tuple(sorted({*blocks.plain} - {*ran}))
-        return ModuleFacts(source, blocks.skeleton, ran, blocks.loose_digest(plain) or "", plain)
+        return ModuleFacts(source, blocks.skeleton, ran)
 
     def ran(self, table: Table) -> dict[str, dict[str, str]]:
         if self._result.executed is None:
@@ -224,7 +218,7 @@ _SMALL = 4096
 def _rows(table: Table) -> dict[str, list[Any]]:
     rows: dict[str, list[Any]] = {}
     for name, facts in sorted(table.items()):
-        row = [facts.source, facts.skeleton, dict(sorted(facts.functions.items())), facts.loose, [*facts.plain]]
+        row: list[Any] = [facts.source, facts.skeleton, dict(sorted(facts.functions.items()))]
         while len(row) > 1 and not row[-1]:
             row.pop()
         rows[name] = row
