@@ -109,7 +109,9 @@ class KernelMode(_DispatchMode):  # type: ignore[misc]
         if higher := torch_private.HIGHER_ORDER.get():
             self._dispatch.append(replaced(higher[0], "dispatch", lambda original: _seen(original, *higher[1:])))
             self._dispatch[-1].__enter__()
-        return super().__enter__()
+        entered = super().__enter__()
+        self._log.depth = self._log.depth or _depth()
+        return entered
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)

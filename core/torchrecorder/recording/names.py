@@ -76,6 +76,9 @@ EXITS = {
 POINTERS = {"data_ptr", "untyped_storage", "storage"}
 """Functions that show code which the recording does not see where the values lie; torch itself asks them often."""
 
+SIZES = {Tensor.size, Tensor.__len__, Tensor.numel, Tensor.nelement, Tensor.shape.__get__}  # type: ignore[attr-defined]
+"""Functions that give sizes of a tensor."""
+
 DECISIONS = {"__bool__", "__contains__", "is_nonzero", "equal", "allclose"}
 """Functions whose answer is not computed with, but decides which branch is taken."""
 

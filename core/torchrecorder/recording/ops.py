@@ -29,6 +29,7 @@ from torchrecorder.recording.names import (
     EXITS,
     LAYS_OPEN,
     POINTERS,
+    SIZES,
     OpName,
     attributes,
     op_name,
@@ -48,6 +49,8 @@ from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
 
 _op = quick(Op)
+_depth: Callable[[], int] = (torch_private.FAKE_MODES.get() or (lambda: 0,))[0]
+_BACKWARD: tuple[Any, ...] = Tensor.backward, torch.autograd.backward
 _MOST_FIXED = 1000
 """Values that are looked at to see whether numbers that leave PyTorch depend on data."""
 _unseen: type[AbstractContextManager[object]] = torch_private.NO_TORCH_FUNCTION.get() or contextlib.nullcontext
@@ -71,6 +74,10 @@ class OpLog:
         self.room: Room | None = None
         """The memory that is left for it, on numbers."""
         self._births = Births()
+        self.depth = 0
+        """How many modes see kernels, if none is the forward's own."""
+        self.shows_memory = False
+        """Whether code asked where values lie, which it cannot be given on other tensors."""
         self.unknown: dict[int, str] = {}
         """Values that no operation gave though they are new, and where each was met."""
         self._values = values
@@ -84,6 +91,8 @@ class OpLog:
         self._calls = self.trail.calls
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""
+        self._sized_by_data: dict[int, str] = {}
+        """Values the sizes of which depend on numbers, and the operations that gave them."""
         self._random: set[str] = set()
         """Those of the kernels that draw random numbers."""
         self._kept: list[Callable[..., object]] = []
@@ -108,8 +117,8 @@ class OpLog:
             with _unseen():
                 self._protect(tensors_in(args[:1], []))
         running = self._running = RunningOp()
-        if is_in_transform() and are_rewrapped(wrappers := tensors_in((*args, *kwargs.values()), [])):
-            running.given = innermost(wrappers)
+        if (is_in_transform() and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
+            running.given = innermost(tensors_in((*args, *kwargs.values()), []))
         try:
             out = func(*args, **kwargs)
         finally:
@@ -194,12 +203,14 @@ class OpLog:
             self._take_part(self._whole, innermost(tensors_in([*args, *kwargs.values()], [])), ())
         running = RunningOp() if around is None else around
         running.kernels.append(kernel.label)
-        if running.given is not None:  # a wrapper that is behind with its writes gets them now
+        if running.given is not None:  # a mode of the user's reads, too; a wrapper gets the writes that it lacks
             running.given += filter(self._values.is_known, tensors_in((*args, *kwargs.values()), []))
         if kernel.rule is not None:
             flops = counted(kernel.rule, args, kwargs, out)
             if flops is not None:
                 running.flops = (running.flops or 0) + flops
+        if kernel.is_sized_by_data and (kernel.name.name != "index" or _has_mask(args)):
+            running.is_sized_by_data = True
         if kernel.writes:
             written = tensors_in(arguments_at(kernel.writes, args, kwargs), [])
             running.written += [(id(tensor), storage_address(tensor)) for tensor in written]
@@ -225,11 +236,13 @@ class OpLog:
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         if is_control_flow(func):
             return self._control_flow(func, args, kwargs)
-        if func is Tensor.backward:  # each kernel of it is an operation, as those of `torch.autograd.grad` are
+        if func in _BACKWARD:  # each kernel of it is an operation, as those of `torch.autograd.grad` are
             return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         with _unseen():
             self._before_question(name, args)
+            if self._sized_by_data and func in SIZES:
+                self._sized(args)
         self._running = RunningOp()
         try:
             answer = func(*args, **kwargs)
@@ -251,11 +264,25 @@ class OpLog:
             self._decided(args, self._scopes.asked())
         elif name in POINTERS and self._scopes.is_asked_by_user():
             self.notes[f"values left PyTorch through {name}() {self._scopes.place()}"] = None
+            self.shows_memory = True
         if name in LAYS_OPEN:
             self._protect(tensors_in(args, []))
         elif name in CHANGES_STATE:
             for tensor in tensors_in(args[:1], []):
                 self._journal.touch(tensor)
+
+    def _are_sized_like(self, outputs: Sequence[int], inputs: Sequence[int]) -> bool:
+        """Whether results have the sizes of an input whose sizes depend on numbers."""
+        rows = self._values.rows
+        sizes = [meta.shape for value in inputs if value in self._sized_by_data and (meta := rows[value].meta)]
+        return any((meta := rows[value].meta) and meta.shape in sizes for value in outputs)
+
+    def _sized(self, args: Sequence[object]) -> None:
+        """The code asks how large tensors are."""
+        for tensor in filter(self._values.is_known, innermost(tensors_in(args, []))):
+            name = self._sized_by_data.get(self._values.read(tensor)[0])
+            if name is not None and self._scopes.is_asked_by_user():
+                self.notes[f"values left PyTorch through the size of {name}() {self._scopes.place()}"] = None
 
     def _are_fixed(self, args: Sequence[object]) -> bool:
         """Whether tensors hold what operations made of nothing, as `torch.arange(n)` does; not random numbers."""
@@ -361,8 +388,10 @@ class OpLog:
         outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
         for tensor, value in zip((*overwritten, *fresh), outputs, strict=True):
             if type(tensor) is not Tensor:
-                for part in parts_of(tensor):
+                for part in parts_of(tensor, deep=True):
                     values.holds(part, value, is_written=value in mutates)
+        if running.is_sized_by_data or (self._sized_by_data and self._are_sized_like(outputs, inputs)):
+            self._sized_by_data.update(dict.fromkeys(outputs, name.name))
         self._adopt(running.results, outputs[0])
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
         more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)
@@ -438,10 +467,15 @@ class OpLog:
                 self._values.alias(tensor, value)
 
     def _name(self, func: Callable[..., object]) -> OpName | None:
-        name = None if func is SAVING or func is Tensor.backward or is_control_flow(func) else op_name(func)
+        name = None if func is SAVING or func in _BACKWARD or is_control_flow(func) else op_name(func)
         with contextlib.suppress(TypeError):  # not every callable can be a key
             self._names[func] = name
         return name
+
+
+def _has_mask(args: Sequence[object]) -> bool:
+    """Whether a tensor is indexed with flags; with integers, its sizes are theirs."""
+    return any(tensor.dtype in (torch.bool, torch.uint8) for tensor in tensors_in(args[1:], []))
 
 
 def _overwritten(name: OpName, given: Sequence[Tensor], written: Sequence[tuple[int, int | None]]) -> Sequence[Tensor]:

@@ -35,7 +35,7 @@ _LONGEST = 120
 """Signs of a statement in a note."""
 _SESSION = str(Path(__file__).with_name("session.py"))
 """The file of what calls the model; frames outside it are not the forward's."""
-_BACKWARD = torch.Tensor.backward
+_BACKWARD = torch.autograd.backward
 _HIGHER_ORDER = "torch._higher_order_ops."
 _BETWEEN = (str(Path(__file__).parent), torch.overrides.__file__, torch.Tensor.backward.__code__.co_filename)
 """Files between what asks a tensor and the recorder that sees the question."""

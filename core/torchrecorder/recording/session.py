@@ -85,7 +85,7 @@ class Session:
         self, graph: Graph, model: nn.Module, given: tuple[Sequence[object], Mapping[str, object]], took_s: float
     ) -> dict[int, tuple[int, ...]]:
         """Run it once more, with a batch twice as large, to see which axes of the values follow it."""
-        if self._journal.has_collected() or self._calls.starts_threads():  # which would be seen outside of the model
+        if self._ops.shows_memory or self._journal.has_collected() or self._calls.starts_threads():  # which would be seen outside of the model
             return {}
         return batch_axes(graph, self._ops.trail, self._journal, model, given, took_s)
 

@@ -121,6 +121,8 @@ class Values:
         """Weak references to memory that is not in the picture, by address."""
         self._metas: dict[Any, TensorMeta] = {}
         self._names: dict[int, tuple[weakref.ref[Tensor], ValueKind, str]] = {}
+        self._late: set[int] = set()
+        """By id those that were not the model's when its forward began."""
         self._named: dict[tuple[ValueKind, str], int] = {}
         self._by_memory: dict[int, int | None] = {}
         self._memories: dict[int, int] = {}
@@ -130,6 +132,8 @@ class Values:
         known = self._names.get(id(tensor))
         if known is None or known[0]() is not tensor:
             self._names[id(tensor)] = (weakref.ref(tensor), kind, name)
+            if self.rows:
+                self._late.add(id(tensor))
 
     def is_known(self, tensor: Tensor) -> bool:
         entry = self._entries.get(id(tensor))
@@ -276,8 +280,7 @@ class Values:
             return self._unnamed(tensor)
         _, kind, name = named
         value = self._named.get((kind, name))
-        storage = self._storages.get(storage_address(tensor) or 0)
-        if storage is not None and self.rows[storage.owner].kind == "op":  # a parameter that was made of data
+        if id(tensor) in self._late and self._known_memory(tensor) is not None:  # it was made of data
             return self._unnamed(tensor)
         if value is None:
             self._named[kind, name] = self._add(tensor, kind, name=name)
@@ -417,9 +420,10 @@ def _is_wrapper(kind: type) -> bool:
     return computes and not issubclass(kind, (nn.Parameter, *(() if fake is None else (fake,))))
 
 
-def parts_of(tensor: Tensor) -> list[Tensor]:
-    """The tensors in one of a class that computes with those that it holds."""
-    return tensors_in(vars(tensor).values(), []) if _is_wrapper(type(tensor)) else []
+def parts_of(tensor: Tensor, *, deep: bool = False) -> list[Tensor]:
+    """The tensors in one of a class that computes with those that it holds, with those in them or without."""
+    found = tensors_in(vars(tensor).values(), []) if _is_wrapper(type(tensor)) else []
+    return [*found, *(inner for part in found for inner in parts_of(part, deep=True))] if deep else found
 
 
 def _memory(tensor: Tensor) -> range:
@@ -436,10 +440,10 @@ def is_in_transform() -> bool:
     return _in_transform is not None and _in_transform() is not None
 
 
-def are_rewrapped(tensors: Iterable[Tensor]) -> bool:
+def are_rewrapped(args: Iterable[object]) -> bool:
     """Whether a write puts another tensor into one of these, as `torch.func.functionalize` has it."""
     is_functional = torch_private.FUNCTIONAL.get()
-    return is_in_transform() and is_functional is not None and any(map(is_functional, tensors))
+    return is_functional is not None and any(map(is_functional, tensors_in(args, [])))
 
 
 def innermost(tensors: list[Tensor]) -> list[Tensor]:
