@@ -10,7 +10,8 @@ Keys of the nodes:
 - `<scope fqn>/<op>[#k]`: the k-th op of that name directly inside that other module (empty: the model)
 
 Ops are named as in the public API, those that write in place end in `_`, a custom autograd function is one op with the
-name of its class, and so is a control flow operator (`cond`) if no layer runs in it. An edge says that the target reads (or overwrites) what the source made.
+name of its class, and so is a control flow operator (`cond`) if no layer runs in it. An edge says that the target reads
+(or overwrites) what the source made.
 
 Rules:
 

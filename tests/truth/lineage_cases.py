@@ -50,14 +50,14 @@ class CondOfWeights(OneLayer):
 )
 class LoopOfLayers(OneLayer):
     def forward(self, x: Tensor) -> Any:
-        found = while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, torch.tanh(self.fc(v))), (torch.tensor(0), x))
+        found = while_loop(lambda i, v: i < 2, lambda i, v: (i + 1, torch.tanh(self.fc(v))), (torch.tensor(0), x))  # type: ignore[no-untyped-call]
         return found[1]
 
 
 @case("in:x -> /map_impl -> out; p:fc.weight -> /map_impl", numbers(2, 3), needs_numbers=True)
 class MapOfWeights(OneLayer):
     def forward(self, x: Tensor) -> Any:
-        return mapped(lambda v: F.linear(v, self.fc.weight), x)
+        return mapped(lambda v: F.linear(v, self.fc.weight), x)  # type: ignore[arg-type, misc]
 
 
 @case(
@@ -85,7 +85,8 @@ class ScanOfLayers(OneLayer):
 
 
 @case(
-    "in:x -> /clone -> /detach -> /pow -> /sum -> /backward -> /mul -> /sub -> out; /detach -> /sub; /detach -> /backward",
+    """in:x -> /clone -> /detach -> /pow -> /sum -> /backward -> /mul -> /sub -> out
+    /detach -> /sub; /detach -> /backward""",
     numbers(2, 3),
     needs_numbers=True,
 )
@@ -93,7 +94,7 @@ class GradientOfInput(nn.Module):
     def forward(self, x: Tensor) -> Any:
         with torch.inference_mode(False), torch.enable_grad():
             x = x.clone().detach().requires_grad_()
-            x.pow(3).sum().backward()
+            x.pow(3).sum().backward()  # type: ignore[no-untyped-call]
         assert x.grad is not None
         return x - x.grad * 0.1
 
@@ -114,12 +115,12 @@ class Pair(torch.Tensor):
 
     @staticmethod
     def __new__(cls, a: Tensor, b: Tensor) -> Any:
-        made = torch.Tensor._make_wrapper_subclass(cls, a.shape, dtype=a.dtype)  # type: ignore[attr-defined]
+        made = torch.Tensor._make_wrapper_subclass(cls, a.shape, dtype=a.dtype)
         made.a, made.b = a, b
         return made
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         sides = [func(*(getattr(arg, side) if isinstance(arg, Pair) else arg for arg in args)) for side in "ab"]
         return Pair(*sides)
 
@@ -131,13 +132,16 @@ class Wrapped(nn.Module):
         return pair.a - pair.b
 
 
-@case("in:x -> m:fc -> /clone -> /MaskedTensor -> /mul -> /GetData -> out; /ones -> /clone#2 -> /MaskedTensor", numbers(2, 3))
+@case(
+    "in:x -> m:fc -> /clone -> /MaskedTensor -> /mul -> /GetData -> out; /ones -> /clone#2 -> /MaskedTensor",
+    numbers(2, 3),
+)
 class Masked(OneLayer):
     def forward(self, x: Tensor) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             masked = torch.masked.masked_tensor(self.fc(x), torch.ones(2, 3, dtype=torch.bool))
-            return (masked * 2).get_data()
+            return (masked * 2).get_data()  # type: ignore[attr-defined]
 
 
 @case(

@@ -82,7 +82,7 @@ heading("control flow operators")
 class CondInCond(Layer):
     def forward(self, x: Tensor, y: Tensor) -> Any:
         def inner(v: Tensor) -> Tensor:
-            return torch.cond(y.sum() > -99, self.fc, self.other, (v,))
+            return torch.cond(y.sum() > -99, self.fc, self.other, (v,))  # type: ignore[no-any-return]
 
         return torch.cond(x.sum() > -99, inner, self.other, (x,))
 
@@ -97,7 +97,7 @@ class CondClosesOverInput(Layer):
 @shows(CHOSE)
 class LoopUntilSmall(Layer):
     def forward(self, x: Tensor, y: Tensor) -> Any:
-        return while_loop(lambda v: v.norm() > 1, lambda v: (v * 0.5 + 0 * self.fc(y),), (x,))[0]
+        return while_loop(lambda v: v.norm() > 1, lambda v: (v * 0.5 + 0 * self.fc(y),), (x,))[0]  # type: ignore[no-untyped-call]
 
 
 @shows()
@@ -109,7 +109,7 @@ class ScanWithWeights(Layer):
 @shows()
 class MapOfTwo(Layer):
     def forward(self, x: Tensor, y: Tensor) -> Any:
-        return mapped(lambda pair, w: F.linear(pair[0], w) + pair[1], (x, y), self.fc.weight)
+        return mapped(lambda pair, w: F.linear(pair[0], w) + pair[1], (x, y), self.fc.weight)  # type: ignore[arg-type]
 
 
 @shows()
@@ -126,7 +126,7 @@ class StepOnWeights(Layer):
     def forward(self, x: Tensor, y: Tensor) -> Any:
         weight = self.fc.weight.detach().clone().requires_grad_()
         with torch.enable_grad():
-            F.mse_loss(F.linear(x, weight), y).backward()
+            F.mse_loss(F.linear(x, weight), y).backward()  # type: ignore[no-untyped-call]
         assert weight.grad is not None
         return F.linear(x, weight - weight.grad)
 
@@ -145,7 +145,7 @@ class AccumulatedGradient(Layer):
     def forward(self, x: Tensor, y: Tensor) -> Any:
         leaf = torch.zeros(2, 3, requires_grad=True)
         with torch.enable_grad():
-            (leaf * x).sum().backward()
+            (leaf * x).sum().backward()  # type: ignore[no-untyped-call]
             (leaf * self.fc(y)).sum().backward()
         assert leaf.grad is not None
         return leaf.grad * 1
@@ -168,7 +168,7 @@ class OptimizerInForward(Layer):
 @shows()
 class JacobianOfLayer(Layer):
     def forward(self, x: Tensor, y: Tensor) -> Any:
-        return torch.autograd.functional.jacobian(lambda v: self.fc(v) * y, x).sum((0, 1))
+        return torch.autograd.functional.jacobian(lambda v: self.fc(v) * y, x).sum((0, 1))  # type: ignore[no-untyped-call]
 
 
 heading("parameters made in the forward")
@@ -222,8 +222,8 @@ class Tagged(Tensor):
 
     @staticmethod
     def __new__(cls, data: Tensor, tag: str = "") -> Any:
-        made = Tensor._make_subclass(cls, data)  # type: ignore[attr-defined]
-        made.tag = tag
+        made = Tensor._make_subclass(cls, data)
+        made.tag = tag  # type: ignore[attr-defined]
         return made
 
 
@@ -238,15 +238,15 @@ class Scaled(Tensor):
 
     @staticmethod
     def __new__(cls, inner: Tensor, by: Tensor) -> Any:
-        made = Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)  # type: ignore[attr-defined]
+        made = Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
         made.inner, made.by = inner, by
         return made
 
-    inner: Tensor
+    inner: Tensor  # type: ignore[assignment]
     by: Tensor
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         plain = [arg.inner * arg.by if isinstance(arg, Scaled) else arg for arg in args]
         return func(*plain, **(kwargs or {}))
 
@@ -262,14 +262,14 @@ class Boxed(Tensor):
 
     @staticmethod
     def __new__(cls, inner: Tensor) -> Any:
-        made = Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)  # type: ignore[attr-defined]
+        made = Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
         made.held = {"inner": [inner]}
         return made
 
     held: dict[str, list[Tensor]]
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         out = func(*(arg.held["inner"][0] if isinstance(arg, Boxed) else arg for arg in args), **(kwargs or {}))
         return args[0] if func._schema.name.endswith("_") else Boxed(out)
 
@@ -286,7 +286,7 @@ class BoxWrittenInto(Layer):
 class BoxOfBox(Layer):
     def forward(self, x: Tensor, y: Tensor) -> Any:
         box = Boxed(Boxed(x)) * Boxed(Boxed(self.fc(y)))
-        return box.held["inner"][0].held["inner"][0]  # type: ignore[attr-defined]
+        return box.held["inner"][0].held["inner"][0]
 
 
 heading("numbers that leave and come back")
@@ -345,7 +345,7 @@ class NumpyInPlace(Layer):
 @shows()
 class ThroughDlpack(Layer):
     def forward(self, x: Tensor, y: Tensor) -> Any:
-        return torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(self.fc(x).detach())) * y
+        return torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(self.fc(x).detach())) * y  # type: ignore[attr-defined]
 
 
 @shows(LEFT)
@@ -470,7 +470,7 @@ class Doubled(torch.autograd.Function):
 class FunctionThatWrites(Layer):
     def forward(self, x: Tensor, y: Tensor) -> Any:
         z = self.fc(x).detach().clone()
-        Doubled.apply(z, {"by": y})
+        Doubled.apply(z, {"by": y})  # type: ignore[no-untyped-call]
         return z + 1
 
 
@@ -488,11 +488,11 @@ class OperatorThatWrites(Layer):
         return product, out * 2
 
 
-class Halves(TorchDispatchMode):
+class Halves(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Computes something else than what it is asked."""
 
     def __init__(self, by: Tensor) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.by = by
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -514,7 +514,7 @@ heading("hooks")
 class HookOfGradient(Layer):
     def forward(self, x: Tensor, y: Tensor) -> Any:
         leaf = x.detach().clone().requires_grad_()
-        leaf.register_hook(lambda grad: grad * y)
+        leaf.register_hook(lambda grad: grad * y)  # type: ignore[no-untyped-call]
         with torch.enable_grad():
             self.fc(leaf).sum().backward()
         return leaf.grad
@@ -536,7 +536,7 @@ class PackedForBackward(Layer):
         leaf = x.detach().clone().requires_grad_()
         hooks = torch.autograd.graph.saved_tensors_hooks(lambda kept: kept.clone(), lambda kept: kept * 2)
         with torch.enable_grad(), hooks:
-            (leaf * leaf * self.scale).sum().backward()
+            (leaf * leaf * self.scale).sum().backward()  # type: ignore[no-untyped-call]
         assert leaf.grad is not None
         return leaf.grad + y
 

@@ -266,7 +266,11 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
     is_seen = is_user_file(filename) and not filename.startswith("<")
     file = import_path(filename, namespace) if is_seen else None
     is_end = code is CALL or code is HOOKED_CALL or (code.co_name == "run" and filename == _SESSION)
-    is_scope = code in (APPLY, torch.autograd.backward.__code__) or filename == _CONTROL_FLOW or (code.co_name == "forward" and code.co_argcount > 0)
+    is_scope = (
+        code in (APPLY, torch.autograd.backward.__code__)
+        or filename == _CONTROL_FLOW
+        or (code.co_name == "forward" and code.co_argcount > 0)
+    )
     named = file is not None and _is_named_function(code)
     function = (code.co_qualname.rpartition("<locals>.")[2], f"{file}:{code.co_firstlineno}") if named else None
     is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__

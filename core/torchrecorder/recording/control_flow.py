@@ -86,7 +86,11 @@ def computed(
     args = [watched.of(position, item) for position, item in enumerate(args)]
     compute = torch_private.COMPUTE.get()
     dense = compute(operator) if compute is not None and all(map(has_numbers, tensors_in(args, []))) else None
-    with torch_private.without_kernel_modes() if dense and operator.__name__ in _WITHOUT_MODES else contextlib.nullcontext():
+    with (
+        torch_private.without_kernel_modes()
+        if dense and operator.__name__ in _WITHOUT_MODES
+        else contextlib.nullcontext()
+    ):
         out = (dense or operator)(*args, **kwargs)
     log(out)
     return out, dense is not None

@@ -157,9 +157,10 @@ class OpLog:
             self.unknown[len(self._values.rows)] = self._scopes.place()
             return
         kind = type(tensor)
-        call, *where = self._scopes.locate()
-        facts = (call or 0, *where), "op", {}
-        self._add(OpName(kind.__name__, f"{kind.__module__}.{kind.__qualname__}"), RunningOp(), parts, (), (tensor,), facts)
+        call, frame, source, offset = self._scopes.locate()
+        facts: Facts = (call or 0, frame, source, offset), "op", {}
+        name = OpName(kind.__name__, f"{kind.__module__}.{kind.__qualname__}")
+        self._add(name, RunningOp(), parts, (), (tensor,), facts)
 
     def facts(self, func: Callable[..., object]) -> Kernel:
         found = self.kernels[id(func)] = kernel_facts(func)
@@ -290,7 +291,11 @@ class OpLog:
         waiting = [*values]
         for value in waiting:
             producer = self._values.rows[value].producer
-            if producer is None or len(waiting) > _MOST_FIXED or not self._random.isdisjoint(self.rows[producer].kernels):
+            if (
+                producer is None
+                or len(waiting) > _MOST_FIXED
+                or not self._random.isdisjoint(self.rows[producer].kernels)
+            ):
                 return False
             waiting += self.rows[producer].inputs
         return bool(waiting)

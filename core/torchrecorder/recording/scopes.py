@@ -171,7 +171,9 @@ class Scopes:
     def is_asked_by_user(self) -> bool:
         """Whether a tensor is asked by the user's code, and not by torch or Python's own modules for themselves."""
         asks = self._asking()
-        return asks is not None and self._codes.of_code(asks).file is not None and not is_stdlib(asks.f_code.co_filename)
+        return (
+            asks is not None and self._codes.of_code(asks).file is not None and not is_stdlib(asks.f_code.co_filename)
+        )
 
     def _asking(self, of_torch: bool = False) -> FrameType | None:
         frame: FrameType | None = sys._getframe(2)

@@ -85,7 +85,9 @@ class Session:
         self, graph: Graph, model: nn.Module, given: tuple[Sequence[object], Mapping[str, object]], took_s: float
     ) -> dict[int, tuple[int, ...]]:
         """Run it once more, with a batch twice as large, to see which axes of the values follow it."""
-        if self._ops.shows_memory or self._journal.has_collected() or self._calls.starts_threads():  # which would be seen outside of the model
+        if (
+            self._ops.shows_memory or self._journal.has_collected() or self._calls.starts_threads()
+        ):  # which would be seen outside of the model
             return {}
         return batch_axes(graph, self._ops.trail, self._journal, model, given, took_s)
 
@@ -143,8 +145,10 @@ class Session:
                 self._nodes.learn(tensor, self._inputs[inner])
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):
             iterator.next_item = self._aside
-            iterator.path = inner
-            iterator.on_item = lambda path, item: self._aside(lambda: self._take(path, item))
+            iterator.path, iterator.on_item = inner, self._take_aside
+
+    def _take_aside(self, path: str, item: object) -> None:
+        self._aside(lambda: self._take(path, item))
 
     def _aside(self, take: Callable[[], object]) -> object:
         """Run code that is not part of the model."""
@@ -167,7 +171,13 @@ class Session:
         ]
         unknown = dict(self._ops.unknown)
         libraries = {file for file in self._scopes.libraries if not file.startswith(_package(self.model))}
-        notes = (*torch_private.notes(), *info.notes, *_one_a_file(self._ops.notes, libraries), *self._calls.notes(unknown), *self._notes)
+        notes = (
+            *torch_private.notes(),
+            *info.notes,
+            *_one_a_file(self._ops.notes, libraries),
+            *self._calls.notes(unknown),
+            *self._notes,
+        )
         if self._unseen and any(value.kind == "const" for value in self._values.rows):
             names = ", ".join(self._unseen)
             notes = (*notes, f"not looked into: arguments of class {names}; tensors in them are drawn as constants")
