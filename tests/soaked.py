@@ -27,6 +27,11 @@ GOALS = {
     "commands run from a page": "= 0",
     "scripts in a page": "= 0",
     "fuzzed caches": "2000",
+    "hostile entries, built by Sphinx or MkDocs": "3000",
+    "silent of these": "= 0",
+    "builds in odd environments": "100",
+    "deaths during a build": "",
+    "wrong settings": "",
     "kills": "",
     "uncaught exceptions": "= 0",
 }

@@ -25,6 +25,7 @@ from torchrecorder.installation import legacy_install
 from torchrecorder.page.diagram import Diagram, Outcome
 from torchrecorder.pipeline import collecting
 from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey
+from torchrecorder.pipeline.failures import TRIES
 from torchrecorder.pipeline.recordings import Recording, Recordings
 from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest
 from torchrecorder.request.settings import Settings
@@ -208,6 +209,18 @@ def _source_of(styler: str, finder: ModuleFinder) -> str:
     return source_of(styler, finder)
 
 
+def _to_try_again(kept: Mapping[RecordingRequest, Recording | None]) -> list[RecordingRequest]:
+    """The failures of which it is not known what would cure them, as many as a build tries; first the oldest."""
+    unsure = {it: found for it, found in kept.items() if found is not None and found.tried_ns}
+    ordered = sorted(unsure, key=lambda it: unsure[it].tried_ns)
+    for it in ordered[TRIES:]:
+        unsure[it].info = (
+            f"of the diagrams that fail on something outside of what was seen, a build tries {TRIES} again; "
+            "`sphinx-build -E` or `torchrecorder update --retry` tries all"
+        )
+    return ordered[:TRIES]
+
+
 def _timeouts(requests: Iterable[DiagramRequest]) -> dict[RecordingRequest, float]:
     """The seconds that each recording of some diagrams may take."""
     found: dict[RecordingRequest, float] = {}
@@ -254,6 +267,7 @@ class _Batch:
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
         needed = _timeouts(self.wanted)
         kept = {it: self.recordings.kept(it, is_tried=it in self.tried) for it in needed}
+        kept |= dict.fromkeys(_to_try_again(kept))
         self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
         if len(self.recorded) < len(kept):
             self._record({request: seconds for request, seconds in needed.items() if kept[request] is None})
@@ -278,12 +292,15 @@ class _Batch:
 
     def _draw(self, items: Sequence[_Item]) -> None:
         lost = [item for item in items if item.key and not self._load_graphs(item)]
+        for item in lost:
+            item.drawing = self.drawings.of_others.get(item.key) if item.key else None
+        lost = [item for item in lost if item.drawing is None]
         self._record(_timeouts([item.request for item in lost]))
         for item in lost:
             again = self._item(item.request)
             item.recording, item.old = again.recording, again.old
             item.key = self._key(item)
-        if not (missing := {item.key: item.recording for item in items if item.key}):
+        if not (missing := {item.key: item.recording for item in items if item.key and item.drawing is None}):
             return
         olds = {item.key: item.old for item in items if item.key and item.old is not None}
         self.has_worked = True
@@ -291,7 +308,8 @@ class _Batch:
         targets = {item.key: item.request.recording.target for item in items if item.key}
         made = self._made(missing, olds, targets)
         for item in items:
-            item.drawing = made[item.key] if item.key else None
+            if item.drawing is None and item.key:
+                item.drawing = made[item.key]
 
     def _made(
         self,
@@ -333,7 +351,7 @@ class _Batch:
         sources = recording.sources if item.old is None else (*recording.sources, *item.old.sources)
         if not isinstance(drawing, Drawing | CachedDrawing):
             error = recording.error or (item.old.error if item.old is not None else None) or drawing
-            return Outcome(request, None, error, sources)
+            return Outcome(request, None, error, sources, recording.info)
         if isinstance(drawing, CachedDrawing):
             drawing = CachedDrawing(drawing.digest, drawing.classes, partial(self._load, item, drawing))
 

@@ -40,7 +40,10 @@ class Recording:
     """Why there is no Graph, or only the part of one that ran."""
     sources: tuple[Path, ...] = ()
     info: str = ""
-    """Why it may be out of date, though it most likely is not."""
+    """Why it may be out of date, though it most likely is not, or why it is not kept."""
+
+    tried_ns: int = 0
+    """When it last failed for a cause that was not seen; 0 if all that it depended on was."""
 
     def graph(self) -> Graph:
         """The Graph, from its text.
@@ -127,7 +130,8 @@ class Recordings:
             return None
         manifest, error = found
         sources = (*self._freshness.files(manifest), *files_of(error))
-        return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)))
+        tried_ns = self._failures.tried_ns(request) if manifest.untracked and not is_tried else 0
+        return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)), tried_ns=tried_ns)
 
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
         """The best that is known of a request, fresh or not."""
@@ -186,8 +190,8 @@ class Recordings:
                 requests, lambda request: on_each(shown_target(request.target), next(begun), len(requests))
             ):
                 try:
-                    digest, text, sources = keeper.keep(request, answer, is_tried=request in tried)
-                    made[request] = Recording(digest, text or None, answer.error, sources)
+                    digest, text, sources, info = keeper.keep(request, answer, is_tried=request in tried)
+                    made[request] = Recording(digest, text or None, answer.error, sources, info)
                 except Exception as error:  # an answer is what the model's code made of it
                     made[request] = Recording(error=failed_inside(request.target, error))
                 name = shown_target(request.target)
