@@ -1,4 +1,4 @@
-"""Which tensors are younger than a recording, so that one that no operation gave can be told from one that was there.
+"""Which tensors are younger than a recording, so that none of them is taken for a constant in silence.
 
 The garbage collector keeps new objects apart until its next look at them. So it looks at the beginning, and whenever
 it is about to look again, the tensors among the new objects are remembered. Nothing is asked of older objects, of which
