@@ -6,12 +6,13 @@ import contextlib
 import os
 import stat
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import PurePath
 from types import FrameType
 from typing import Any, TypeVar
 
-from torchrecorder.cache.index import Stamp, stamp_of
+from torchrecorder.cache.index import Stamp, is_younger, stamp_of
 from torchrecorder.trace.covers import Covers, caller_name
 from torchrecorder.trace.digests import is_passing, text_digest
 from torchrecorder.trace.ownership import caller, is_asked_for_user, is_stdlib, is_user_code
@@ -71,10 +72,12 @@ class Files:
         self._made: set[str] = set()
         """Folders that it made."""
         self._is_on = False
+        self._begun_ns = 0
         self._covers = Covers()
 
     def start(self) -> None:
         self._is_on = True
+        self._begun_ns = time.time_ns()
         sys.addaudithook(self._hook)
         self._covers.put_after(os, "stat", self._note_stat)
         self._covers.put_after(os, "lstat", self._note_lstat)
@@ -109,7 +112,7 @@ class Files:
         found = {path for path in self._changed if not self.is_made(path)}
         for folder, names in self._names.items():
             own = {os.path.basename(path) for path in {*self.written, *self._made} if os.path.dirname(path) == folder}
-            if own:
+            if own or _has_new_passing(folder, self._begun_ns):
                 self.listed[folder] = stamp_of(folder)  # before the names are: what comes between is seen later
                 self.measured[folder] = measure_of(folder, self.measured.get(folder) or "")
                 (found.discard if names ^ names_in(folder) <= own else found.add)(folder)
@@ -282,6 +285,15 @@ def _facts_in(folder: str | PurePath, kind: str) -> str:
         kept = [entry for entry in entries if not is_passing(entry.name)]
         facts = [(it.name, it.is_dir(), *((_measure_in(it.stat()),) if kind == "sizes" else ())) for it in kept]
     return text_digest(repr(sorted(facts)))
+
+
+def _has_new_passing(folder: str, since_ns: int) -> bool:
+    """Whether a folder has got something that comes and goes, our cache for one, by which its stamp changed."""
+    try:
+        names = [os.path.join(folder, name) for name in os.listdir(folder) if is_passing(name)]
+        return any(is_younger(name, since_ns) for name in names)
+    except OSError:
+        return False
 
 
 def names_in(folder: str) -> set[str]:
