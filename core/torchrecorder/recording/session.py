@@ -50,9 +50,11 @@ class Session:
         originals: Iterable[tuple[nn.Module, nn.Module]] = (),
         unseen: Iterable[str] = (),
         recorder: Recorder = "modern",
+        kernels: bool = True,
     ) -> None:
         self.model = model
         self._journal = journal
+        self._sees_kernels = kernels
         self._values = Values()
         self._names = ModuleNames(self._values.declare, journal.meet)
         self._names.register(model)
@@ -95,6 +97,10 @@ class Session:
         """Let the forward fail if it goes on after so many."""
         self._ops.most = operations
 
+    def settled(self) -> Sequence[BaseException]:
+        """Exceptions of operations that raise them without a recorder, too."""
+        return self._ops.settled
+
     def stop_when_full(self) -> None:
         """Let the forward fail before it has filled the memory."""
         self._ops.room = Room()
@@ -105,7 +111,8 @@ class Session:
             self._take(path, arg)
         given = [tensor for _, tensor in named_tensors((args, kwargs), objects=True)]
         devices = Devices(lambda: (*self.model.parameters(), *self.model.buffers(), *given), self._ops.notes)
-        modes = KernelMode(self._ops, devices), ApiMode(self._ops, devices)
+        kernels = (KernelMode(self._ops, devices),) if self._sees_kernels else ()
+        modes = *kernels, ApiMode(self._ops, devices)
         with self._ops.running(functools.partial(switched_on, *modes)):
             result = self._called(devices, args, kwargs)
             self._ops.settle()
