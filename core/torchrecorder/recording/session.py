@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
@@ -49,9 +50,11 @@ class Session:
         originals: Iterable[tuple[nn.Module, nn.Module]] = (),
         unseen: Iterable[str] = (),
         recorder: Recorder = "modern",
+        kernels: bool = True,
     ) -> None:
         self.model = model
         self._journal = journal
+        self._sees_kernels = kernels
         self._values = Values()
         self._names = ModuleNames(self._values.declare, journal.meet)
         self._names.register(model)
@@ -92,6 +95,10 @@ class Session:
         """Let the forward fail if it goes on after so many."""
         self._ops.most = operations
 
+    def settled(self) -> Sequence[BaseException]:
+        """Exceptions of operations that raise them without a recorder, too."""
+        return self._ops.settled
+
     def stop_when_full(self) -> None:
         """Let the forward fail before it has filled the memory."""
         self._ops.room = Room()
@@ -109,7 +116,7 @@ class Session:
                 self._scopes.functions_announced(),
                 detours(self._values, self._ops, self._journal),
                 devices.answering(),
-                KernelMode(self._ops, devices),
+                KernelMode(self._ops, devices) if self._sees_kernels else nullcontext(),
                 ApiMode(self._ops, devices),
             ):
                 result = self.model(*args, **kwargs)
