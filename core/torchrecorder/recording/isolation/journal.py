@@ -110,6 +110,10 @@ class Journal:
                 waiting += keeper(self, item)
         return obj
 
+    def has(self, obj: object) -> bool:
+        """Whether an object is kept, so that it is older than the forward."""
+        return self._seen.get(id(obj)) is obj
+
     def has_collected(self) -> bool:
         """Whether a forward has changed what is not the model's, and is not put back."""
         return any(
