@@ -33,7 +33,7 @@ def test_new_tensors_are_distinguished_from_old_ones() -> None:
 def test_what_was_there_or_is_made_of_numbers_has_no_note() -> None:
     def body(self: Any, x: Tensor) -> Tensor:
         made = (torch.zeros(3), torch.arange(3), torch.tensor(3.0), torch.Tensor([1.0, 2.0, 3.0]))
-        found: Tensor = sum(made) + x * OLDER + torch.from_numpy(OLDER.numpy() * 2)  # type: ignore[assignment]
+        found: Tensor = sum(made) + x * OLDER + torch.from_numpy(OLDER.numpy() * 2)
         return found
 
     assert [note for note in notes(body) if "unknown" in note] == []
