@@ -21,7 +21,7 @@ from torchrecorder.errors import (
 )
 from torchrecorder.page.automatic import is_skipped, said_of_tried
 from torchrecorder.page.diagram import Outcome
-from torchrecorder.page.words import Translate, in_english, translated
+from torchrecorder.page.words import GRADES, Translate, in_english, translated
 from torchrecorder.request import parse_target
 
 Place = TypeVar("Place")
@@ -34,8 +34,8 @@ _LISTED_TIMES = 5
 _FEW = 10
 """So few recordings need no list of times."""
 _HOW_IT_RAN = re.compile(r"the forward ran |\w+ stands for ")
-_PLACE = re.compile(r" ([\w-]+)/\S*\.py:\d+$")
-"""What notes of a recording end with: a line of a file in a package, whose name comes first."""
+_PLACE = re.compile(r" ([\w-]+)/\S*\.py:\d+(, [\d…]+)*$")
+"""What notes of a recording end with: lines of a file in a package, whose name comes first."""
 _SETTING = re.compile(r"the setting `(\w+)`")
 """What errors call a setting, which each tool writes in its own way."""
 
@@ -208,8 +208,10 @@ def reader_notes(outcome: Outcome, translate: Translate = in_english) -> tuple[s
         notes.append(f"This diagram is out of date: {'; '.join(outcome.error.reasons)}")
     elif outcome.error is not None:
         notes.append(f"This diagram is not complete: {outcome.error.summary()}")
-    if guessed := outcome.diagram.facts.get("guessed"):
-        notes.append(guessed)
+    facts = outcome.diagram.facts
+    if guessed := facts.get("guessed"):
+        template = translate(GRADES.get(facts.get("grade", ""), "{}"))
+        notes.append(template.format(translated(guessed, translate)))
     notes += [note for note in outcome.diagram.notes if _is_for_readers(note, outcome)]
     return tuple(translated(note, translate) for note in notes)
 

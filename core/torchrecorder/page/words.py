@@ -40,6 +40,13 @@ SCRIPT_WORDS = (
     "This page does not allow it",
 )
 """What the script says."""
+GRADES = {
+    "declared": "inputs as the model declares them: {}",
+    "model": "inputs guessed from what the model says of itself: {}",
+    "layer": "inputs guessed from its first layers: {}",
+    "names": "inputs guessed from names alone, so no sizes are shown: {}",
+}
+"""What is said of guessed inputs, by the grade of the guess."""
 NOTES = (
     "This diagram is out of date: {}",
     "This diagram is not complete: {}",
@@ -57,6 +64,7 @@ NOTES = (
     "{} stands for {}, which this machine does not have{}",
     "one branch of `{}` was taken, {}",
     "values left PyTorch through {}",
+    "a tensor of unknown origin {}",
     "not looked into: arguments of class {}; tensors in them are drawn as constants",
     "layers ran in another thread: what they gave is drawn as constants",
     "a thread was started {}: what operations in it gave is drawn as constants",

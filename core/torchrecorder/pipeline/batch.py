@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing.model import CachedDrawing, Drawing
-from torchrecorder.errors import FormatError, NotDrawn
+from torchrecorder.errors import FormatError, InputError, NotDrawn
 from torchrecorder.faults import unforeseen
 from torchrecorder.installation import legacy_install
 from torchrecorder.page.diagram import Diagram, Outcome
 from torchrecorder.pipeline import collecting
 from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey
+from torchrecorder.pipeline.failures import TRIES
 from torchrecorder.pipeline.recordings import Recording, Recordings
 from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest
 from torchrecorder.request.settings import Settings
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from torchrecorder.graph import Graph
     from torchrecorder.worker.client import Worker
 
+_FROM_NAMES = (
+    "its inputs can be guessed from the names of its parameters alone",
+    "say a `shape`, or write a directive or a fence, which draws it without sizes",
+)
 COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
 
@@ -147,22 +152,33 @@ class Pipeline:
             olds = (replace(it, recording=it.old, drawing=DrawingOptions()) for it in each if it.old is not None)
             collecting.write_requests(file, self.settings, [*dict.fromkeys((*each, *olds))])
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
-        batch = _Batch(self, self._looked or self.recordings(), each, on_progress)
-        self._looked = None
+        recordings, self._looked = self._looked or self.recordings(), None
         try:
-            outcomes = batch.outcomes()
-        except Exception as error:  # a cache or a file system that no check foresees ends no build
-            outcomes = {it: Outcome(it, None, unforeseen(it.recording.target, error)) for it in each}
+            outcomes = self._outcomes(recordings, each, on_progress)
         finally:
             self.close()
             self.cache.close()
-        self.has_worked = self.has_worked or batch.has_worked
-        self.seconds = batch.recordings.seconds
+        self.seconds = recordings.seconds
         if not switches:
             return outcomes
         return {
             request: Outcome.of_depths(request, [outcomes[one] for one in ones]) for request, ones in singles.items()
         }
+
+    def _outcomes(
+        self, recordings: Recordings, wanted: Sequence[DiagramRequest], on_progress: Callable[[Progress], None]
+    ) -> dict[DiagramRequest, Outcome]:
+        """What became of each request; where our own code raises, each by itself, with an error for that one."""
+        batch = _Batch(self, recordings, wanted, on_progress)
+        try:
+            return batch.outcomes()
+        except Exception as error:  # a cache or a file system that no check foresees ends no build
+            if len(wanted) == 1:
+                return {one: Outcome(one, None, unforeseen(one.recording.target, error)) for one in wanted}
+        finally:
+            self.has_worked = self.has_worked or batch.has_worked
+        each = (self._outcomes(recordings, [one], on_progress) for one in wanted)
+        return {one: outcome for outcomes in each for one, outcome in outcomes.items()}
 
     def graphs(self, requests: Sequence[DiagramRequest]) -> list[Graph]:
         """The Graphs of some requests, recorded where nothing true is kept.
@@ -206,6 +222,18 @@ def _source_of(styler: str, finder: ModuleFinder) -> str:
     from torchrecorder.drawing.styler_process import source_of  # most sites have no styler
 
     return source_of(styler, finder)
+
+
+def _to_try_again(kept: Mapping[RecordingRequest, Recording | None]) -> list[RecordingRequest]:
+    """The failures of which it is not known what would cure them, as many as a build tries; first the oldest."""
+    unsure = {it: found for it, found in kept.items() if found is not None and found.tried_ns}
+    ordered = sorted(unsure, key=lambda it: unsure[it].tried_ns)
+    for it in ordered[TRIES:]:
+        unsure[it].info = (
+            f"of the diagrams that fail on something outside of what was seen, a build tries {TRIES} again; "
+            "`sphinx-build -E` or `torchrecorder update --retry` tries all"
+        )
+    return ordered[:TRIES]
 
 
 def _timeouts(requests: Iterable[DiagramRequest]) -> dict[RecordingRequest, float]:
@@ -254,6 +282,7 @@ class _Batch:
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
         needed = _timeouts(self.wanted)
         kept = {it: self.recordings.kept(it, is_tried=it in self.tried) for it in needed}
+        kept |= dict.fromkeys(_to_try_again(kept))
         self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
         if len(self.recorded) < len(kept):
             self._record({request: seconds for request, seconds in needed.items() if kept[request] is None})
@@ -264,7 +293,10 @@ class _Batch:
         return {item.request: self._outcome(item) for item in items}
 
     def _item(self, request: DiagramRequest) -> _Item:
-        return _Item(request, self.recorded[request.recording], self.recorded[request.old] if request.old else None)
+        recording = self.recorded[request.recording]
+        if request.is_tried and recording.is_from_names:
+            recording = Recording(error=InputError(*_FROM_NAMES), sources=recording.sources)
+        return _Item(request, recording, self.recorded[request.old] if request.old else None)
 
     def _find_drawings(self, items: Sequence[_Item]) -> None:
         missing: list[_Item] = []
@@ -278,12 +310,15 @@ class _Batch:
 
     def _draw(self, items: Sequence[_Item]) -> None:
         lost = [item for item in items if item.key and not self._load_graphs(item)]
+        for item in lost:
+            item.drawing = self.drawings.of_others.get(item.key) if item.key else None
+        lost = [item for item in lost if item.drawing is None]
         self._record(_timeouts([item.request for item in lost]))
         for item in lost:
             again = self._item(item.request)
             item.recording, item.old = again.recording, again.old
             item.key = self._key(item)
-        if not (missing := {item.key: item.recording for item in items if item.key}):
+        if not (missing := {item.key: item.recording for item in items if item.key and item.drawing is None}):
             return
         olds = {item.key: item.old for item in items if item.key and item.old is not None}
         self.has_worked = True
@@ -291,7 +326,8 @@ class _Batch:
         targets = {item.key: item.request.recording.target for item in items if item.key}
         made = self._made(missing, olds, targets)
         for item in items:
-            item.drawing = made[item.key] if item.key else None
+            if item.drawing is None and item.key:
+                item.drawing = made[item.key]
 
     def _made(
         self,
@@ -333,7 +369,7 @@ class _Batch:
         sources = recording.sources if item.old is None else (*recording.sources, *item.old.sources)
         if not isinstance(drawing, Drawing | CachedDrawing):
             error = recording.error or (item.old.error if item.old is not None else None) or drawing
-            return Outcome(request, None, error, sources)
+            return Outcome(request, None, error, sources, recording.info)
         if isinstance(drawing, CachedDrawing):
             drawing = CachedDrawing(drawing.digest, drawing.classes, partial(self._load, item, drawing))
 

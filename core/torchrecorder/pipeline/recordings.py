@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchrecorder.cache.layered import LayeredCache
-from torchrecorder.cache.store import Store
+from torchrecorder.cache.store import Store, object_name
 from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError, shown_target
 from torchrecorder.faults import failed_inside
 from torchrecorder.pipeline.failures import Failures, files_of
@@ -40,7 +40,12 @@ class Recording:
     """Why there is no Graph, or only the part of one that ran."""
     sources: tuple[Path, ...] = ()
     info: str = ""
-    """Why it may be out of date, though it most likely is not."""
+    """Why it may be out of date, though it most likely is not, or why it is not kept."""
+
+    tried_ns: int = 0
+    """When it last failed for a cause that was not seen; 0 if all that it depended on was."""
+    is_from_names: bool = False
+    """Whether its inputs were guessed from the names of parameters alone."""
 
     def graph(self) -> Graph:
         """The Graph, from its text.
@@ -116,7 +121,8 @@ class Recordings:
                 failed = self.failed(request, is_tried=is_tried)
                 found = failed and (self._old(request, failed.error) or failed)
             else:
-                found = Recording(manifest.graph, sources=self._freshness.files(manifest))
+                sources = self._freshness.files(manifest)
+                found = Recording(manifest.graph, sources=sources, is_from_names=manifest.is_from_names)
         if found is not None:
             self._kept[asked] = found
         return found
@@ -127,7 +133,8 @@ class Recordings:
             return None
         manifest, error = found
         sources = (*self._freshness.files(manifest), *files_of(error))
-        return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)))
+        tried_ns = self._failures.tried_ns(request) if manifest.untracked and not is_tried else 0
+        return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)), tried_ns=tried_ns)
 
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
         """The best that is known of a request, fresh or not."""
@@ -138,7 +145,7 @@ class Recordings:
                 break
             try:
                 manifest = Manifest.from_json(entry)
-                if manifest is None or not manifest.graph or not manifest.is_of(request):
+                if manifest is None or object_name(manifest.graph) is None or not manifest.is_of(request):
                     continue
                 manifest = manifest if is_local else manifest.shared()
                 finding = self._freshness.of(manifest)
@@ -174,6 +181,7 @@ class Recordings:
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
             return made
+        from torchrecorder.graph.codec import is_from_names
         from torchrecorder.pipeline.making import Keeper  # what a build needs that finds all as it was, ends here
 
         keeper = Keeper(
@@ -186,8 +194,9 @@ class Recordings:
                 requests, lambda request: on_each(shown_target(request.target), next(begun), len(requests))
             ):
                 try:
-                    digest, text, sources = keeper.keep(request, answer, is_tried=request in tried)
-                    made[request] = Recording(digest, text or None, answer.error, sources)
+                    digest, text, sources, info = keeper.keep(request, answer, is_tried=request in tried)
+                    made[request] = Recording(digest, text or None, answer.error, sources, info)
+                    made[request].is_from_names = is_from_names(text)
                 except Exception as error:  # an answer is what the model's code made of it
                     made[request] = Recording(error=failed_inside(request.target, error))
                 name = shown_target(request.target)

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.errors import shown_text, text_of
@@ -24,6 +23,7 @@ from torchrecorder.recording.scopes import RunningCall, Scopes
 from torchrecorder.recording.scripted import announced, layer, script_note
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
+from torchrecorder.running.calls import all_modules_watched
 from torchrecorder.running.facts import class_of, is_native
 from torchrecorder.running.handles import replaced
 from torchrecorder.running.nested import map_tensors, named_tensors
@@ -58,18 +58,10 @@ class Calls:
     @contextmanager
     def hooked(self) -> Iterator[None]:
         """Watch every module of the process, also those that do not exist yet. Nothing is left on any module."""
-        before = register_module_forward_pre_hook(self._before)
         try:
-            after = register_module_forward_hook(self._after, with_kwargs=True, always_call=True)
-            try:
-                with announced(self._begins, self._ends):
-                    yield
-            finally:
-                after.remove()
-                # torch forgets to, and then warns when a module is compiled in this process
-                (torch_private.HOOKS_WITH_KWARGS.get() or {}).pop(after.id, None)
+            with all_modules_watched(self._before, self._after), announced(self._begins, self._ends):
+                yield
         finally:
-            before.remove()
             for handle in self._own_hooks.values():
                 handle.remove()
 
@@ -92,14 +84,20 @@ class Calls:
     def starts_threads(self) -> bool:
         return bool(self._threads)
 
-    def notes(self) -> Iterator[str]:
-        """What is lost in threads: tensors from nowhere, first read after the thread was started."""
-        constants = [value.id for value in self._values.rows if value.kind == "const"]
-        if not constants or _IN_THREAD in self._ops.notes:
-            return
+    def notes(self, unknown: dict[int, str]) -> Iterator[str]:
+        """What is lost in threads: tensors of unknown origin that were first read after the thread was started.
+
+        Args:
+            unknown: Those tensors; what is said of them here is taken out.
+        """
+        if _IN_THREAD in self._ops.notes:
+            unknown.clear()
         for place, first in self._threads.items():
-            if constants[-1] >= first:
+            found = [value for value in unknown if value >= first]
+            if found:
                 yield f"a thread was started {place}: what operations in it gave is drawn as constants"
+                for value in found:
+                    del unknown[value]
 
     def failure(self, error: BaseException) -> Failure:
         """Where the exception that ended the forward came from."""

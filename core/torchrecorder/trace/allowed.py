@@ -8,18 +8,24 @@ are code, since constructors of libraries do all three with a text that they are
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
+import importlib.metadata
 import importlib.util
 import inspect
+import json
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import PurePath
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from torchrecorder.request import Target
-from torchrecorder.trace.ownership import is_installed, is_ours, is_stdlib
+from torchrecorder.trace.ownership import folders_of_project, is_installed, is_ours, is_stdlib, is_there
+from torchrecorder.trace.trace import distribution_names
 
 EVERYTHING = "*"
 """Allows whatever is named: for who writes the target where commands are written, too."""
@@ -55,8 +61,6 @@ _SAVED = re.compile(
     r"|safetensors|zip|tar|tgz|gz|pyc?|so|dll|dylib)"
 )
 _CALLS = re.compile(r"__|[\w\])]\(|\blambda\b|\bimport\b")
-_stat = os.stat
-"""Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
 
 
 def may_import(dotted: str, allow: Sequence[str]) -> bool:
@@ -123,7 +127,7 @@ def _refused_text(text: str, is_loaded: bool) -> str:
         return "is an address, from which a library may fetch"
     if is_loaded:
         return ""
-    if _SAVED.fullmatch(text) or (not text.isidentifier() and _is_there(text)):
+    if _SAVED.fullmatch(text) or (not text.isidentifier() and is_there(text)):
         return "is a file, which the library may load"
     return "is code, which the library may run" if _CALLS.search(text) or _is_code(text) else ""
 
@@ -133,35 +137,12 @@ def _is_outside(text: str) -> bool:
     if text.startswith(("~", "\\")) or "\0" in text or re.match(r"[A-Za-z]:[\\/]", text):
         return True
     text = text.replace("\\", "/")
-    is_path = os.path.isabs(text) or ".." in PurePath(text).parts or _is_there(text)
-    return is_path and not any(_is_in(os.path.realpath(text), folder) for folder in _folders_of_project())
-
-
-def _is_there(path: str) -> bool:
-    try:
-        _stat(path)
-    except (OSError, ValueError):  # it may be any text
-        return False
-    return True
+    is_path = os.path.isabs(text) or ".." in PurePath(text).parts or is_there(text)
+    return is_path and not any(_is_in(os.path.realpath(text), folder) for folder in folders_of_project())
 
 
 def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder + os.sep)
-
-
-def _folders_of_project() -> set[str]:
-    """Where the project lies: what its modules are imported from and where the build runs, each with its repository."""
-    own = (entry for entry in sys.path if entry and not is_installed(entry) and not is_stdlib(entry + os.sep))
-    return {_repository(os.path.realpath(folder)) for folder in (os.getcwd(), *own) if not is_ours(folder + os.sep)}
-
-
-def _repository(folder: str) -> str:
-    top = folder
-    while top != os.path.dirname(top):
-        if any(_is_there(os.path.join(top, name)) for name in (".git", "pyproject.toml", "setup.py")):
-            return top
-        top = os.path.dirname(top)
-    return folder
 
 
 def _is_code(text: str) -> bool:
@@ -237,7 +218,20 @@ def _is_of_project(top: str) -> bool:
     if _is_of_python(top):
         return False
     files = _files(top)
-    return all(is_ours(file) or not is_installed(file) for file in files) if files else top == "__main__"
+    if not files:
+        return top == "__main__"
+    return all(is_ours(file) or not is_installed(file) for file in files) or _is_built_from_project(top)
+
+
+def _is_built_from_project(top: str) -> bool:
+    """Whether it was installed from a folder of the project, as `pip install .` does where documentation is built."""
+    for distribution in distribution_names().get(top, ()):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError, AttributeError):
+            origin = json.loads(importlib.metadata.distribution(distribution).read_text("direct_url.json") or "{}")
+            source = os.path.realpath(url2pathname(urlsplit(origin.get("url", "")).path))
+            if "dir_info" in origin and any(_is_in(source, folder) for folder in folders_of_project()):
+                return True
+    return False
 
 
 def _is_of_python(top: str) -> bool:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Literal
 
-from torchrecorder.trace.digests import is_salted_of, salted_digest
-from torchrecorder.trace.ownership import is_asked_for_user, is_stdlib, is_user_code
+from torchrecorder.trace.digests import is_salted_of, salted_digest, text_digest
+from torchrecorder.trace.ownership import caller, is_asked_for_user, is_stdlib, is_user_code
 
 Asker = Literal["user", "package", "python"]
 """Who asks for a variable: the user's code itself, or what it calls: an installed package, or Python's library."""
@@ -54,7 +54,9 @@ def is_of_a_machine(name: str, asker: Asker) -> bool:
 def value_digest(name: str, salt: Callable[[], str]) -> str | None:
     """The digest of a variable as it is now; None if it is not set."""
     value = _value(name)
-    return None if value is None else salted_digest(value, salt())
+    if value is None or name == SWITCHES:  # without a salt, which a committed cache would have to hold for it
+        return value and text_digest(value)
+    return salted_digest(value, salt())
 
 
 def what_happened(name: str, then: str | None) -> str:
@@ -69,8 +71,8 @@ def _value(name: str) -> str | None:
     if name == ALL:
         return repr(sorted(item for item in os.environ.items() if not re.fullmatch(_OF_A_SESSION, item[0])))
     if name == SWITCHES:
-        switches = (it for it in os.environ.items() if it[0].startswith("PYTHON") and it[0] not in OURS and it[1])
-        return repr(found) if (found := sorted(switches)) else None
+        names = (it for it in os.environ if it.startswith("PYTHON") and it not in OURS)
+        return repr(found) if (found := sorted((it, os.environ[it]) for it in names if os.environ[it])) else None
     return os.environ.get(name) or None if name == OF_THE_LANGUAGE else os.environ.get(name)
 
 
@@ -142,4 +144,6 @@ def _asker(frame: FrameType | None) -> Asker | None:
     if frame is None or frame.f_code.co_name == _FOR_PROXIES or not is_asked_for_user(frame):
         return None
     file = frame.f_code.co_filename
-    return "user" if is_user_code(file) else "python" if is_stdlib(file) else "package"
+    if is_user_code(file) or caller(frame) is None:
+        return "user"
+    return "python" if is_stdlib(file) else "package"

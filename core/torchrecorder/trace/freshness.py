@@ -173,7 +173,7 @@ class Freshness:
             {**({SWITCHES: None} if manifest.installed else {}), **facts.get("environment", {})}
         )
         for name, then in facts.get("measures", {}).items():
-            if measure_of(self._names.path(name)) != then:
+            if measure_of(self._names.path(name), then or "") != then:
                 yield f"size or date of {shown_name(name)} changed"
         for name, then in facts.get("links", {}).items():
             if link_of(self._names.path(name)) != then:

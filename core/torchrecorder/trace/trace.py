@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.metadata
 import locale
@@ -11,15 +12,16 @@ import time
 from collections.abc import Iterable
 from pathlib import PurePath
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
-from typing import Any
 
-from torchrecorder.cache.index import Stamp
+from torchrecorder.cache.index import Stamp, is_younger
 from torchrecorder.trace.covers import Covers
 from torchrecorder.trace.environment import Environment
-from torchrecorder.trace.files import Files, kind_of, link_of, measure_of
+from torchrecorder.trace.files import Files, kind_of
 from torchrecorder.trace.imports import Executed, Imports, attributes, function_name, origin
 from torchrecorder.trace.observed import TraceResult
-from torchrecorder.trace.ownership import is_asked_for_user, is_user_code
+from torchrecorder.trace.opened import Opened
+from torchrecorder.trace.ownership import folders_of_project, is_asked_for_user, is_user_code
+from torchrecorder.trace.readers import Readers
 
 _OWN = {__name__.partition(".")[0], "__main__", "__mp_main__"}
 _CLOCK = ("time", "time_ns", "localtime", "gmtime", "ctime", "strftime", "asctime")
@@ -33,17 +35,23 @@ class Trace:
 
     def __init__(self) -> None:
         self._before = set(sys.modules)
+        self._begun_ns = time.time_ns()
         self._files = Files()
+        self._readers = Readers(self._files.note_read)
+        self._opened = Opened(lambda path, is_changed: self._files.note_opened(path, is_changed=is_changed))
+        self._files.empty_queue = self._opened.read
         self._executed = Executed()
-        self._imports = Imports(self._executed, self._files.note_source, self._watch_readers)
+        self._imports = Imports(self._executed, self._files.note_source, self._readers.watch)
         self._environment = Environment()
         self._covers = Covers()
         self._asks_clock = False
         self._saw_all = True
 
     def start(self) -> None:
+        self._opened.start(folders_of_project())
         self._environment.start()
         self._files.start()
+        self._readers.start()
         for name in _CLOCK:
             self._covers.put(time, name, self._note_clock)
         for name in ("getlocale", "getdefaultlocale", "setlocale"):
@@ -55,8 +63,18 @@ class Trace:
         self._saw_all = self._executed.stop()
         self._imports.stop()
         self._covers.remove()
+        self._readers.stop()
+        self._opened.stop()
         self._files.stop()
         self._environment.stop()
+
+    def read_opened(self) -> None:
+        """Note what has been opened until now: a forked child hears no more of it."""
+        self._opened.read()
+
+    def follow(self) -> None:
+        """Go on in a forked child."""
+        self._opened.follow()
 
     def stamps(self) -> dict[str, Stamp | None]:
         return {**self._files.sources, **self._files.read}
@@ -65,22 +83,28 @@ class Trace:
         """What the run depended on; `layers` are the top-level packages of what was recorded."""
         files = self._files
         modules = self._modules()
-        read = {path for path in files.read if not files.is_made(path)}
-        looked_for = {path for path in files.looked_for if not files.is_made(path)} - read
-        rivals = _rivals_of_namespaces(sys.modules.keys() - self._before)
-        listed = {path for path in files.listed if not files.is_made(path)}
+        changed = files.changed()
+        read, listed, measures = (
+            files.not_made(files.read),
+            files.not_made(files.listed),
+            files.not_made(files.measured),
+        )
+        links = files.not_made(files.links)
+        rivals = {path: kind_of(path) for path in sorted(_rivals_of_namespaces(sys.modules.keys() - self._before))}
+        changed |= {path for path, kind in rivals.items() if kind is not None and is_younger(path, self._begun_ns)}
+        asked = {**rivals, **files.not_made(files.looked_for)}
+        looked_for = {path: kind for path, kind in asked.items() if path not in read}
         first, later = _by_file(self._executed.at_import), _by_file(self._executed.after_import)
         ran = {file: (sorted(first.get(file, ())), sorted(later.get(file, ()))) for file in sorted({*first, *later})}
         tops = {"torch", *layers, *_used_by(modules)} - {name.partition(".")[0] for name in modules}
         distributions = {name for top in tops for name in distribution_names().get(top, ())}
-        measures = {path: measure_of(path) for path in sorted(files.measured) if not files.is_made(path)}
         return TraceResult(
             modules,
             dict(sorted(files.sources.items())),
             ran if self._saw_all else None,
-            {path: files.read[path] for path in sorted(read)},
-            {path: kind_of(path) for path in sorted(looked_for | rivals)},
-            tuple(sorted(listed)),
+            read,
+            looked_for,
+            listed,
             dict(sorted(self._environment.asked.items())),
             tuple(sorted(name for name in self._imports.missing if name not in sys.modules)),
             tuple(sorted(self._untracked())),
@@ -88,8 +112,10 @@ class Trace:
             tuple(sorted(name for name in self._imports.not_found if name not in sys.modules)),
             files.has_connected,
             {path: measure for path, measure in measures.items() if measure is not None},
-            {path: link_of(path) for path in sorted(files.links) if not files.is_made(path)},
-            tuple(sorted((looked_for | listed) - files.asked_for_user)),
+            links,
+            tuple(sorted({*looked_for, *listed} - files.asked_for_user - {*rivals})),
+            self._begun_ns,
+            tuple(sorted(changed)),
         )
 
     def _untracked(self) -> set[str]:
@@ -99,6 +125,8 @@ class Trace:
         codes = (self._executed.at_import, self._executed.after_import)
         if self._asks_clock or any(_asks_date(code) for found in codes for code in found):
             untracked.add("asks for the date or the time")
+        if not self._opened.is_whole:
+            untracked.add("opens more files at once than the kernel reports")
         for path in self._files.written:
             if self._files.read.get(path) is not None:
                 untracked.add(f"reads and writes {PurePath(path).name}")
@@ -111,17 +139,6 @@ class Trace:
         if is_asked_for_user(frame):
             for name in _OF_LOCALE:
                 self._environment.asked.setdefault(name, "python")
-
-    def _watch_readers(self, module: ModuleType) -> None:
-        """Have a module that has just been imported say which files its compiled code opens."""
-        if module.__name__ == "safetensors" and callable(opened := getattr(module, "safe_open", None)):
-
-            @functools.wraps(opened)
-            def safe_open(filename: Any, *args: Any, **kwargs: Any) -> Any:
-                self._files.note_read(filename)
-                return opened(filename, *args, **kwargs)
-
-            vars(module)["safe_open"] = safe_open
 
     def _modules(self) -> dict[str, str]:
         modules: dict[str, str] = {}
@@ -150,7 +167,10 @@ def _rivals_of_namespaces(names: Iterable[str]) -> set[str]:
     """The files that would be imported instead of packages that are only folders."""
     modules = [attributes(sys.modules[name]) for name in names]
     found = [known for known in modules if known.get("__file__") is None]
-    folders = {os.path.abspath(folder) for known in found for folder in map(str, known.get("__path__", ()))}
+    folders: set[str] = set()
+    for known in found:
+        with contextlib.suppress(KeyError):  # one whose parent could not be imported in the end
+            folders.update(os.path.abspath(str(folder)) for folder in known.get("__path__", ()))
     user = {folder for folder in folders if is_user_code(folder + os.sep)}
     return {file for folder in user for file in (os.path.join(folder, "__init__.py"), f"{folder}.py")}
 

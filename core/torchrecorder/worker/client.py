@@ -137,9 +137,9 @@ class Worker:
             OSError: It cannot be started.
         """
         if self._process is None:
-            once = [] if self._forks else ["--once"]
-            command = [self._python or sys.executable, "-P", "-m", "torchrecorder.worker.server", *once]
             folder = self._folder()
+            once = [] if self._forks else ["--once"]
+            command = [self._python or sys.executable, "-P", "-m", "torchrecorder.worker.server", str(folder), *once]
             self._process = LineProcess(command, environment(self._python, folder), folder / "worker.log")
             self._is_greeted = False
 

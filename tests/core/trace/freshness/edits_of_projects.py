@@ -586,6 +586,15 @@ DATA = {
         "    try: return open('w').read()\n    finally: os.chdir(before)",
     ),
     "folder that did not exist": data("len([*(HERE / 'd').glob('*')]) + 4", {}, put({"src/pkg/d/a": ""})),
+    "folder that is made if it is not there": data(
+        "read()",
+        {"d/w": "1234"},
+        put({"src/pkg/d/w": "123456"}),
+        "def read():\n    (HERE / 'd').mkdir(exist_ok=True)\n    return len((HERE / 'd' / 'w').read_text())",
+    ),
+    "file that is opened to be read and written": data(
+        "len(open(HERE / 'w', 'r+').read())", {"w": "1234"}, put({"src/pkg/w": "123456"})
+    ),
     "folder that could not be listed": data(
         "read()",
         {},
