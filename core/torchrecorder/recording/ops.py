@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
-from torchrecorder.recording.batch.trail import Trail
+from torchrecorder.recording.batch.follow import ABOUT_SIZES, Batch
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
 from torchrecorder.recording.machine.memory import Room
@@ -58,8 +57,7 @@ class OpLog:
         self._journal = journal
         self._nodes = nodes
         self._whole: Whole | None = None
-        self.trail = Trail()
-        self._calls = self.trail.calls
+        self.batch = Batch(values)
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""
         self._kept: list[Callable[..., object]] = []
@@ -73,7 +71,6 @@ class OpLog:
             return self._part(func, args, kwargs)
         if self._nodes is not None and func in NEED_NO_GRAD and isinstance(args[0], Tensor):
             args = (args[0].detach(), *args[1:])
-        self._calls.append(func)
         try:
             name = self._names[func]
         except (KeyError, TypeError):
@@ -83,8 +80,12 @@ class OpLog:
         if name.name == "set_data":
             self._protect(tensors_in(args[:1], []))
         running = self._running = RunningOp()
+        plain = self.batch.plain
         try:
-            out = func(*args, **kwargs)
+            if kwargs:
+                out = func(*plain(args), **dict(zip(kwargs, plain([*kwargs.values()]), strict=True)))
+            else:
+                out = func(*plain(args))
         finally:
             self._running = None
         self._log(name, "op", running, args, kwargs, out)
@@ -161,6 +162,7 @@ class OpLog:
         inputs = self._values.read(tensor)
         op = len(self.rows)
         value = self._values.made(fresh, op, 0)
+        self.batch.learn(value, self.batch.of(tensor))
         if self._nodes is not None:
             self._nodes.learn(fresh, value)
         self.rows.append(_op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
@@ -184,9 +186,7 @@ class OpLog:
             answer = func(*args, **kwargs)
         finally:
             self._running = None
-        if name in EXITS or name in DECISIONS or type(answer) is torch.device:
-            self.trail.asked(name, args, answer)
-        return answer
+        return self.batch.answered(func, args, kwargs, answer) if func in ABOUT_SIZES else answer
 
     def _decided(self, args: Sequence[object], place: tuple[str, str] | None) -> None:
         """The code asks whether tensors are so or so, and goes on accordingly."""
@@ -219,6 +219,8 @@ class OpLog:
         if name.name == "set_" and len(given) == 1 and self._values.moved(given[0]):  # to the memory of another one
             return
         if not fresh and not overwritten:
+            if isinstance(out, (int, float, tuple, list)) and not tensors_in((out,), []):
+                self.batch.leak()
             return
         place = self._scopes.locate(reads=bool(given))
         whole = self._scopes.take_whole()
@@ -234,9 +236,15 @@ class OpLog:
             self._whole = Whole(*whole, name, running, facts)
             self._take_part(self._whole, given, fresh)
             return
-        if kind == "op":
-            self.trail.logged(len(self.rows), given, overwritten, fresh, out)
-        self._add(name, running, given, overwritten, fresh, facts)
+        before = [self.batch.of(tensor) for tensor in overwritten] if overwritten else ()
+        outputs = self._add(name, running, given, overwritten, fresh, facts)
+        for value, found in zip(outputs, before, strict=False):
+            self.batch.learn(value, found)
+        if fresh and kind == "kernel":  # of code whose numbers are not seen
+            self.batch.unsure(outputs)
+        elif fresh:
+            read = self.rows[-1].inputs
+            self.batch.follow(name, args, kwargs, facts[2], given, read, fresh, outputs[len(before) :])
 
     def _add(
         self,
@@ -246,7 +254,7 @@ class OpLog:
         overwritten: Sequence[Tensor],
         fresh: Sequence[Tensor],
         facts: Facts,
-    ) -> None:
+    ) -> Sequence[int]:
         values = self._values
         (call, frame, source, offset), kind, attrs = facts
         assert call is not None
@@ -269,6 +277,7 @@ class OpLog:
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
         more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)
         self.rows.append(_op(op, name.name, name.target, call, inputs, outputs, mutates, *more))
+        return outputs
 
     def _part(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call a function inside one that is a single operation for its users."""
@@ -314,7 +323,7 @@ class OpLog:
         if fresh or overwritten:
             facts: Facts = (whole.facts[0], "op", {}) if whole.parts > 1 else whole.facts
             name = whole.name if whole.parts > 1 else whole.first
-            self._add(name, whole.running, given, overwritten, fresh, facts)
+            self.batch.unsure(self._add(name, whole.running, given, overwritten, fresh, facts))
 
     def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:
         """The tensors of a result that are new, each once."""

@@ -9,8 +9,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from time import thread_time
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -32,7 +31,7 @@ from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules, named_state
 from torchrecorder.running.nested import named_tensors
-from torchrecorder.running.restore import preserved_process_state, start_random_numbers
+from torchrecorder.running.restore import preserved_process_state
 
 _ONE_AT_A_TIME = threading.RLock()
 """torch keeps some of what a recording switches on for the whole process, so two at once would leave it switched on."""
@@ -188,7 +187,6 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
     if executed != "real":
         away = {tensor.device.type for tensor in _tensors(forward) if not is_there(tensor.device.type)}
         notes = (*notes, *(stands_for("meta" if executed == "meta" else "cpu", kind) for kind in sorted(away)))
-    began = thread_time()
     info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes, recorder=forward.recorder)
     with prepared(executed, forward) as (running, args, kwargs):
         if most_ops is not None:
@@ -206,21 +204,7 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
                 found.blame = blame(error, found.graph, running.values_of)
             raise found from error
         with _looking_at(forward.model):
-            graph = running.graph(info)
-        if forward.recorder == "modern":
-            graph = replace(graph, batch=_batch(running, forward, graph, thread_time() - began))
-        return graph
-
-
-def _batch(running: Session, forward: Forward, graph: Graph, took_s: float) -> dict[int, tuple[int, ...]]:
-    known = running.batch_by_rules(graph)
-    if known is not None:
-        return known
-    model = forward.model
-    running.put_back()
-    _switch(model, training=forward.mode == "train")
-    start_random_numbers(forward.seed)
-    return running.batch_axes(graph, model, (forward.args, forward.kwargs), took_s)
+            return running.graph(info)
 
 
 def wants_memory(error: ForwardError) -> bool:

@@ -106,6 +106,10 @@ class Values:
         self._entries: dict[int, Entry] = {}
         self._storages: dict[int, Storage] = {}
         self._groups = 0
+        self.constants: list[int] = []
+        """Those that were met, until they are taken from here."""
+        self.reads_are_own = True
+        """Whether each tensor was read as the value that it was made as."""
         self.nbytes = 0
         """Of all memory that was met, and what is kept of it here."""
         self._passing: dict[int, Storage] = {}
@@ -128,6 +132,14 @@ class Values:
     def is_known(self, tensor: Tensor) -> bool:
         entry = self._entries.get(id(tensor))
         return entry is not None and entry.ref() is tensor
+
+    def own(self, tensor: Tensor) -> int | None:
+        """The value that a tensor of its shape was made or overwritten as, whatever was written to its memory since."""
+        entry = self._entries.get(id(tensor))
+        if entry is None or entry.ref() is not tensor:
+            return None
+        meta = self.rows[entry.value].meta
+        return entry.value if meta is not None and meta.shape == tensor.shape else None
 
     def is_met(self, tensor: Tensor) -> bool:
         """Whether it has a value, or would get one with a name."""
@@ -157,6 +169,7 @@ class Values:
         if storage is not None and storage.writes:
             moment, written = storage.writes[-1]
             if moment > entry.moment and written != entry.value:
+                self.reads_are_own = False
                 return (entry.value, written) if entry.is_view else (written,)
         return (entry.value,)
 
@@ -213,6 +226,7 @@ class Values:
         """Let a tensor stand for a value that exists."""
         storage, _ = self._storage(tensor)
         self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, False)
+        self.reads_are_own = self.reads_are_own and self.own(tensor) is not None
 
     def _add(
         self,
@@ -250,7 +264,7 @@ class Values:
         """A tensor from nowhere: another face of memory that is known (`x._base`, `weight.data`), else a constant."""
         storage = self._known_memory(tensor)
         if storage is None:
-            self._add(tensor, "const")
+            self.constants.append(self._add(tensor, "const"))
         else:
             self.alias(tensor, storage.writes[-1][1] if storage.writes else storage.owner)
         return self._entries[id(tensor)]
@@ -340,6 +354,11 @@ def storage_address(tensor: Tensor) -> int | None:
         return int(tensor.untyped_storage()._cdata)
     except _NO_STORAGE:
         return None
+
+
+def in_transform() -> bool:
+    """Whether a transform of `torch.func` is running."""
+    return _in_transform is not None and _in_transform() is not None
 
 
 def innermost(tensors: list[Tensor]) -> list[Tensor]:
