@@ -139,7 +139,10 @@ class Values:
         if entry is None or entry.ref() is not tensor:
             return None
         meta = self.rows[entry.value].meta
-        return entry.value if meta is not None and meta.shape == tensor.shape else None
+        try:
+            return entry.value if meta is not None and meta.shape == tensor.shape else None
+        except (RuntimeError, ValueError):  # nested, or a lazy parameter: the sizes cannot be asked for
+            return None
 
     def is_met(self, tensor: Tensor) -> bool:
         """Whether it has a value, or would get one with a name."""

@@ -125,7 +125,7 @@ class Batch:
         meta = self._values.rows[value].meta
         if self._origin is not None and found != FIXED and meta is not None:
             self._found[value] = found
-            if not all(axis < len(meta.shape) and self.is_part(meta.shape[axis]) for axis in found.axes):
+            if not all(0 <= axis < len(meta.shape) and self.is_part(meta.shape[axis]) for axis in found.axes):
                 self._origin = None  # a rule was wrong of it
 
     def follow(

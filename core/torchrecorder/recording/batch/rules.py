@@ -64,7 +64,9 @@ def _met(b: Any, tensors: Sequence[Tensor], sizes: Sequence[int], last: int = 0)
 
 
 def _broadcast(b: Any, made: Sequence[Tensor], *args: Any, **kwargs: Any) -> Found:
-    return _met(b, tensors_in([*args, *kwargs.values()], []), made[0].shape)
+    tensors = tensors_in([*args, *kwargs.values()], [])
+    is_combined = all(one.ndim <= made[0].ndim for one in tensors)  # not so are the places that `where` finds
+    return _met(b, tensors, made[0].shape) if is_combined else UNSURE
 
 
 def _same(b: Any, made: Sequence[Tensor], x: Tensor, *_: Any, **__: Any) -> Found:
