@@ -78,7 +78,7 @@ class Given(OneByOne):
         ran = {source: (["Net.__init__"], ["Net.__init__", "Net.forward"])}
         nothing: dict[str, None] = {}
         trace = TraceResult(
-            {module: source}, {source: stamp_of(source)}, ran, nothing, nothing, (), {}, (), (), {"torch": "2.13.0"}
+            {module: source}, {source: stamp_of(source)}, ran, nothing, nothing, {}, {}, (), (), {"torch": "2.13.0"}
         )
         return Answer(graph, trace=trace)
 

@@ -18,6 +18,7 @@ from mkdocs_torchrecorder.links import Find, nowhere
 from mkdocs_torchrecorder.page import KEY, MarkdownPage
 from mkdocs_torchrecorder.report import Report, show_progress, tell_author
 from torchrecorder.errors import OptionError
+from torchrecorder.faults import unforeseen
 from torchrecorder.page import (
     CopyNumbers,
     Outcome,
@@ -101,6 +102,16 @@ class Batch:
 def draw(pages: Sequence[MarkdownPage], batch: Batch) -> DrawnPages:
     """Draw what the markers of the pages ask for, and warn of what cannot be drawn."""
     report = Report()
+    try:
+        return _drawn(pages, batch, report)
+    except Exception as unexpected:  # what no check foresees must not end the build
+        error = unforeseen("the diagrams", unexpected)
+        report.warn(message(error), details=error.details())
+        results: list[Results] = [dict.fromkeys(marked_fences(it.html), OptionError((str(error),))) for it in pages]
+        return DrawnPages(results, report.warnings, [])
+
+
+def _drawn(pages: Sequence[MarkdownPage], batch: Batch, report: Report) -> DrawnPages:
     pipeline = batch.pipeline
     wanted = [batch.requests(page, report) for page in pages]
     requests = [it for of_page in wanted for it in of_page.values() if isinstance(it, DiagramRequest)]
@@ -163,7 +174,12 @@ def fill(
         outcome = _loaded(result, is_paper=script is None)
         tell_author(outcome)
         can_hide = script is not None
-        shown = figure(outcome, copies, find, caption=caption, can_hide=can_hide, save=save, translate=translate)
+        try:
+            shown = figure(outcome, copies, find, caption=caption, can_hide=can_hide, save=save, translate=translate)
+        except Exception as unexpected:  # of one figure, which must not cost the page
+            error = unforeseen(outcome.request.recording.target, unexpected)
+            Report().warn(message(error), fence.page, error.details())
+            return error_box(outcome.request.recording.target, (str(error),), outcome.request.figure.name, translate)
         is_shut = fence.automatic and can_hide and outcome.diagram is not None and is_closed(outcome, place)
         return closed(shown, outcome, translate) if is_shut else shown
 

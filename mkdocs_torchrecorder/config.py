@@ -9,14 +9,9 @@ from mkdocs_torchrecorder.extension import MACHINE_CACHE, ON_ERROR
 from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS, SiteSetting
 
 
-def _option(setting: SiteSetting) -> c.ListOfItems[str] | c.Choice[str] | c.Type[object]:
-    if isinstance(setting.default, list):
-        return c.ListOfItems(c.Type(str), default=setting.default)
-    if setting.choices:
-        return c.Choice(setting.choices, default=str(setting.default))
-    if setting.name == "autodoc":
-        return c.Type((bool, dict), default=setting.default)
-    return c.Type(type(setting.default), default=setting.default)
+def _option(setting: SiteSetting) -> c.Type[object]:
+    """An option of MkDocs that takes any value: what is wrong with it is a warning, as in Sphinx, and no end."""
+    return c.Type(object, default=setting.default)
 
 
 class TorchRecorderConfig(Config):  # type: ignore[no-untyped-call] # of MkDocs

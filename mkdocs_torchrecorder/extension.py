@@ -41,7 +41,6 @@ from mkdocs_torchrecorder.links import nowhere
 from mkdocs_torchrecorder.page import KeepSource, folder_of_markdown, page_of_markdown
 from mkdocs_torchrecorder.report import DiagramsFailed, Report
 from mkdocs_torchrecorder.zensical import ZensicalPage, find_later, with_references
-from torchrecorder.errors import OptionError
 from torchrecorder.page import ASSETS, SCRIPT, STYLE, translation
 from torchrecorder.request import AUTOMATIC_SETTINGS, SITE_SETTINGS, Settings, SiteSetting, site_settings
 from torchrecorder.request.settings import CACHE_FOLDER
@@ -53,7 +52,7 @@ ON_ERROR = SiteSetting(
 MACHINE_CACHE = SiteSetting(
     "machine_cache", "Folder of what this machine records and draws, which git ignores.", CACHE_FOLDER
 )
-_PLACE = next(setting for setting in AUTOMATIC_SETTINGS if setting.choices)
+PLACE = next(setting for setting in AUTOMATIC_SETTINGS if setting.choices)
 _PLACEHOLDER = re.compile(HTML_PLACEHOLDER % "([0-9]+)")
 _PREFIXED_PLACEHOLDER = re.compile(f"(?m)^(?P<prefix>.*){_PLACEHOLDER.pattern}")
 
@@ -69,12 +68,10 @@ class TorchRecorderExtension(Extension):
     def __init__(self, *, leave_markers: bool = False, **options: Any) -> None:
         self.config = {
             setting.name: [setting.default, setting.help]
-            for setting in (*SITE_SETTINGS, _PLACE, ON_ERROR, MACHINE_CACHE)
+            for setting in (*SITE_SETTINGS, PLACE, ON_ERROR, MACHINE_CACHE)
         }
         super().__init__(**options)
         self._leave_markers = leave_markers
-        if self.getConfig("on_error") not in ON_ERROR.choices:
-            raise ValueError(f"on_error is warn or raise, not {self.getConfig('on_error')!r}")
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 (Markdown names it so)
         """Called by Markdown."""
@@ -97,11 +94,11 @@ class TorchRecorderExtension(Extension):
         if zensical is not None:
             find = find_later if zensical.has_references else nowhere
             _follow(zensical, drawn, site)
-        if problems := drawn.fatal(self.getConfig("on_error") == "raise"):
+        if problems := drawn.fatal(chosen(ON_ERROR, self.getConfigs()) == "raise"):
             raise DiagramsFailed("\n".join(problems))
         style, script = (ASSETS.joinpath(name).read_text(encoding="utf-8") for name in (STYLE, SCRIPT))
         script = f'<script type="module">{script}</script>'  # which runs when all of the page is there
-        place = str(self.getConfig(_PLACE.name))
+        place = chosen(PLACE, self.getConfigs())
         style = f"<style>{style}</style>"
         translate = translation(zensical.language if zensical is not None else "")
         filled = fill(html, drawn.results[0], find, script, style=style, place=place, translate=translate)
@@ -128,21 +125,25 @@ def _follow(page: ZensicalPage, drawn: DrawnPages, site: Settings) -> None:
 
 
 def settings(root: Path, written: Mapping[str, Any]) -> Settings:
-    """The settings of a build; warns of wrong options for the site, which are left out.
+    """The settings of a build; warns of values that are wrong, which are left out.
 
     Args:
         root: The folder that relative paths begin at.
         written: The values of the extension's or the plugin's configuration, by name.
-
-    Raises:
-        OptionError: `on_stale` or `memory` cannot be read.
     """
     found, wrong = site_settings(root, written, cache=str(written[MACHINE_CACHE.name] or ""))
-    for problem in wrong.pop("options", ()):
-        Report().warn(f"options: {problem}")
-    if wrong:
-        raise OptionError(tuple(f"{name}: {problem}" for name, problems in wrong.items() for problem in problems))
+    for name, problems in wrong.items():
+        for problem in problems:
+            Report().warn(f"{name}: {problem}")
     return found
+
+
+def chosen(setting: SiteSetting, written: Mapping[str, Any]) -> str:
+    """The value of one of our own settings; warns of one that is wrong, in place of which the default holds."""
+    value, problem = setting.chosen(written[setting.name])
+    if problem:
+        Report().warn(f"{setting.name}: {problem}")
+    return value
 
 
 class TakeFences(Preprocessor):

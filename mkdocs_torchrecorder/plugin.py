@@ -13,21 +13,21 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from mkdocs.exceptions import ConfigurationError, PluginError
+from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 
 from mkdocs_torchrecorder.batch import Batch, Results, draw, drop_markers, fill
 from mkdocs_torchrecorder.config import TorchRecorderConfig
-from mkdocs_torchrecorder.extension import MACHINE_CACHE, TorchRecorderExtension, settings
+from mkdocs_torchrecorder.extension import MACHINE_CACHE, ON_ERROR, PLACE, TorchRecorderExtension, chosen, settings
 from mkdocs_torchrecorder.fence import marked_fences
 from mkdocs_torchrecorder.figure import anchor
 from mkdocs_torchrecorder.links import finder
 from mkdocs_torchrecorder.page import page_of_file
 from mkdocs_torchrecorder.report import Report
-from torchrecorder.errors import OptionError
-from torchrecorder.page import ASSETS, SCRIPT, STYLE, Outcome, Translate, translation
+from torchrecorder.faults import unforeseen
+from torchrecorder.page import ASSETS, SCRIPT, STYLE, Outcome, Translate, message, translation
 from torchrecorder.request import Settings
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
                 ids.update(anchor(it.request.figure.name) for it in results.values() if isinstance(it, Outcome))
         self._sources |= drawn.sources()
         self._watch()
-        if problems := drawn.fatal(self.config.on_error == "raise"):
+        if problems := drawn.fatal(self._on_error == "raise"):
             raise PluginError("\n".join(problems))
         return env
 
@@ -173,7 +173,11 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
         for folder, _, names in os.walk(config.site_dir):
             for file in (os.path.join(folder, name) for name in sorted(names) if name.endswith(".html")):
                 if file not in self._written:
-                    self._fill_file(Path(file), config)
+                    try:
+                        self._fill_file(Path(file), config)
+                    except Exception as unexpected:  # of a file that another plugin wrote
+                        error = unforeseen(os.path.relpath(file, config.site_dir), unexpected)
+                        Report().warn(message(error), details=error.details())
 
     def on_serve(
         self, server: LiveReloadServer, *, config: MkDocsConfig, builder: Callable[..., None]
@@ -195,8 +199,8 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
             file.write_bytes(data)
             return get_relative_url(name, url)
 
-        find, place = finder(config.plugins, url), self.config["autodoc_place"]
-        return fill(html, self._results, find, script, save, place=place, translate=_translate(config))
+        find = finder(config.plugins, url)
+        return fill(html, self._results, find, script, save, place=self._place, translate=_translate(config))
 
     def _fill_file(self, file: Path, config: MkDocsConfig) -> None:
         html = file.read_text(encoding="utf-8", errors="surrogateescape")
@@ -208,10 +212,8 @@ class TorchRecorderPlugin(BasePlugin[TorchRecorderConfig]):  # type: ignore[no-u
 
     def _read_settings(self, config: MkDocsConfig) -> Settings:
         root = Path(config.config_file_path).parent if config.config_file_path else Path.cwd()
-        try:
-            site = settings(root.resolve(), dict(self.config))
-        except OptionError as error:
-            raise ConfigurationError(f"torchrecorder: {error}") from error
+        site = settings(root.resolve(), dict(self.config))
+        self._place, self._on_error = (chosen(it, dict(self.config)) for it in (PLACE, ON_ERROR))
         _warn_of_place(site, Path(config.docs_dir).resolve(), is_served=self._lasting is not None)
         return site
 

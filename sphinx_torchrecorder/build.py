@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
+import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,12 +32,14 @@ from sphinx.application import Sphinx
 from sphinx.builders import Builder
 from sphinx.environment import BuildEnvironment
 from sphinx.environment.collectors import EnvironmentCollector
+from sphinx.errors import SphinxError
 
 from sphinx_torchrecorder import links
 from sphinx_torchrecorder.documented import DocumentedClass, automatic_request, documented_names
 from sphinx_torchrecorder.report import ProgressLine, logger, report, warn
 from torchrecorder.errors import NotDrawn, OptionError
-from torchrecorder.page import LogEntry, Outcome, is_skipped, slowest
+from torchrecorder.faults import unforeseen
+from torchrecorder.page import LogEntry, Outcome, failure, is_skipped, slowest
 from torchrecorder.pipeline import Pipeline, is_collecting
 from torchrecorder.request import (
     AUTOMATIC_SETTINGS,
@@ -200,8 +203,20 @@ def draw_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     setattr(env, _BUILD, build)
     build.form, build.image_type = form_for(app.builder), image_type(app.builder)
     build.place = _place(app)
-    rules = rules_of(app, warns=True)
     asked = [one for _, requests in sorted(_requests_by_document(env).items()) for one in _wanted(app, requests)]
+    try:
+        return _drawn_all(app, build, pipeline, asked)
+    except SphinxError:  # on purpose: what is out of date ends the build, or a warning does
+        raise
+    except Exception as unexpected:
+        error = unforeseen("the diagrams", unexpected)
+        warn(failure(error, None))
+        build.results = dict.fromkeys(asked, OptionError((str(error),)))
+        return []
+
+
+def _drawn_all(app: Sphinx, build: Build, pipeline: Pipeline, asked: Sequence[Asked]) -> list[str]:
+    rules = rules_of(app, warns=True)
     read = _read(asked, rules, pipeline.settings.options)
     if build.form == "nothing":
         build.results = {
@@ -262,11 +277,10 @@ def rules_of(app: Sphinx, *, warns: bool = False) -> Rules:
 
 def _place(app: Sphinx) -> str:
     setting = next(setting for setting in AUTOMATIC_SETTINGS if setting.name == "autodoc_place")
-    written = str(app.config.torchrecorder_autodoc_place)
-    if problem := setting.problem(written):
+    place, problem = setting.chosen(app.config.torchrecorder_autodoc_place)
+    if problem:
         warn(LogEntry(f"torchrecorder_autodoc_place: {problem}", "option"))
-        return str(setting.default)
-    return written
+    return place
 
 
 def _read(
@@ -322,8 +336,14 @@ def keep_signatures(app: Sphinx, exception: Exception | None) -> None:
     build = build_of(app.env)
     if build.pipeline is not None:  # reading failed
         build.pipeline.close()
-    if exception is not None or build.form == "nothing":
-        return
+    if exception is None and build.form != "nothing":
+        try:
+            _keep_signatures(app, build)
+        except Exception as unexpected:  # all is written; the next build writes these pages again
+            warn(failure(unforeseen("what the pages show", unexpected), None))
+
+
+def _keep_signatures(app: Sphinx, build: Build) -> None:
     before = build.signatures_before
     now = sorted(build.signatures.items())
     after = {name: signature if name in build.written else before.get(name, "") for name, signature in now}
@@ -379,5 +399,5 @@ def _linked_classes(result: Outcome | OptionError) -> tuple[str, ...]:
 
 
 def _signatures_file(app: Sphinx) -> Path:
-    folder = hashlib.sha256(str(app.outdir).encode()).hexdigest()[:12]
+    folder = hashlib.sha256(os.fsencode(app.outdir)).hexdigest()[:12]  # its name may be of any bytes
     return Path(app.doctreedir, "torchrecorder-pages", f"{app.builder.name}-{folder}.json")

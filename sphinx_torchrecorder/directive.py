@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from docutils import nodes
+from sphinx.errors import SphinxError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.parsing import nested_parse_to_nodes
@@ -20,6 +21,7 @@ from sphinx_torchrecorder.documented import DocumentedClass
 from sphinx_torchrecorder.report import warn
 from torchrecorder import page
 from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.faults import unforeseen
 from torchrecorder.page import Outcome, failure, is_skipped
 from torchrecorder.request import OPTIONS, Body, parse_target, read_body
 
@@ -172,25 +174,37 @@ class ShowDiagrams(SphinxPostTransform):
         copies = page.CopyNumbers()  # loaded now: a build that writes no page does not need it
         for placeholder in list(self.document.findall(diagram_placeholder)):
             request: Asked = placeholder["request"]
-            result = _loaded(build, request)
             build.written.add(request.docname)
-            if isinstance(request, DocumentedClass):
-                if result is None or is_skipped(result):
-                    placeholder.parent.remove(placeholder)
-                    continue
-                frame = automatic.framed(placeholder)
-            elif request.is_table and result is not None:
-                figure.show_table(placeholder.parent, request.target, result)
-                continue
-            else:
-                frame = placeholder.parent
-            placeholder.replace_self(self._contents(frame, request, result, build, copies))
-            if isinstance(result, Outcome) and (build.form != "inline" or result.request.figure.loading != "embed"):
-                figure.add_table(frame, result, build.image_type)
-            if build.form == "text":
-                figure.unwrap(frame)
-            elif build.form == "inline" and isinstance(request, DocumentedClass):
-                automatic.close_tall(frame, result, build.place)
+            try:
+                self._show(placeholder, request, build, copies)
+            except SphinxError:  # a warning that ends the build
+                raise
+            except Exception as unexpected:  # of one diagram, which must not cost the page
+                error = unforeseen(request.target, unexpected)
+                warn(failure(error, request.location))
+                if placeholder.parent is not None:
+                    placeholder.replace_self(figure.error_box(request.target, error))
+
+    def _show(self, placeholder: diagram_placeholder, request: Asked, build: Build, copies: page.CopyNumbers) -> None:
+        """Fill one figure."""
+        result = _loaded(build, request)
+        if isinstance(request, DocumentedClass):
+            if result is None or is_skipped(result):
+                placeholder.parent.remove(placeholder)
+                return
+            frame = automatic.framed(placeholder)
+        elif request.is_table and result is not None:
+            figure.show_table(placeholder.parent, request.target, result)
+            return
+        else:
+            frame = placeholder.parent
+        placeholder.replace_self(self._contents(frame, request, result, build, copies))
+        if isinstance(result, Outcome) and (build.form != "inline" or result.request.figure.loading != "embed"):
+            figure.add_table(frame, result, build.image_type)
+        if build.form == "text":
+            figure.unwrap(frame)
+        elif build.form == "inline" and isinstance(request, DocumentedClass):
+            automatic.close_tall(frame, result, build.place)
 
     def _contents(
         self,
@@ -219,7 +233,7 @@ class ShowDiagrams(SphinxPostTransform):
                 return figure.tree(result.diagram)
         if options.loading != "embed":
             return figure.image(frame, result.diagram, options, self.env, request.docname, "image/svg+xml")
-        return figure.inline(frame, result.diagram, options, request.docname, copies, build.linked)
+        return figure.inline(frame, result.diagram, options, request, copies, build.linked)
 
 
 def _loaded(build: Build, request: Asked) -> Outcome | OptionError | None:

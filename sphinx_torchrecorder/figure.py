@@ -12,16 +12,18 @@ from sphinx.environment import BuildEnvironment
 from sphinx.locale import get_translation
 from sphinx.writers.html5 import HTML5Translator
 
-from sphinx_torchrecorder.build import Form, ImageType
+from sphinx_torchrecorder.build import Asked, Form, ImageType
 from sphinx_torchrecorder.links import addresses, reference
-from sphinx_torchrecorder.report import tell_author
+from sphinx_torchrecorder.report import tell_author, warn
 from torchrecorder import page
 from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.faults import unforeseen
 from torchrecorder.page import (
     CATALOG,
     TABLE_HEAD,
     Diagram,
     Outcome,
+    failure,
     problems_of,
     reader_notes,
     translated,
@@ -41,6 +43,7 @@ class PagePicture:
     """Counts the same picture in a page, for ids that are unique."""
     options: FigureOptions
     page: page.CopyNumbers
+    asked: Asked
 
 
 class diagram_picture(nodes.General, nodes.Element):  # noqa: N801 (docutils names its nodes so)
@@ -55,8 +58,13 @@ def visit_picture(translator: HTML5Translator, node: diagram_picture) -> None:
     """Write the HTML of a picture."""
     it: PagePicture = node["picture"]
     urls = addresses(node)
-    shown = page.contents(it.diagram, it.options, copy=it.copy, urls=urls, translate=_, page=it.page)
-    translator.body.append(f"{shown}\n")
+    try:
+        shown = page.contents(it.diagram, it.options, copy=it.copy, urls=urls, translate=_, page=it.page)
+        translator.body.append(f"{shown}\n")
+    except Exception as unexpected:  # of one picture, which must not cost the page
+        error = unforeseen(it.asked.target, unexpected)
+        warn(failure(error, it.asked.location))
+        error_box(it.asked.target, error).walkabout(translator)
     raise nodes.SkipNode
 
 
@@ -80,7 +88,7 @@ def inline(
     frame: nodes.Element,
     diagram: Diagram,
     options: FigureOptions,
-    docname: str,
+    asked: Asked,
     copies: page.CopyNumbers,
     linked: Container[str],
 ) -> nodes.Node:
@@ -90,7 +98,7 @@ def inline(
         frame: The figure around it.
         diagram: What it shows.
         options: With another text for its `alt` or another width, perhaps.
-        docname: The document that it stands in.
+        asked: The directive or the class that it stands for.
         copies: Counts the pictures of the page, for ids that are unique.
         linked: The classes that have a page; there is no use in looking for the others again.
     """
@@ -105,8 +113,8 @@ def inline(
     elif options.figwidth:
         frame["width"] = options.figwidth
     classes = [cls for cls in diagram.classes if cls in linked] if options.links else []
-    references = [reference(cls, docname) for cls in classes]
-    picture = PagePicture(diagram, copies.add(diagram, options.name), options, copies)
+    references = [reference(cls, asked.docname) for cls in classes]
+    picture = PagePicture(diagram, copies.add(diagram, options.name), options, copies, asked)
     return diagram_picture("", *references, picture=picture)
 
 

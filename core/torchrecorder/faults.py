@@ -8,7 +8,7 @@ import sys
 import traceback
 from pathlib import PurePath
 
-from torchrecorder.errors import FailedInside, TorchBroken, TorchMissing, TorchTooOld
+from torchrecorder.errors import FailedInside, TorchBroken, TorchMissing, TorchRecorderError, TorchTooOld, text_of
 from torchrecorder.trace.ownership import OURS, is_ours, is_user_code
 
 OLDEST_TORCH = "2.8"
@@ -20,7 +20,7 @@ def torch_problem(target: str) -> TorchMissing | None:
     try:
         torch = importlib.import_module("torch")  # not a statement: the contracts see no import of a docs process here
     except Exception as error:
-        cause = f"{type(error).__name__}: {error}"
+        cause = text_of(error)
         is_there = not (isinstance(error, ModuleNotFoundError) and error.name == "torch")
         return (TorchBroken if is_there else TorchMissing)(target, sys.executable, cause)
     version = getattr(torch, "__version__", None)
@@ -41,13 +41,21 @@ def failed_inside(target: str, error: BaseException, *, at_start: bool = False, 
     ours = [f"{PurePath(file).relative_to(OURS.parent).as_posix()}:{line}" for file, line in frames if is_ours(file)]
     return FailedInside(
         target,
-        f"{type(error).__name__}: {error}",
+        text_of(error),
         ours[-1] if ours else "",
         str(getattr(sys.modules.get("torch"), "__version__", "")),
         "".join(traceback.format_exception(error)),
         at_start,
         doing,
     )
+
+
+def unforeseen(target: str, error: Exception) -> TorchRecorderError:
+    """An error on purpose as it is; for any other, that our own code raised it while a diagram was drawn.
+
+    The seam between one diagram and all others: what raises between a Graph and a page costs its own diagram.
+    """
+    return error if isinstance(error, TorchRecorderError) else failed_inside(target, error, doing="draw")
 
 
 def is_own(error: Exception) -> bool:

@@ -105,18 +105,17 @@ def draw(
         StylerError: The styler raised, or gave what cannot be drawn.
         EngineError: The picture could not be laid out.
     """
-    written = {"depth": str(depth), "fold": str(fold), "focus": focus, "direction": direction}
-    written |= {"layout": layout, "theme": theme, "grey": str(grey), "foot": str(foot)}
-    lists = {"expand": expand, "collapse": collapse, "show": show, "hide": hide}
-    texts = {name: words if isinstance(words, str) else " ".join(words) for name, words in lists.items()}
-    options = read_drawing({**written, **texts})
+    written: dict[str, object] = {"mode": mode, "run": run, "seed": seed, "depth": depth, "fold": fold, "focus": focus}
+    written |= {"direction": direction, "layout": layout, "theme": theme, "grey": grey, "foot": foot}
+    written |= {"expand": expand, "collapse": collapse, "show": show, "hide": hide}
+    options = read_drawing(written | ({"width": width} if width not in ("", None) else {}))
     model: Any = _built(net, seed)
 
     def record(chosen: Inputs, run: Run) -> Graph:
         return capture(model, chosen.args, chosen.kwargs, mode=mode, run=run, seed=seed, guessed=chosen.guessed)
 
     def drawn(graph: Graph) -> Diagram:
-        return _drawn(graph, options, styler, engine, width)
+        return _drawn(graph, options, styler, engine, str(width or ""))
 
     inputs_given = _inputs(model, given, named, shape, inputs, seed)
     try:

@@ -76,6 +76,20 @@ def test_a_closed_layer_opens_and_closes(open_page: Open, theme: str) -> None:
     assert seen(page, "#fig-closed") == [inside]
 
 
+@pytest.mark.parametrize("fragment", ["#%E0%A4%A", "#%", "#fig-closed:%zz/"])
+def test_an_address_that_is_not_encoded_well_disables_nothing(open_page: Open, fragment: str) -> None:
+    page = open_page("furo")
+    tools = page.locator(".torchrecorder-tools").count()
+    assert tools > 2
+    address = page.url.partition("#")[0]
+    page.goto("about:blank")
+    page.goto(address + fragment)
+    page.wait_for_load_state("networkidle")
+    assert page.locator(".torchrecorder-tools").count() == tools
+    door(page, "layer2").click()
+    page.wait_for_function("location.hash == '#fig-closed:layer2/'")
+
+
 @pytest.mark.parametrize("theme", ["furo", "material", "mkdocs"])
 def test_a_closed_layer_by_keyboard(open_page: Open, theme: str) -> None:
     page = open_page(theme)

@@ -35,8 +35,8 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
     ),
     (
         errors.TargetRefused("os.system('ls')", "os.system"),
-        "os.system('ls') is not called: a page may call classes of nn.Module, functions of the project, and functions"
-        " of packages that depend on torch\nto allow it, add 'os.system' to the setting `allow`",
+        "os.system('ls') is not called: a page may call classes of nn.Module, functions of the project, and known"
+        " builders of models\nto allow it, add 'os.system' to the setting `allow`",
     ),
     (
         errors.InputError("the inputs were not found", "give one", ("1,3: too small",)),

@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -242,6 +243,49 @@ def test_wrong_options() -> None:
         torchrecorder.draw(Net(), shape=(1, 3), focus="heat")
     with pytest.raises(EngineNotFound):
         torchrecorder.draw(Net(), shape=(1, 3), engine="no-such-program")
+
+
+WRONG = {
+    "run='reel'": ("run", "'reel' is none of auto, real, fake, meta; did you mean real?"),
+    "mode='evaluate'": ("mode", "'evaluate' is none of eval, train; did you mean eval?"),
+    "recorder='old'": ("recorder", "'old' is none of modern, classic"),
+    "recorder='clasic'": ("recorder", "'clasic' is none of modern, classic; did you mean classic?"),
+    "seed='a'": ("seed", "'a' is not a whole number"),
+    "seed=1.5": ("seed", "'1.5' is not a whole number"),
+    "seed=-1": ("seed", "'-1' is not a whole number"),
+    "run=None": ("run", "'' is none of auto, real, fake, meta"),
+    "mode=True": ("mode", "'true' is none of eval, train"),
+}
+OF_A_PICTURE = {
+    "width='3.2.5in'": ("width", "'3.2.5in' is not a valid width"),
+    "width=3.25": ("width", "a file has no page around it, so '3.25' is not a width; write 3.25in or 8cm"),
+    "width='3.25em'": ("width", "a file has no page around it"),
+    "width=[]": ("width", "'' is not a valid width"),
+    "grey='perhaps'": ("grey", "'perhaps' is neither yes nor no"),
+    "depth=True": ("depth", "'true' is not a valid depth"),
+}
+
+
+@pytest.mark.parametrize("written", WRONG | OF_A_PICTURE)
+def test_a_wrong_value_is_an_error_of_its_option(written: str) -> None:
+    """By the readers of directives and flags, in `capture` as in `draw`."""
+    name, text = (WRONG | OF_A_PICTURE)[written]
+    given = eval(f"dict({written})")
+    calls: list[Callable[[], object]] = [lambda: torchrecorder.draw(nn.Linear(3, 4), torch.zeros(1, 3), **given)]
+    if written.startswith("recorder"):  # of a picture it is an option of pages
+        calls = []
+    if written in WRONG:
+        calls.append(lambda: torchrecorder.capture(nn.Linear(3, 4), (torch.zeros(1, 3),), **given))
+    for call in calls:
+        with pytest.raises(OptionError) as raised:
+            call()
+        assert f"{name}: {text}".removeprefix(": ") in str(raised.value)
+
+
+def test_all_wrong_values_are_said_at_once() -> None:
+    with pytest.raises(OptionError) as raised:
+        torchrecorder.draw(nn.Linear(3, 4), torch.zeros(1, 3), run="reel", mode="evaluate", width="3.2.5in", depth="x")  # type: ignore[arg-type]
+    assert [problem.partition(":")[0] for problem in raised.value.problems] == ["mode", "run", "depth", "width"]
 
 
 def test_a_wrong_shape_names_the_layer() -> None:

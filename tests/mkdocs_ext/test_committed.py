@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from mkdocs.exceptions import ConfigurationError
 from mkdocs.livereload import LiveReloadServer
 
 from mkdocs_torchrecorder.extension import settings
@@ -89,12 +88,30 @@ def test_a_cache_among_the_pages(site: Site) -> None:
     assert warning == f"{text}setting cache"
 
 
-def test_a_memory_that_is_none_is_an_error_of_the_configuration(site: Site) -> None:
-    site.settings["memory"] = "much"
-    with pytest.raises(
-        ConfigurationError, match="torchrecorder: memory: 'much' is not a valid amount of memory: write 16G"
-    ):
-        site.plugin.on_config(site.config())
+WRONG = {
+    "memory": ("much", "'much' is not a valid amount of memory: write 16G"),
+    "on_stale": ("wran", "'wran' is none of warn, error, placeholder; did you mean warn?"),
+    "on_error": ("rise", "'rise' is none of warn, raise; did you mean raise?"),
+    "autodoc_place": ("inlined", "'inlined' is none of "),
+    "path": (3, "3 is not a list of texts"),
+    "allow": ({"a": 1}, "{'a': 1} is not a list of texts"),
+    "options": ("depth", "'depth' is not a mapping"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_setting_is_a_warning_and_the_default(site: Site, name: str) -> None:
+    """As it is in Sphinx; `--strict` makes it the end of the build."""
+    value, text = WRONG[name]
+    site.settings[name] = value
+    built = site.build()
+    assert not built.aborted
+    assert any(warning.startswith(f"torchrecorder: {name}: {text}") for warning in built.warnings), built.warnings
+
+
+def test_an_option_without_a_value_is_a_yes(site: Site) -> None:
+    site.settings["options"] = {"grey": None}
+    assert not [warning for warning in site.build().warnings if "options" in warning]
 
 
 def test_a_server_watches_what_is_there(site: Site, tmp_path: Path) -> None:

@@ -165,8 +165,6 @@ def test_a_builder_that_counts_no_warnings_gets_an_exception(nets: Path) -> None
     assert "<figure" in md.convert(FENCE)
     with pytest.raises(Exception, match=r"^line 3: torchrecorder: unknown option 'depht'"):
         md.convert("Text.\n\n```torchrecorder nets.Net depht=2\n```")
-    with pytest.raises(ValueError, match="on_error is warn or raise"):
-        TorchRecorderExtension(on_error="ignore")
 
 
 def test_options_of_the_extension(nets: Path, caplog: pytest.LogCaptureFixture) -> None:

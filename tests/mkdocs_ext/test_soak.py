@@ -33,11 +33,12 @@ def test_each_bad_model_costs_its_own_diagram(tmp_path: Path, monkeypatch: pytes
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+@pytest.mark.filterwarnings("ignore")  # of torch's export
 def test_no_text_in_a_page_runs(tmp_path: Path, tally: Tally) -> None:
     nets, file = tmp_path / "nets", tmp_path / "touched"
     nets.mkdir()
-    write_texts(nets)
-    site, given = Site(tmp_path / "site", nets, tmp_path / "cache"), requests(file)
+    write_texts(nets, file)
+    site, given = Site(tmp_path / "site", nets, tmp_path / "cache"), requests(file, nets)
     for number, (target, options) in enumerate(given):
         lines = "".join(f":{name}: {value}\n" for name, value in options.items())
         site.write(f"page{number}.md", f"# Page\n\n```torchrecorder {target}\n{lines}```\n")

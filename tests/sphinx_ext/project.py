@@ -151,6 +151,7 @@ class Project:
             env={**os.environ, **self._environment(log, path)},
             capture_output=True,
             text=True,
+            errors="replace",
             timeout=300,
         )
         seen = log.read_text().splitlines() if log.exists() else []

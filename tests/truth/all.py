@@ -8,6 +8,7 @@ from tests.truth import (
     layer_cases,
     operation_cases,
     quiet_cases,
+    refused_cases,
     scope_cases,
     weight_cases,
     write_cases,
@@ -22,4 +23,5 @@ CASES = [
     *weight_cases.CASES,
     *scope_cases.CASES,
     *quiet_cases.CASES,
+    *refused_cases.CASES,
 ]

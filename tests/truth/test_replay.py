@@ -15,11 +15,18 @@ from tests.truth.all import CASES
 from tests.truth.case import Case
 from tests.truth.other_inputs import other_inputs
 from tests.truth.quiet_cases import attends
+from tests.truth.refused_cases import OF_GRADIENTS
 from tests.truth.replay import replay
 from torchrecorder.recording.session import Session
 
 _NOT_ALONE = {"Lazy": "its parameters have no size before it runs"}
 _NOT_ALONE["GradientInForward"] = "a gradient needs what autograd recorded of the operations before"
+_NOT_ALONE |= dict.fromkeys(OF_GRADIENTS, _NOT_ALONE["GradientInForward"])
+_NOT_ALONE |= dict.fromkeys(
+    ("SwapsParameter", "LoadsBySwapping"), "the tape of the first forward refers to its tensors"
+)
+_NOT_ALONE["HoldsRefusingParameter"] = "the replay asks each parameter"
+_NOT_ALONE["BiasMadeInForward"] = "what its object is, no operation says"
 _NOT_ALONE["Bag"] = "its offsets in another order are no offsets"
 _NOT_ALONE |= dict.fromkeys(("IteratorInput", "GeneratorInput"), "an iterator gives its items once")
 _NOT_ALONE |= dict.fromkeys(("Autocast", "AutocastOps"), "operations are cast only where the model says so")

@@ -13,6 +13,7 @@ import torch
 from tests.truth.all import CASES
 from tests.truth.case import Case
 from tests.truth.neutral import to_neutral
+from tests.truth.refused_cases import OF_GRADIENTS
 from torchrecorder.graph import Graph, from_json, to_json
 from torchrecorder.graph.codec import problems
 from torchrecorder.recording import capture
@@ -39,6 +40,8 @@ def recorded(case: Case) -> Graph:
 @pytest.mark.parametrize("grad_mode", GRAD_MODES)
 def test_graph_is_exact(case: Case, grad_mode: str) -> None:
     with GRAD_MODES[grad_mode]():
+        if case.name in OF_GRADIENTS and not torch.func.grad(torch.sum)(torch.ones(1)).any():
+            pytest.skip("torch gives no gradients here")
         graph = recorded(case) if grad_mode == "grad" else record(case)
     assert problems(graph) == []
     expected = {"values left PyTorch": case.leaves, "TorchScript ran": case.scripted, "one branch of": case.decides}

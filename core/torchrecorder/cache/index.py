@@ -19,6 +19,9 @@ Stamp = list[int]
 _SETTLED_NS = 2_000_000_000
 """A file that changed less than two seconds ago may change again without a new mtime."""
 
+_TICK_NS = 10_000_000
+"""How far the dates of files, which kernels take from a clock of 100 ticks a second or more, lag behind."""
+
 _stat = os.stat
 """Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
 
@@ -34,6 +37,11 @@ def stamp_of(file: str | Path) -> Stamp | None:
     except (OSError, ValueError):
         return None
     return [found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino]
+
+
+def is_younger(file: str | Path, time_ns: int) -> bool:
+    """Whether a file, or a link or folder of that name, came there or changed after some time; a move counts."""
+    return max(os.lstat(file).st_ctime_ns, _stat(file).st_ctime_ns) > time_ns - _TICK_NS
 
 
 def is_settled(stamp: Sequence[int]) -> bool:

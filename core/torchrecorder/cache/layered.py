@@ -107,7 +107,8 @@ class LayeredCache:
 
     @property
     def problem(self) -> str:
-        problems = [self._first.problem, self._unreadable, "" if self._remote is None else self._remote.problem]
+        problems = [store.problem for store in self._all]
+        problems += [self._unreadable, "" if self._remote is None else self._remote.problem]
         return "\n".join(filter(None, problems))
 
     @property

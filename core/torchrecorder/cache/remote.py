@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from torchrecorder.cache.store import (
     OBJECTS,
@@ -27,11 +28,14 @@ from torchrecorder.cache.store import (
     object_name,
     object_of,
 )
-from torchrecorder.errors import FormatError
+from torchrecorder.errors import FormatError, shown_text
 from torchrecorder.line_process import LineProcess, import_path, tail
 
 _START_TIMEOUT_S = 30.0
 _SECRETS = re.compile(r"(?<=://)[^/@]*@|[?#].*")
+_ADDRESS = re.compile(r"\w[\w+.-]*://[^\s'\"<>]*")
+_SHORTEST = 4
+"""Characters of a value in the address that may be a secret; the `1` of `?v=1` is not, and stands in every text."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 _OURS = re.compile("No module named 'fsspec'|\"aiohttp\"")
 
@@ -90,7 +94,7 @@ class Remote:
     def _read(self, name: str) -> bytes | None:
         answer = self._ask({"read": name})
         if "error" in answer:
-            self._give_up(f"cannot read {name}: {answer['error']}")
+            self._give_up(f"cannot read {name}: {self._without_secrets(str(answer['error']))}")
         try:
             return base64.b64decode(answer.get("data") or "", validate=True) or None
         except (ValueError, TypeError):
@@ -102,7 +106,8 @@ class Remote:
         answer = self._ask({"write": name, "data": base64.b64encode(data).decode("ascii")})
         if "error" in answer:  # most often one that is only read from here
             self._is_written = False
-            self.notice = self.notice or f"the remote cache {self._shown()} cannot be written to: {answer['error']}"
+            why = self._without_secrets(str(answer["error"]))
+            self.notice = self.notice or f"the remote cache {self._shown()} cannot be written to: {why}"
 
     def _ask(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """The answer; empty once it has been given up."""
@@ -116,7 +121,7 @@ class Remote:
             self._give_up("no answer in time")
         except (EOFError, FormatError, OSError):
             words = "" if self._log is None else tail(self._log).rpartition("\n")[2]
-            self._give_up(words or "the process that connects to it ended")
+            self._give_up(self._without_secrets(words) or "the process that connects to it ended")
         finally:
             self._patience_s -= time.monotonic() - start
         return {}
@@ -136,7 +141,7 @@ class Remote:
         greeting = self._process.next(_START_TIMEOUT_S)
         if "cannot" not in greeting:
             return self._process
-        cause = str(greeting["cannot"])
+        cause = self._without_secrets(str(greeting["cannot"]))
         hint = 'install the extra "remote": pip install "torchrecorder-docs[remote]"' if _OURS.search(cause) else ""
         self.problem = f"cannot use the remote cache {self._shown()}: {cause}" + (f"; {hint}" if hint else "")
         self.close()
@@ -149,3 +154,13 @@ class Remote:
 
     def _shown(self) -> str:
         return _SECRETS.sub("", self._url)
+
+    def _without_secrets(self, text: str) -> str:
+        """What a library or a server says, without what the address has besides a host and a path."""
+        shown = text
+        url = urlsplit(self._url)
+        parts = {url.query, url.fragment, url.username or "", url.password or "", *dict(parse_qsl(url.query)).values()}
+        for part in sorted({*parts, *map(unquote, parts)}, key=len, reverse=True):
+            if len(part) >= _SHORTEST:
+                shown = shown.replace(part, "…")
+        return shown_text(_ADDRESS.sub(lambda found: _SECRETS.sub("", found[0]), shown))

@@ -17,6 +17,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from torchrecorder.cache.store import LARGEST
+
 _MEMORY_BYTES = 4 << 30
 """A server that sends without end must not fill the machine before its time is over."""
 
@@ -49,9 +51,12 @@ def _answer(files: Any, root: str, job: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read(files: Any, path: str) -> str | None:
     try:
-        return base64.b64encode(files.cat_file(path)).decode("ascii")
+        data = files.cat_file(path)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
+    if len(data) > LARGEST:
+        raise OSError(f"it has {len(data) >> 20} MB, and no more than {LARGEST >> 20} MB are taken")
+    return base64.b64encode(data).decode("ascii")
 
 
 def _write(files: Any, path: str, data: bytes) -> None:

@@ -36,7 +36,9 @@ _CHECK = re.compile(rb'\{\s*"check":\s*"([0-9a-f]{64})",\s*')
 _END = b"\n}\n"
 """Ends an entry: within JSON, a text has no line end."""
 _OLD = ".json"
-_LARGEST = 1 << 30
+LARGEST = 64 << 20
+"""Bytes of an entry with its object: the Graph of 100,000 operations fits, and no foreign cache fills the memory."""
+_LARGEST_INDEX = 1 << 30
 _OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 Kind = Literal["recording", "failure", "drawing"]
@@ -93,9 +95,8 @@ class Store:
         if (kind, key) not in holders and not file.endswith(_OLD):
             holders.append((kind, key))
 
-    @staticmethod
-    def entry_in(file: str) -> Entry | None:
-        return entry_of(_read(file))
+    def entry_in(self, file: str) -> Entry | None:
+        return entry_of(self._read(file))
 
     def entry_file(self, kind: Kind, key: str) -> str:
         return f"{self._place}/{entry_name(kind, key)}"
@@ -112,7 +113,10 @@ class Store:
     def put_entry(self, kind: Kind, key: str, entry: Entry, data: bytes = b"") -> None:
         """Put an entry before those that were there, with the object that it names."""
         file, text = self.entry_file(kind, key), entry_text(entry) + data
-        if (variants := self._variants(kind, file)) and _read(file) not in (None, text):
+        if len(text) > LARGEST:
+            self._refuse(file, len(text))
+            return
+        if (variants := self._variants(kind, file)) and self._read(file) not in (None, text):
             places = [file, *variants]
             for younger, older in zip(places[-2::-1], places[:0:-1], strict=True):
                 with contextlib.suppress(OSError):  # there is none yet, or another build was faster
@@ -123,10 +127,10 @@ class Store:
     def object(self, digest: str) -> bytes | None:
         for holder in self._holders.get(digest, ()):
             for file in self.entry_files(*holder):
-                if (data := object_of(divided(_read(file) or b"")[1], digest)) is not None:
+                if (data := object_of(divided(self._read(file) or b"")[1], digest)) is not None:
                     return data
         name = object_name(digest)
-        return None if name is None else object_of(_read(f"{self._place}/{name}"), digest)
+        return None if name is None else object_of(self._read(f"{self._place}/{name}"), digest)
 
     def object_file(self, digest: str) -> str | None:
         """Where the object of that hash lies, if there is one; None for what is not a hash."""
@@ -144,11 +148,23 @@ class Store:
 
     def read_index(self, name: str) -> Entry:
         """An index file, which only saves time; empty if there is none or it is damaged."""
-        return entry_of(_read(f"{self._place}/{name}")) or {}
+        return entry_of(_read(f"{self._place}/{name}", _LARGEST_INDEX)[0]) or {}
 
     def write_index(self, name: str, rows: Entry) -> None:
         text = json.dumps(rows, separators=(",", ":")).encode()
         self._write(self.folder / name, _checked(text, b'{"check":"%s",%s'), is_lasting=False)
+
+    def _read(self, file: str) -> bytes | None:
+        data, size = _read(file, LARGEST)
+        if size > LARGEST:
+            self._refuse(file, size)
+        return data
+
+    def _refuse(self, file: str, size: int) -> None:
+        self.problem = self.problem or (
+            f"{file} has {size >> 20} MB, and a cache keeps no more than {LARGEST >> 20} MB in a file, so what is in "
+            "it is made anew by each build"
+        )
 
     def _write(self, file: Path, data: bytes, *, is_lasting: bool = True) -> None:
         try:
@@ -244,15 +260,20 @@ def object_of(data: bytes | None, digest: str) -> bytes | None:
     return data if data is not None and hashlib.sha256(data).hexdigest() == digest else None
 
 
-def _read(file: str | Path) -> bytes | None:
-    """The content of a regular file; a shared cache may hold a link to a device, which would never end."""
+def _read(file: str | Path, most: int) -> tuple[bytes | None, int]:
+    """The content of a regular file of no more than some bytes, and its size.
+
+    A shared cache may hold a link to a device, which would never end.
+    """
     try:
         handle = os.open(file, _OPEN)
     except (OSError, ValueError):
-        return None
+        return None, 0
     try:
         with FileIO(handle) as opened:
             found = os.fstat(handle)
-            return opened.readall() if stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST else None
+            if not stat.S_ISREG(found.st_mode):
+                return None, 0
+            return opened.readall() if found.st_size <= most else None, found.st_size
     except OSError:
-        return None
+        return None, 0

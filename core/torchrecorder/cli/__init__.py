@@ -15,7 +15,7 @@ from torchrecorder.errors import OptionError, TorchRecorderError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and give its exit status: 0 done, 1 something failed or is out of date, 2 the call was wrong."""
+    """Run the command and give its exit status: 0 all is right, 1 something failed or is out of date, 2 wrong call."""
     parser = argparse.ArgumentParser(prog="torchrecorder", description="Architecture diagrams of PyTorch models.")
     parser.add_argument("--version", action="version", version=f"torchrecorder {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if getattr(arguments, "json", False):
             print_json({"error": str(error)})
         print(f"torchrecorder: error: {error}", file=sys.stderr)
-        return USAGE if isinstance(error, ValueError) else FAILED
+        return USAGE if isinstance(error, OptionError) else FAILED
     except BrokenPipeError:  # what reads our output has seen enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED

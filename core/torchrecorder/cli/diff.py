@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from torchrecorder.cli.shared import Commands, add_command, add_setting, in_terminal
-from torchrecorder.comparison import Diff
+from torchrecorder.comparison import Diff, report
 from torchrecorder.comparison.compared import PICTURES, read_graph
 from torchrecorder.comparison.revisions import Committed, Revision, paired
 from torchrecorder.errors import CannotCompare, OptionError
@@ -154,7 +154,9 @@ def _written(diffs: Sequence[Diff], sentences: Sequence[str], name: str) -> byte
         return file_type(name).write(diffs[0].diagram)
     parts = [one.markdown if name == "md" else one.text for one in diffs]
     if sentences:
-        parts.append("\n".join(f"- {one}" if name == "md" else one for one in sentences))
+        parts.append(
+            "\n".join(f"- {report.escaped(one)}" if name == "md" else report.one_line(one) for one in sentences)
+        )
     return ("\n\n".join(parts or ["Nothing has changed of what the models compute."]) + "\n").encode()
 
 

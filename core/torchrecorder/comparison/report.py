@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchrecorder.comparison.changes import Change, pattern, shown_paths
 from torchrecorder.comparison.difference import Difference, ShapeChange
 from torchrecorder.drawing.names import count
+from torchrecorder.errors import LOG_LIMIT, shown_text
 from torchrecorder.graph import Graph
 from torchrecorder.view.model import Mark
 
@@ -16,6 +17,9 @@ _MOST = 60
 _MOST_SHAPES = 12
 _MOST_ENDS = 8
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_ACTIVE = re.compile(r"\S*(?:@|://|www\.|#\d|GH-\d)\S*", re.IGNORECASE)
+"""What a platform makes a mention, a link or a reference of, however it is escaped, but not within code."""
+_LINE_ENDS = re.compile("[\t-\r\u2028\u2029]+")
 
 
 def text(difference: Difference, names: tuple[str, str]) -> str:
@@ -24,7 +28,7 @@ def text(difference: Difference, names: tuple[str, str]) -> str:
     rows += [f"{row.place:<11} {row.old or 'none'} → {row.new or 'none'}" for row in ends(difference)]
     lines = [_title(difference, names), *rows]
     if difference.is_empty:
-        return "\n".join((*lines, "nothing that the model computes has changed"))
+        return _joined((*lines, "nothing that the model computes has changed"))
     lines += ["", *(_line(change) for change in difference.changes[:_MOST])]
     if (more := len(difference.changes) - _MOST) > 0:
         lines.append(f"… and {more} more changes")
@@ -32,33 +36,33 @@ def text(difference: Difference, names: tuple[str, str]) -> str:
     if shapes:
         lines += ["", "shapes", *(f"  {row.place}  {row.old} → {row.new}" for row in shapes)]
         lines += [f"  … and {hidden} more"] if hidden else []
-    return "\n".join(lines).rstrip()
+    return _joined(lines).rstrip()
 
 
 def markdown(difference: Difference, names: tuple[str, str]) -> str:
     """The same for a comment on a pull request."""
-    lines = [f"### {_escaped(_title(difference, names))}", ""]
+    lines = [f"### {escaped(_title(difference, names))}", ""]
     if difference.is_empty:
-        return "\n".join((*lines, "Nothing that the model computes has changed."))
+        return _joined((*lines, "Nothing that the model computes has changed."))
     inputs = ((row.place, row.old or "none", row.new or "none", "") for row in ends(difference))
     rows = [*totals(difference), *inputs]
     if rows:
         lines += ["| | before | after | Δ |", "|---|---:|---:|---:|"]
-        lines += [f"| {' | '.join(_escaped(cell) for cell in row)} |" for row in rows] + [""]
+        lines += [f"| {' | '.join(map(escaped, row))} |" for row in rows] + [""]
     for change in difference.changes[:_MOST]:
-        place = f"`{change.place.replace('`', '')}`: " if change.where else ""
+        place = f"{_code(change.place)}: " if change.where else ""
         delta = f" ({_signed(change.params)} parameters)" if change.params else ""
-        lines.append(f"- **{change.mark}** {place}{_escaped(change.text)}{_times(change)}{delta}")
+        lines.append(f"- **{change.mark}** {place}{escaped(change.text)}{_times(change)}{delta}")
     if (more := len(difference.changes) - _MOST) > 0:
         lines.append(f"- … and {more} more changes")
     shapes, hidden = _shown(difference.shapes)
     if shapes:
         lines += ["", f"<details><summary>{len(difference.shapes)} layers give other shapes</summary>", ""]
         lines += ["| layer | before | after |", "|---|---|---|"]
-        lines += [f"| `{row.place.replace('`', '')}` | {row.old} | {row.new} |" for row in shapes]
+        lines += [f"| {_code(row.place)} | {escaped(row.old)} | {escaped(row.new)} |" for row in shapes]
         lines += [f"| … and {hidden} more | | |"] if hidden else []
         lines += ["", "</details>"]
-    return "\n".join(lines)
+    return _joined(lines)
 
 
 def summary(difference: Difference, names: tuple[str, str]) -> str:
@@ -131,5 +135,23 @@ def _shown(shapes: list[ShapeChange]) -> tuple[list[ShapeChange], int]:
     return rows, len(shapes) - sum(len(places) for places in [*alike.values()][:_MOST_SHAPES])
 
 
-def _escaped(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", text)
+def one_line(text: str) -> str:
+    """A text in which names of a foreign Graph may stand, as one line that does nothing to a terminal."""
+    return shown_text(_LINE_ENDS.sub(" ", text), LOG_LIMIT)
+
+
+def escaped(text: str) -> str:
+    """The text as one line of Markdown, in which nothing is markup; what a platform would react to is code."""
+    text, done, parts = one_line(text), 0, []
+    for active in _ACTIVE.finditer(text):
+        parts += [_MARKDOWN.sub(r"\\\1", text[done : active.start()]), _code(active[0])]
+        done = active.end()
+    return "".join([*parts, _MARKDOWN.sub(r"\\\1", text[done:])])
+
+
+def _code(text: str) -> str:
+    return f"`{one_line(text).replace('`', '').replace('|', '¦')}`"
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "\n".join(map(one_line, lines))

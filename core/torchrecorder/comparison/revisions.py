@@ -112,7 +112,7 @@ class Revision:
         contents = self._contents([file for _, file in places])
         for (found, file), data in zip(places, contents, strict=True):
             manifest = Manifest.from_json(entry_of(data))
-            if manifest is not None and isinstance(target := manifest.request.get("target"), str):
+            if manifest and manifest.graph and isinstance(target := manifest.request.get("target"), str):
                 yield Committed(file, found["cache"], found["key"], target, manifest.graph)
 
     def _files(self) -> list[str]:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from torchrecorder.drawing.styler import Styler as Styler
     from torchrecorder.drawing.text import describe as describe
 
-REVISION = 20
+REVISION = 21
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""
 
 _HOMES = {"StyledNode": "styler", "Styler": "styler", "describe": "text"}

@@ -28,7 +28,7 @@ from torchrecorder.drawing.svg.layout import Layout
 from torchrecorder.drawing.text import caption_facts, describe, layer_table, tree
 from torchrecorder.engine import Engine
 from torchrecorder.errors import EngineError, FailedInside, StylerError, TorchRecorderError
-from torchrecorder.faults import failed_inside
+from torchrecorder.faults import failed_inside, unforeseen
 from torchrecorder.graph import Graph
 from torchrecorder.proof import ProvedViews
 from torchrecorder.proof.layout import faults
@@ -128,10 +128,7 @@ def _drawn(
 
 
 def _error(job: DrawJob, error: Exception) -> TorchRecorderError:
-    """An error on purpose as it is; any other would otherwise cost all pictures of the batch."""
-    if isinstance(error, TorchRecorderError):
-        return error
-    return failed_inside(class_name(job.graph.modules[""]), error, doing="draw")
+    return unforeseen(class_name(job.graph.modules[""]), error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def _dropout(args: ReprArguments) -> list[str]:
 def _resize(args: ReprArguments) -> list[str]:
     factor = args.named.get("scale_factor") or args.named.get("upscale_factor") or ""
     size = args.named.get("size", "")
-    return [f"×{_common(factor).removesuffix('.0')}" if factor else f"→ {_window(size)}"]
+    return [f"by {_common(factor).removesuffix('.0')}" if factor else f"→ {_window(size)}"]
 
 
 _SILENT = names(

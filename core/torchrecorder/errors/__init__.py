@@ -50,6 +50,7 @@ from torchrecorder.errors.base import TorchRecorderError as TorchRecorderError
 from torchrecorder.errors.base import listed as listed
 from torchrecorder.errors.base import shown_target as shown_target
 from torchrecorder.errors.base import shown_text as shown_text
+from torchrecorder.errors.base import text_of as text_of
 from torchrecorder.errors.worker import FailedInside as FailedInside
 from torchrecorder.errors.worker import TorchBroken as TorchBroken
 from torchrecorder.errors.worker import TorchMissing as TorchMissing
@@ -150,11 +151,13 @@ class TargetRefused(TargetError):
     """The target names what text in a page may not call."""
 
     kind = "refused"
-    _summary = (
-        "{target} is not called: a page may call classes of nn.Module, functions of the project, and functions of"
-        " packages that depend on torch"
-    )
     dotted: str  # the target without its arguments
+    reason: str = ""  # which of its arguments is why, and how
+
+    def summary(self) -> str:
+        """What was not called, and why."""
+        rule = "a page may call classes of nn.Module, functions of the project, and known builders of models"
+        return f"{shown_target(self.target)} is not called: {self.reason or rule}"
 
     def hint(self) -> str:
         """How the site allows it."""

@@ -82,7 +82,7 @@ class TorchRecorderError(Exception):
         return TorchRecorderError.from_json, (self.to_json(),)
 
     def _filled(self, template: str) -> str:
-        facts = {f.name: getattr(self, f.name) for f in fields(self)}
+        facts = {f.name: _shown(getattr(self, f.name), LOG_LIMIT) for f in fields(self)}
         if "target" in facts:
             facts["target"] = shown_target(facts["target"])
         # The brackets go before the facts come in, which may have brackets of their own.
@@ -96,6 +96,14 @@ def shown_text(text: str, limit: int = TEXT_LIMIT) -> str:
     """A text of others without what acts in a terminal or cannot be written, cut to a number of characters."""
     seen = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text[:limit])
     return seen if len(text) <= limit else f"{seen[: limit - 1]}…"
+
+
+def text_of(error: BaseException) -> str:
+    """An exception as `Type: message`; the type alone, if it refuses to say more."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def listed(words: Sequence[str], most: int, rest: str = "more") -> str:

@@ -10,6 +10,7 @@ A Graph that is read may come from a cache that others wrote, so `problems` chec
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
@@ -117,6 +118,20 @@ def _frames_to_json(graph: Graph) -> dict[str, object]:
     }
 
 
+_MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_MAY_BE_HALF_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
+
+
+def _refuse_half_pairs(text: str | bytes, data: object) -> None:
+    """Raise a ValueError if a text within the data cannot be written into any page, as our own are cleaned of it.
+
+    What looks so may be a whole pair, or follow a backslash, so what `json` made of it is what counts.
+    """
+    pattern = _MAY_BE_HALF if isinstance(text, str) else _MAY_BE_HALF_BYTES
+    if pattern.search(text):  # type: ignore[arg-type] # of the type of the text
+        json.dumps(data, ensure_ascii=False).encode()
+
+
 def from_json(text: str | bytes) -> Graph:
     """The Graph that `to_json` wrote.
 
@@ -125,6 +140,7 @@ def from_json(text: str | bytes) -> Graph:
     """
     try:
         data = json.loads(text)
+        _refuse_half_pairs(text, data)
         version = data["torchrecorder_graph"]
         if version != VERSION:
             raise FormatError(what="a Graph", reason=f"its format is version {version}, this is version {VERSION}")

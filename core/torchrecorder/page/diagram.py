@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from torchrecorder.drawing.model import CachedDrawing, Drawing
 from torchrecorder.errors import OptionError, TorchRecorderError
+from torchrecorder.faults import unforeseen
 from torchrecorder.page.picture import fitted, join_depths
 from torchrecorder.request.requests import DiagramRequest, DrawingOptions
 
@@ -275,8 +276,8 @@ class Outcome:
             diagram = replace(self.diagram)
             _ = diagram.drawings
             return replace(self, diagram=diagram)
-        except TorchRecorderError as error:
-            return replace(self, diagram=None, error=error)
+        except Exception as error:
+            return replace(self, diagram=None, error=unforeseen(self.request.recording.target, error))
 
 
 def names_of_class(cls: str) -> tuple[str, ...]:

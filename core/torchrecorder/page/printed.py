@@ -27,7 +27,7 @@ def points(width: str) -> float:
     Raises:
         OptionError: It depends on a page or its font.
     """
-    found = re.fullmatch(r"([\d.]+)(\D+)", width)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(\D+)", width, re.ASCII)
     if found is None or found[2] not in _POINTS or not float(found[1]):
         raise OptionError((f"width: a file has no page around it, so {width!r} is not a width; write 3.25in or 8cm",))
     return float(found[1]) * _POINTS[found[2]]
@@ -71,8 +71,9 @@ def for_print(diagrams: Sequence[Diagram], width: str) -> Diagram:
     diagram, scale = diagrams[best], scales[best]
     letters = _LETTERS * scale
     if letters < _SMALLEST:
-        needed = room * _SMALLEST / letters / _POINTS["in"] + 0.05
-        less = f"write a width of {needed:.1f}in or more, or show less: a smaller depth, or a focus"
+        unit = width.lstrip("0123456789.")
+        needed = room * _SMALLEST / letters / _POINTS[unit] + 0.05
+        less = f"write a width of {needed:.1f}{unit} or more, or show less: a smaller depth, or a focus"
         raise OptionError((f"at a width of {width} the letters would be {letters:.1f} pt; {less}",))
     diagram = replace(diagram, scale=scale)
     wide, high = (side / 72 for side in diagram.file_size)

@@ -115,7 +115,7 @@ def _without_skipped(results: list[tuple[Place, Outcome | OptionError]]) -> list
     ]
 
 
-def failure(error: TorchRecorderError, place: Place) -> LogEntry[Place]:
+def failure(error: TorchRecorderError, place: Place | None) -> LogEntry[Place]:
     """The warning of a diagram that failed, at its place."""
     return LogEntry(message(error), error.kind, place, error.details())
 

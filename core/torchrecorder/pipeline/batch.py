@@ -20,10 +20,12 @@ from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing.model import CachedDrawing, Drawing
 from torchrecorder.errors import FormatError, NotDrawn
+from torchrecorder.faults import unforeseen
 from torchrecorder.installation import legacy_install
 from torchrecorder.page.diagram import Diagram, Outcome
 from torchrecorder.pipeline import collecting
 from torchrecorder.pipeline.drawings import Drawings, Made, RenderKey
+from torchrecorder.pipeline.failures import TRIES
 from torchrecorder.pipeline.recordings import Recording, Recordings
 from torchrecorder.request import DiagramRequest, DrawingOptions, RecordingRequest
 from torchrecorder.request.settings import Settings
@@ -92,6 +94,10 @@ class Pipeline:
         """Start the worker if the request is to be recorded, so that it imports torch while others are still read."""
         if collecting.VARIABLE in os.environ or (self._worker is not None and not self.is_alone):
             return
+        with suppress(Exception):  # the run meets it again, and says so
+            self._expect(request)
+
+    def _expect(self, request: DiagramRequest) -> None:
         self._looked = self._looked or self.recordings()
         if self._looked.kept(request.recording, is_tried=request.is_tried) is not None:
             return
@@ -146,6 +152,8 @@ class Pipeline:
         self._looked = None
         try:
             outcomes = batch.outcomes()
+        except Exception as error:  # a cache or a file system that no check foresees ends no build
+            outcomes = {it: Outcome(it, None, unforeseen(it.recording.target, error)) for it in each}
         finally:
             self.close()
             self.cache.close()
@@ -201,6 +209,18 @@ def _source_of(styler: str, finder: ModuleFinder) -> str:
     return source_of(styler, finder)
 
 
+def _to_try_again(kept: Mapping[RecordingRequest, Recording | None]) -> list[RecordingRequest]:
+    """The failures of which it is not known what would cure them, as many as a build tries; first the oldest."""
+    unsure = {it: found for it, found in kept.items() if found is not None and found.tried_ns}
+    ordered = sorted(unsure, key=lambda it: unsure[it].tried_ns)
+    for it in ordered[TRIES:]:
+        unsure[it].info = (
+            f"of the diagrams that fail on something outside of what was seen, a build tries {TRIES} again; "
+            "`sphinx-build -E` or `torchrecorder update --retry` tries all"
+        )
+    return ordered[:TRIES]
+
+
 def _timeouts(requests: Iterable[DiagramRequest]) -> dict[RecordingRequest, float]:
     """The seconds that each recording of some diagrams may take."""
     found: dict[RecordingRequest, float] = {}
@@ -247,6 +267,7 @@ class _Batch:
     def outcomes(self) -> dict[DiagramRequest, Outcome]:
         needed = _timeouts(self.wanted)
         kept = {it: self.recordings.kept(it, is_tried=it in self.tried) for it in needed}
+        kept |= dict.fromkeys(_to_try_again(kept))
         self.recorded = {request: recording for request, recording in kept.items() if recording is not None}
         if len(self.recorded) < len(kept):
             self._record({request: seconds for request, seconds in needed.items() if kept[request] is None})
@@ -281,9 +302,26 @@ class _Batch:
         olds = {item.key: item.old for item in items if item.key and item.old is not None}
         self.has_worked = True
         self.on_progress(Progress("drawing", "", 0, len(missing)))
-        made = self.drawings.make(missing, olds)
+        targets = {item.key: item.request.recording.target for item in items if item.key}
+        made = self._made(missing, olds, targets)
         for item in items:
             item.drawing = made[item.key] if item.key else None
+
+    def _made(
+        self,
+        missing: Mapping[RenderKey, Recording],
+        olds: Mapping[RenderKey, Recording],
+        targets: Mapping[RenderKey, str],
+    ) -> dict[RenderKey, Made]:
+        """New drawings; where our own code raises in the midst of them, each by itself, with an error for that one."""
+        try:
+            return self.drawings.make(missing, olds)
+        except Exception as error:
+            if len(missing) == 1:
+                return {key: unforeseen(targets[key], error) for key in missing}
+        return {
+            key: drawing for one in missing.items() for key, drawing in self._made(dict([one]), olds, targets).items()
+        }
 
     def _load_graphs(self, item: _Item) -> bool:
         return all(self.recordings.load(it) for it in (item.recording, item.old) if it is not None)
@@ -309,7 +347,7 @@ class _Batch:
         sources = recording.sources if item.old is None else (*recording.sources, *item.old.sources)
         if not isinstance(drawing, Drawing | CachedDrawing):
             error = recording.error or (item.old.error if item.old is not None else None) or drawing
-            return Outcome(request, None, error, sources)
+            return Outcome(request, None, error, sources, recording.info)
         if isinstance(drawing, CachedDrawing):
             drawing = CachedDrawing(drawing.digest, drawing.classes, partial(self._load, item, drawing))
 

@@ -2,8 +2,10 @@
 
 A recording that failed depended on as much as one that did not: on sources, files, variables, versions, and on imports
 that were not found. As long as all of that is as it was, its error is given again as it was raised, with the part of
-the Graph that ran. What may go otherwise the next time is not remembered: that of the machine (time, memory, a process
-that died, no torch) and of the network. A class that a site only tries to draw is not tried again for those either.
+the Graph that ran. One whose cause the trace did not see (a file that compiled code opens, a program, the clock) is
+tried again by each build, but no more than some of them. What may go otherwise the next time is not remembered: that of
+the machine (time, memory, a process that died, no torch) and of the network. A class that a site only tries to draw is
+not tried again for any of those.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ from torchrecorder.trace.freshness import Freshness, Verdict
 from torchrecorder.trace.manifest import Manifest
 
 _VERSION = 1
+TRIES = 5
+"""Failures that one build tries again though nothing changed that was seen: each costs about a second beside the import
+of torch, and a build of a site with a hundred of them must not take minutes."""
 REMEMBERED = (TargetError, InputError, ForwardError)
 """Errors of the model's own."""
 _FRAME = re.compile(r'^ *File "(.+)", line \d', re.MULTILINE)
@@ -61,6 +66,10 @@ class Failures:
             return None
         is_fresh = self._freshness.of(manifest).verdict is Verdict.FRESH
         return (manifest, error) if is_fresh and (is_tried if was_tried else isinstance(error, REMEMBERED)) else None
+
+    def tried_ns(self, request: RecordingRequest) -> int:
+        """When the request was last tried."""
+        return (stamp_of(self._machine.entry_file("failure", request.key())) or [0])[0]
 
     def put(
         self, request: RecordingRequest, error: TorchRecorderError, manifest: Manifest, graph: bytes, *, was_tried: bool

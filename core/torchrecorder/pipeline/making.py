@@ -12,7 +12,7 @@ from pathlib import Path
 from torchrecorder.cache.index import stamp_of
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
-from torchrecorder.errors import InputError, TargetRefused, TorchMissing
+from torchrecorder.errors import InputError, TargetRefused, TorchMissing, shown_target
 from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
 from torchrecorder.request import RecordingRequest, parse_target
 from torchrecorder.request.settings import Settings
@@ -20,7 +20,7 @@ from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.finder import ModuleFinder
 from torchrecorder.trace.installed import Installed, remember
 from torchrecorder.trace.manifest import Manifest
-from torchrecorder.trace.observed import TraceResult, build_manifest
+from torchrecorder.trace.observed import ChangedWhileRecorded, TraceResult, build_manifest
 from torchrecorder.worker.messages import Answer
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -59,31 +59,37 @@ class Keeper:
         self._installed = ""
         """The digest of what was installed when the first of them was kept."""
 
-    def keep(self, request: RecordingRequest, answer: Answer, *, is_tried: bool) -> tuple[str, bytes, tuple[Path, ...]]:
-        """The digest and the text of the Graph, if there is one, and the files of the model's code."""
+    def keep(
+        self, request: RecordingRequest, answer: Answer, *, is_tried: bool
+    ) -> tuple[str, bytes, tuple[Path, ...], str]:
+        """The digest and the text of the Graph, if there is one, the files of the code, and why none is kept."""
         sources = () if answer.trace is None else tuple(map(Path, answer.trace.stamps()))
         # A name that the system gave may hold half of a surrogate pair, which no file in UTF-8 can.
         text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", answer.graph or "").encode()
         digest = hashlib.sha256(text).hexdigest() if text else ""
-        if answer.error is not None:
-            if is_lasting(answer) or (is_tried and not isinstance(answer.error, TorchMissing)):
-                trace = trace_of_failure(request, answer.trace, self._finder())
-                if (manifest := self._manifest(request, digest, trace, self._machine)) is not None:
+        info = ""
+        try:
+            if answer.error is not None:
+                sources = (*sources, *files_of(answer.error))
+                if is_lasting(answer) or (is_tried and not isinstance(answer.error, TorchMissing)):
+                    trace = trace_of_failure(request, answer.trace, self._finder())
+                    manifest = self._manifest(request, digest, trace, self._machine)
                     self._failures.put(request, answer.error, manifest, text, was_tried=not is_lasting(answer))
-            sources = (*sources, *files_of(answer.error))
-        elif (
-            text
-            and answer.trace is not None
-            and (manifest := self._manifest(request, digest, answer.trace, self._cache))
-        ):
-            shared = manifest.shared()
-            self._cache.put_entry("recording", request.key(), manifest.to_json(), text, shared.to_json())
-        return digest, text, sources
+            elif text and answer.trace is not None:
+                manifest = self._manifest(request, digest, answer.trace, self._cache)
+                shared = manifest.shared()
+                self._cache.put_entry("recording", request.key(), manifest.to_json(), text, shared.to_json())
+        except ChangedWhileRecorded as changed:
+            info = (
+                f"{shown_target(request.target)}: {changed} changed while it was recorded, so the recording is not kept"
+            )
+            info += ", and the next build makes another"
+        return digest, text, sources, info
 
     def _manifest(
         self, request: RecordingRequest, digest: str, trace: TraceResult, objects: LayeredCache | Store
-    ) -> Manifest | None:
-        """What a recording that has just ended depended on; None if that has changed already."""
+    ) -> Manifest:
+        """What a recording that has just ended depended on; raises what `build_manifest` does."""
         self._digests.forget()
         self._installed = self._installed or remember(self._machine, self._installed_now())
         return build_manifest(
@@ -119,7 +125,7 @@ def trace_of_failure(request: RecordingRequest, trace: TraceResult | None, finde
     """
     if trace is None:
         files = [str(file) for name in _prefixes(request.target) if (file := finder.file(name)) is not None]
-        trace = TraceResult({}, {}, None, {file: stamp_of(file) for file in files}, {}, (), {}, (), (), {})
+        trace = TraceResult({}, {}, None, {file: stamp_of(file) for file in files}, {}, {}, {}, (), (), {})
     names = {*trace.missing, *trace.not_found, *_prefixes(request.target), *_prefixes(request.inputs)}
     return replace(trace, executed=None, missing=tuple(sorted(names)))
 

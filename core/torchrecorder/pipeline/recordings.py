@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError, shown_target
+from torchrecorder.faults import failed_inside
 from torchrecorder.pipeline.failures import Failures, files_of
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import Settings
@@ -39,7 +40,10 @@ class Recording:
     """Why there is no Graph, or only the part of one that ran."""
     sources: tuple[Path, ...] = ()
     info: str = ""
-    """Why it may be out of date, though it most likely is not."""
+    """Why it may be out of date, though it most likely is not, or why it is not kept."""
+
+    tried_ns: int = 0
+    """When it last failed for a cause that was not seen; 0 if all that it depended on was."""
 
     def graph(self) -> Graph:
         """The Graph, from its text.
@@ -126,7 +130,8 @@ class Recordings:
             return None
         manifest, error = found
         sources = (*self._freshness.files(manifest), *files_of(error))
-        return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)))
+        tried_ns = self._failures.tried_ns(request) if manifest.untracked and not is_tried else 0
+        return Recording(manifest.graph, error=error, sources=tuple(dict.fromkeys(sources)), tried_ns=tried_ns)
 
     def look(self, request: RecordingRequest) -> tuple[Manifest | None, Finding]:
         """The best that is known of a request, fresh or not."""
@@ -137,16 +142,16 @@ class Recordings:
                 break
             try:
                 manifest = Manifest.from_json(entry)
-                if manifest is None or not manifest.is_of(request):
+                if manifest is None or not manifest.graph or not manifest.is_of(request):
                     continue
                 manifest = manifest if is_local else manifest.shared()
                 finding = self._freshness.of(manifest)
+                if finding.verdict is Verdict.FRESH:
+                    self._cache.copy_remote("recording", key, entry)
+                    return manifest, finding
             except Exception as error:  # of a cache that others wrote, in ways that no check foresees
                 self._cache.note_unreadable("recording", key, error)
                 continue
-            if finding.verdict is Verdict.FRESH:
-                self._cache.copy_remote("recording", key, entry)
-                return manifest, finding
             if best[0] is None or finding.verdict is Verdict.IMPORT_ONLY:
                 best = manifest, finding
             is_of_machine = is_of_machine or finding.is_of_machine
@@ -185,11 +190,9 @@ class Recordings:
                 requests, lambda request: on_each(shown_target(request.target), next(begun), len(requests))
             ):
                 try:
-                    digest, text, sources = keeper.keep(request, answer, is_tried=request in tried)
-                    made[request] = Recording(digest, text or None, answer.error, sources)
+                    digest, text, sources, info = keeper.keep(request, answer, is_tried=request in tried)
+                    made[request] = Recording(digest, text or None, answer.error, sources, info)
                 except Exception as error:  # an answer is what the model's code made of it
-                    from torchrecorder.faults import failed_inside
-
                     made[request] = Recording(error=failed_inside(request.target, error))
                 name = shown_target(request.target)
                 self.seconds[name] = max(answer.seconds, self.seconds.get(name, 0.0))

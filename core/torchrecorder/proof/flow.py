@@ -58,7 +58,8 @@ class FlowProof:
             else:
                 self._read(op)
                 made = frozenset((id_,))
-                self.come_from.update((value, made) for value in op.outputs)
+                for value in op.outputs:
+                    self.come_from[value] = made
         yield from self.unshown
         yield from self._wrongly_left_out(uncovered)
         yield from self._outputs()
@@ -110,10 +111,11 @@ class FlowProof:
                 self._from_turn(box, made[box], turn, source, op, head, is_free)
                 return
         tails = self.coverage.drawn(source)
-        if head in tails:
+        if head not in tails:
+            for tail in tails:
+                self._expect((tail, head, False), op, is_free or self.view.nodes[tail].kind == "const")
+        elif source in self.coverage.calls:
             self._within(source, op, head)
-        for tail in tails if head not in tails else ():
-            self._expect((tail, head, False), op, is_free or self.view.nodes[tail].kind == "const")
 
     def _from_outside(self, value: int, head: int, is_free: bool) -> None:
         nodes = self.brought.get(value, [])
@@ -147,7 +149,7 @@ class FlowProof:
 
     def _within(self, source: int, op: Op, head: int) -> None:
         """Among calls that are drawn as one node in parallel none may feed another; in a row each is fed by one."""
-        made = dict(self.coverage.calls.get(source, ())).get(head)
+        made = dict(self.coverage.calls[source]).get(head)
         read = dict(self.coverage.calls.get(op.id, ())).get(head)
         if made is None or read is None or made == read:
             return

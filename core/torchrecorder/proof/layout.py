@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from torchrecorder.proof.words import words_of, wrong_numbers
+
 if TYPE_CHECKING:
     from torchrecorder.drawing.svg.layout import Figure, Layout, Line
     from torchrecorder.view import Node, View
@@ -34,10 +36,12 @@ def faults(view: View, layout: Layout) -> tuple[str, ...]:
             figures[figure.key] = figure
     edges: dict[_Edge, None] = {}
     known: set[str] = set()
+    said = words_of(layout)
     for one, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
         found += _misplaced(one, letter, figures)
         known |= {f"{letter}{node.id}" for node in one.nodes} | {f"{letter}b{box.id}" for box in one.boxes}
         edges |= dict.fromkeys(_edges(one, letter, figures))
+        found += wrong_numbers(one, letter, said)
     found += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
     return (*found, *_Lines(layout, figures, edges).faults())
 

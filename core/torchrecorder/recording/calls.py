@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.utils.hooks import RemovableHandle
 
-from torchrecorder.errors import shown_text
+from torchrecorder.errors import shown_text, text_of
 from torchrecorder.graph.model import Failure
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.modules import Signatures
@@ -25,6 +25,7 @@ from torchrecorder.recording.scripted import announced, layer, script_note
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import class_of, is_native
+from torchrecorder.running.handles import replaced
 from torchrecorder.running.nested import map_tensors, named_tensors
 
 _LISTED = 5
@@ -85,15 +86,8 @@ class Calls:
 
             return wrapped
 
-        owners: tuple[tuple[Any, str], ...] = ((threading.Thread, "start"), (ThreadPoolExecutor, "submit"))
-        before = [getattr(owner, name) for owner, name in owners]
-        try:
-            for (owner, name), function in zip(owners, before, strict=True):
-                setattr(owner, name, noticed(function))
+        with replaced(threading.Thread, "start", noticed), replaced(ThreadPoolExecutor, "submit", noticed):
             yield
-        finally:
-            for (owner, name), function in zip(owners, before, strict=True):
-                setattr(owner, name, function)
 
     def starts_threads(self) -> bool:
         return bool(self._threads)
@@ -110,12 +104,12 @@ class Calls:
     def failure(self, error: BaseException) -> Failure:
         """Where the exception that ended the forward came from."""
         call = self._root.row.id
-        if self._failed is not None and self._failed[0] in _chain(error):
+        if self._failed is not None and _is_from(error, self._failed[0]):
             call = self._failed[1]
         self._root.row.ok = False
         for running in self._scopes.stack:
             running.row.ok = False
-        return Failure(call, shown_text(f"{type(error).__name__}: {error}"))
+        return Failure(call, shown_text(text_of(error)))
 
     def _before(self, module: nn.Module, args: object) -> None:
         if self._is_elsewhere():
@@ -204,7 +198,7 @@ class Calls:
         if len(rest) == 1:
             row.ok = False
             error = sys.exc_info()[1]
-            if error is not None and (self._failed is None or self._failed[0] not in _chain(error)):
+            if error is not None and (self._failed is None or not _is_from(error, self._failed[0])):
                 self._failed = (error, row.id)
             return None
         self._failed = None
@@ -212,7 +206,7 @@ class Calls:
             text = ", ".join(left_out[:_LISTED]) + (", …" if len(left_out) > _LISTED else "")
             self._ops.notes[f"layers of the program that ran no operation are left out: {text}"] = None
         result = self._passed_through(running, rest[1], args, kwargs)
-        for path, tensor in [("", result)] if isinstance(result, Tensor) else named_tensors(result):
+        for path, tensor in named_tensors(result):
             row.outputs[path] = values.read(tensor)[0]
         return result if result is not rest[1] else None
 
@@ -233,12 +227,10 @@ class Calls:
         given: set[int] | None = None
         if not is_native(class_of(running.module)):
             handed = (*args, *kwargs.values())
-            is_callers = not isinstance(out, Tensor) and any(out is one for one in handed)
+            is_callers = not issubclass(type(out), Tensor) and any(out is one for one in handed)
             if running is self._root or is_callers or len(self._ops.rows) != running.first_op:
                 return out
             given = {id(tensor) for _, tensor in named_tensors(handed)}
-        if isinstance(out, Tensor):
-            return self._renamed(running, out) if given is None or id(out) in given else out
         renamed: dict[int, Tensor] = {}
 
         def rename(tensor: Tensor) -> Tensor:
@@ -264,10 +256,10 @@ class Calls:
         return fresh
 
 
-def _chain(error: BaseException | None) -> Sequence[BaseException]:
-    """An exception, what it was raised from, and so on."""
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found
+def _is_from(error: BaseException | None, first: BaseException) -> bool:
+    """Whether an exception is another one, or was raised from it, or from what was raised from it, and so on."""
+    seen: set[int] = set()
+    while error is not None and error is not first and id(error) not in seen:
+        seen.add(id(error))
+        error = error.__context__ if error.__cause__ is None else error.__cause__
+    return error is first

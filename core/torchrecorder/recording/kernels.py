@@ -115,6 +115,25 @@ def arguments_at(places: Places, args: Sequence[object], kwargs: Mapping[str, ob
     return [args[position] if position < len(args) else kwargs.get(name) for position, name in places]
 
 
+def with_tensors(func: object, args: Sequence[Any]) -> list[Any] | None:
+    """Arguments with a tensor for each number that stands where the schema wants one; None, if none does.
+
+    To a mode, torch gives the constants of a script as numbers, and few kernels take those.
+    """
+    schema: Any = getattr(func, "_schema", None)
+    wants = [] if schema is None else [argument.type.kind() == "TensorType" for argument in schema.arguments]
+    if not any(type(arg) in _NUMBERS and wanted for arg, wanted in zip(args, wants, strict=False)):
+        return None
+    with torch_private.without_torch_function():
+        return [
+            torch.tensor(arg) if type(arg) in _NUMBERS and wanted else arg
+            for arg, wanted in zip(args, wants, strict=False)
+        ]
+
+
+_NUMBERS = (bool, int, float, complex)
+
+
 def _describe(func: Callable[..., object], rule: Rule | None) -> Kernel:
     schema = None if torch_private.SCHEMA.get() is None else getattr(func, "_schema", None)
     name = kernel_name(func)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
-from torchrecorder.recording.kernels import Kernel
+from torchrecorder.recording.kernels import Kernel, with_tensors
 from torchrecorder.recording.machine.devices import MOVES, Devices
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.running import torch_private
+from torchrecorder.running.handles import replaced
 
 _DispatchMode: Any = torch_private.DISPATCH_MODE.get() or contextlib.nullcontext
 """Without it, the mode below is entered and sees nothing."""
@@ -63,7 +65,12 @@ def _called(
             _put_on(mode)
         if out is not NotImplemented:
             return out
-    return func(*args, **kwargs)
+    try:
+        return func(*args, **kwargs)
+    except RuntimeError:
+        if (tensors := with_tensors(func, args)) is None:
+            raise
+        return func(*tensors, **kwargs)
 
 
 class KernelMode(_DispatchMode):  # type: ignore[misc]
@@ -84,6 +91,18 @@ class KernelMode(_DispatchMode):  # type: ignore[misc]
         super().__init__()
         self._log = log
         self._devices = devices
+        self._dispatch: AbstractContextManager[None] | None = None
+
+    def __enter__(self) -> Any:
+        if higher := torch_private.HIGHER_ORDER.get():
+            self._dispatch = replaced(higher[0], "dispatch", lambda original: _seen(original, *higher[1:]))
+            self._dispatch.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        if self._dispatch is not None:
+            self._dispatch.__exit__(*error)
 
     def __torch_dispatch__(
         self,
@@ -102,6 +121,22 @@ class KernelMode(_DispatchMode):  # type: ignore[misc]
         out = _called(kernel, func, types, args, kwargs)
         log.kernel(kernel, args, kwargs, out)
         return out
+
+
+def _seen(dispatch: Callable[..., object], python: object, modes: Callable[[], Any], off: Any) -> Callable[..., object]:
+    """The way of operators of higher order, by the mode above if that is the innermost one.
+
+    Before torch 2.9 a mode could not say that it sees them: each operator wanted a rule for each class of modes.
+    """
+
+    def dispatched(operator: Any, key: object, *args: Any, **kwargs: Any) -> object:
+        mode = modes() if key == python else None
+        if not isinstance(mode, KernelMode):
+            return dispatch(operator, key, *args, **kwargs)
+        with off():
+            return mode.__torch_dispatch__(operator, (), args, kwargs)
+
+    return dispatched
 
 
 # A compiler that the forward itself loads must not compile the recorder; one loaded before is switched off.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from torch import Tensor, nn
 
@@ -117,15 +118,15 @@ class ModuleNames:
 
 
 _DEEP, _LONG = 3, 1000
-"""Levels of lists and dictionaries in which modules are looked for, and the items that they may have."""
+"""Levels of lists and dictionaries in which modules are looked for, and the items of each that are."""
 
 
 def _ways(item: object, module: nn.Module, depth: int = _DEEP) -> Iterator[str]:
     """The ways to a module in what an attribute holds: `[2]`, `['cls']`, nothing if it is the module itself."""
     if item is module:
         yield ""
-    elif depth and isinstance(item, (list, tuple, dict)) and len(item) <= _LONG:
-        for key, inner in items_of(item):
+    elif depth and issubclass(type(item), (list, tuple, dict)):
+        for key, inner in islice(items_of(item), _LONG):
             if type(key) is int or (type(key) is str and "." not in key):  # a dot would read as an attribute's
                 yield from (f"[{key!r}]{way}" for way in _ways(inner, module, depth - 1))
 
@@ -142,8 +143,8 @@ class Signatures:
     """Parameter names of forwards, each looked up once."""
 
     def __init__(self) -> None:
-        self._known: dict[object, tuple[tuple[str, ...], str]] = {}
-        """The names of a forward's positions, and of what is left over (`args` in `*args`)."""
+        self._known: dict[int, tuple[object, tuple[str, ...], str]] = {}
+        """By id, the forward, the names of its positions, and of what is left over (`args` in `*args`)."""
 
     def tensors(
         self,
@@ -156,8 +157,8 @@ class Signatures:
         """The tensors among the arguments of `module`, with their paths: `x`, `states.0`."""
         found: list[tuple[str, Tensor]] = []
         for name, arg in self.named(module, args, kwargs):
-            if isinstance(arg, Tensor):
-                found.append((name, arg))
+            if issubclass(type(arg), Tensor):
+                found.append((name, arg))  # type: ignore[arg-type]
             else:
                 found += named_tensors(arg, name, objects=objects)
         return found
@@ -167,10 +168,10 @@ class Signatures:
     ) -> list[tuple[str, object]]:
         forward: object = module.forward
         forward = getattr(forward, "__func__", forward)
-        known = self._known.get(forward)
+        known = self._known.get(id(forward))
         if known is None:
-            known = self._known[forward] = argument_names(module)
-        names, rest = known
+            known = self._known[id(forward)] = forward, *argument_names(module)
+        _, names, rest = known
         if len(args) > len(names):
             more = (f"{rest}.{position}" if rest else str(position) for position in range(len(args) - len(names)))
             names = (*names, *more)

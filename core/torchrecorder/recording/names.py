@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from types import MethodDescriptorType, WrapperDescriptorType
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ import torch.nn.functional as F  # noqa: N812 - everyone's name for it
 from torch import Tensor
 
 from torchrecorder.recording.batch.sizes import BatchSize
+from torchrecorder.running.objects import native_items
 
 _KERNELS = (type(torch.ops.aten.add.Tensor), type(torch.ops.aten.add))
 
@@ -175,25 +177,27 @@ def attributes(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str
 def _add(found: dict[str, str], name: str, arg: object) -> None:
     if type(arg) in _SIMPLE:
         found[name] = repr(arg)[:_CHARACTERS]
-    elif not isinstance(arg, Tensor):
-        is_tensors = isinstance(arg, (list, tuple)) and bool(arg) and all(isinstance(item, Tensor) for item in arg)
-        if not is_tensors:
+    elif not issubclass(type(arg), Tensor):
+        items = [*native_items(arg)] if issubclass(type(arg), (list, tuple)) else []
+        if not items or not all(issubclass(type(item), Tensor) for item in items):
             found[name] = _text(arg)[:_CHARACTERS]
 
 
 def _text(arg: object) -> str:
-    if type(arg) in _SIMPLE:
+    kind = type(arg)
+    if kind in _SIMPLE:
         return repr(arg)
-    if isinstance(arg, (list, tuple)):
-        items = [_text(item) for item in arg[:_ITEMS]] + ["…"] * (len(arg) > _ITEMS)
-        if isinstance(arg, list):
+    if issubclass(kind, (list, tuple)):
+        first = [*islice(native_items(arg), _ITEMS + 1)]
+        items = [_text(item) for item in first[:_ITEMS]] + ["…"] * (len(first) > _ITEMS)
+        if issubclass(kind, list):
             return f"[{', '.join(items)}]"
-        return f"({', '.join(items)}{',' if len(arg) == 1 else ''})"
-    if isinstance(arg, slice):
+        return f"({', '.join(items)}{',' if len(first) == 1 else ''})"
+    if type(arg) is slice:
         start, stop = ("" if end is None else _text(end) for end in (arg.start, arg.stop))
         return f"{start}:{stop}" + (f":{_text(arg.step)}" if arg.step is not None else "")
-    if isinstance(arg, _NAMED):
+    if issubclass(kind, _NAMED):
         return str(arg)
     if arg is Ellipsis:
         return "..."
-    return "tensor" if isinstance(arg, Tensor) else type(arg).__name__
+    return "tensor" if issubclass(kind, Tensor) else kind.__name__

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
 
@@ -35,6 +36,8 @@ from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
 
 _op = quick(Op)
+_unseen: type[AbstractContextManager[object]] = torch_private.NO_TORCH_FUNCTION.get() or contextlib.nullcontext
+"""In this, a tensor of a class of the user's own does not see what it is asked, which it may refuse."""
 
 
 class OpLog:
@@ -78,7 +81,8 @@ class OpLog:
         if name is None:
             return self._question(func, args, kwargs)
         if name.name == "set_data":
-            self._protect(tensors_in(args[:1], []))
+            with _unseen():
+                self._protect(tensors_in(args[:1], []))
         running = self._running = RunningOp()
         plain = self.batch.plain
         try:
@@ -88,7 +92,8 @@ class OpLog:
                 out = func(*plain(args))
         finally:
             self._running = None
-        self._log(name, "op", running, args, kwargs, out)
+        with _unseen():
+            self._log(name, "op", running, args, kwargs, out)
         return out
 
     @contextlib.contextmanager
@@ -169,6 +174,19 @@ class OpLog:
 
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         name = getattr(func, "__name__", "")
+        with _unseen():
+            self._before_question(name, args)
+        self._running = RunningOp()
+        try:
+            answer = func(*args, **kwargs)
+        finally:
+            self._running = None
+        if name in ABOUT_SIZES and args:
+            with _unseen():
+                return self.batch.answered(name, args, kwargs, answer)
+        return answer
+
+    def _before_question(self, name: str, args: Sequence[object]) -> None:
         if name in ("untyped_storage", "__reduce_ex__") and self._scopes.is_pickling():
             self.notes[f"values left PyTorch through pickling, as torch.save does, {self._scopes.place()}"] = None
         elif name in EXITS:
@@ -181,12 +199,6 @@ class OpLog:
         elif name in CHANGES_STATE:
             for tensor in tensors_in(args[:1], []):
                 self._journal.touch(tensor)
-        self._running = RunningOp()
-        try:
-            answer = func(*args, **kwargs)
-        finally:
-            self._running = None
-        return self.batch.answered(func, args, kwargs, answer) if func in ABOUT_SIZES else answer
 
     def _decided(self, args: Sequence[object], place: tuple[str, str] | None) -> None:
         """The code asks whether tensors are so or so, and goes on accordingly."""

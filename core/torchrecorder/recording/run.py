@@ -28,6 +28,7 @@ from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelC
 from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.recording.machine.devices import NOT_THERE, is_there, stands_for
 from torchrecorder.recording.session import Session, forward_error, unseen_error
+from torchrecorder.request import read_values
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules, named_state
 from torchrecorder.running.nested import named_tensors
@@ -70,6 +71,7 @@ def capture(
     Raises:
         TypeError: `model` is not an `nn.Module`, or `args` is not a tuple, a list or a tensor.
         ForwardError: The forward raised. Its `graph` is what had been recorded.
+        OptionError: `mode`, `run`, `seed` or `recorder` has a bad value.
         FailedInside: torchrecorder's own code raised.
         RuntimeError: It was called from inside a forward that is being recorded.
     """
@@ -80,6 +82,7 @@ def capture(
         args = (args,)
     if not isinstance(args, (tuple, list)):
         raise TypeError(f"args holds the arguments of the forward, so one {type(args).__name__} is written (x,)")
+    read_values({"mode": mode, "run": run, "seed": seed, "recorder": recorder})
     with _alone(), torch_private.outside_of_fake_mode():
         try:
             return run_as(run, Forward(model, args, kwargs or {}, mode, seed, guessed, recorder))
@@ -185,7 +188,8 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
     if executed == "fake" and torch_private.FAKE_MODE.get() is None:
         executed = "meta"
     if executed != "real":
-        away = {tensor.device.type for tensor in _tensors(forward) if not is_there(tensor.device.type)}
+        with _looking_at(forward.model):
+            away = {tensor.device.type for tensor in _tensors(forward) if not is_there(tensor.device.type)}
         notes = (*notes, *(stands_for("meta" if executed == "meta" else "cpu", kind) for kind in sorted(away)))
     info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes, recorder=forward.recorder)
     with prepared(executed, forward) as (running, args, kwargs):
@@ -226,7 +230,8 @@ _NO_NUMBERS = (
 def _advice(executed: Executed, forward: Forward) -> str:
     if executed == "real":
         return ""
-    return _BY_SHAPE if all(map(has_numbers, _tensors(forward))) else _NO_NUMBERS
+    with torch_private.without_torch_function():
+        return _BY_SHAPE if all(map(has_numbers, _tensors(forward))) else _NO_NUMBERS
 
 
 @contextmanager
@@ -256,8 +261,9 @@ def prepared(
             substitute = followed(substitute) if forward.recorder == "classic" else substitute
             given = CopiedArguments(substitute, in_place_of, journal.keep)
             args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
-            _switch(model, training=forward.mode == "train")
             ready = session(model, journal, originals, given.unseen, forward.recorder)
+        with torch.inference_mode(False):
+            _switch(model, training=forward.mode == "train")
         # A module with hooks takes a frame more than one without, and models are nested deeper than half the limit.
         limit = sys.getrecursionlimit()
         stack.callback(sys.setrecursionlimit, limit)
@@ -283,9 +289,13 @@ def _switch(model: nn.Module, *, training: bool) -> None:
 
 @contextmanager
 def _looking_at(model: nn.Module) -> Iterator[None]:
-    """What the user's code raises while the parts of a model are read is reported as an error of that model."""
+    """What the user's code raises while the parts of a model are read is reported as an error of that model.
+
+    Its tensors are asked without their classes, which may refuse.
+    """
     try:
-        yield
+        with torch_private.without_torch_function():
+            yield
     except Exception as error:
         raise unseen_error(type(model).__name__, error) from error
 

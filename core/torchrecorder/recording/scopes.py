@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.recording.names import OpName
 from torchrecorder.running import torch_private
+from torchrecorder.running.handles import replaced
 
 _LONGEST = 120
 """Signs of a statement in a note."""
@@ -213,21 +214,17 @@ class Scopes:
             yield
             return
 
-        def begins(ctx: Any, *args: Any, **kwargs: Any) -> None:
-            made(ctx, *args, **kwargs)
-            frame = sys._getframe(1)
-            if frame.f_code is not APPLY and threading.get_ident() == self._thread:
-                self._begins(getattr(type(ctx), "_forward_cls", None), frame)
+        def announced(made: Callable[..., None]) -> Callable[..., None]:
+            def begins(ctx: Any, *args: Any, **kwargs: Any) -> None:
+                made(ctx, *args, **kwargs)
+                frame = sys._getframe(1)
+                if frame.f_code is not APPLY and threading.get_ident() == self._thread:
+                    self._begins(getattr(type(ctx), "_forward_cls", None), frame)
 
-        made, was = context.__init__, vars(context).get("__init__")
-        context.__init__ = begins
-        try:
+            return begins
+
+        with replaced(context, "__init__", announced):
             yield
-        finally:
-            if was is None:
-                del context.__init__
-            else:
-                context.__init__ = was
 
     def _begins(self, function: Any, frame: FrameType) -> None:
         # What the transforms of torch.func make of a function derives from another class, and is not the model's.
@@ -289,7 +286,7 @@ class Scopes:
         """Take what a frame around an operation says of it."""
         if info.whole is not None:
             self._whole = frame, info.whole
-        if info.is_init and isinstance(_first_argument(frame, frame.f_code), nn.Module):
+        if info.is_init and issubclass(type(_first_argument(frame, frame.f_code)), nn.Module):
             self.makes_layer = True
 
     def _is_running(self, frame: FrameType) -> bool:
@@ -375,7 +372,7 @@ def _scope_of(frame: FrameType, top: RunningCall) -> Any:
     if back is not None and back.f_code is HOOKED_CALL:
         return None
     owner = _first_argument(frame, code)
-    return owner if isinstance(owner, nn.Module) and owner is not top.module else None
+    return owner if issubclass(type(owner), nn.Module) and owner is not top.module else None
 
 
 def _is_means(function: type) -> bool:

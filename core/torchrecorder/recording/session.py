@@ -9,13 +9,14 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from torchrecorder.errors import ForwardError
+from torchrecorder.errors import ForwardError, text_of
 from torchrecorder.graph import Call, Decision, Failure, Graph, Info
 from torchrecorder.graph.model import Recorder
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import AutogradNodes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
+from torchrecorder.recording.detours import detours
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.model_copy import ITERATORS, RecordedIterator
 from torchrecorder.recording.machine.devices import Devices
@@ -86,12 +87,13 @@ class Session:
                 self._calls.hooked(),
                 self._calls.threads_noticed(),
                 self._scopes.functions_announced(),
+                detours(self._values, self._ops, self._journal),
                 devices.answering(),
                 KernelMode(self._ops, devices),
                 ApiMode(self._ops, devices),
             ):
                 result = self.model(*args, **kwargs)
-                if isinstance(result, ITERATORS):
+                if issubclass(type(result), ITERATORS):
                     result = list(islice(result, _MAX_ITEMS))
                     if len(result) == _MAX_ITEMS:
                         self._notes.append(f"the forward gives an iterator, of which {_MAX_ITEMS} items were taken")
@@ -123,6 +125,11 @@ class Session:
             return take()
 
     def graph(self, info: Info) -> Graph:
+        """What has been recorded until now."""
+        with torch_private.without_torch_function():
+            return self._graph(info)
+
+    def _graph(self, info: Info) -> Graph:
         called = [row.module for row in self._scopes.rows if row.kind == "module"]
         every_path = under_every_path(self.model)
         if self._nodes is not None:  # 1.0.3 draws every layer
@@ -163,7 +170,7 @@ def forward_error(error: Exception, graph: Graph, advice: str) -> ForwardError:
     shapes = [(path, "(" + ", ".join(map(str, m.shape)) + ("," * (len(m.shape) == 1)) + ")") for path, m in metas if m]
     found = ForwardError(
         model=_class(graph, ""),
-        cause=f"{type(error).__name__}: {error}",
+        cause=text_of(error),
         layer=f"{call.module} ({_class(graph, call.module)})" if call.module else "",
         shapes=shapes[0][1] if len(shapes) == 1 else ", ".join(f"{path} {shape}" for path, shape in shapes),
         origin=innermost_origin(error),
@@ -178,7 +185,7 @@ def unseen_error(model: str, error: Exception) -> ForwardError:
     """The error for a model that raised before its forward began, when it was asked for its modules or tensors."""
     return ForwardError(
         model=model,
-        cause=f"before it began, looking for its modules and tensors raised {type(error).__name__}: {error}",
+        cause=f"before it began, looking for its modules and tensors raised {text_of(error)}",
         origin=innermost_origin(error),
         traceback=user_traceback(error),
     )

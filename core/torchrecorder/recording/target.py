@@ -26,9 +26,18 @@ from torchrecorder.errors import (
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.constructing import Built, needed_arguments
 from torchrecorder.recording.machine.weights import advice_on_weights
+from torchrecorder.recording.saved import why_not_loaded
 from torchrecorder.request import Target, parse_target
 from torchrecorder.running.restore import start_random_numbers
-from torchrecorder.trace.allowed import EVERYTHING, may_call, may_import, unwrapped
+from torchrecorder.trace.allowed import (
+    EVERYTHING,
+    builds,
+    is_loader,
+    may_call,
+    may_import,
+    refused_argument,
+    unwrapped,
+)
 
 _OPERATOR_MISSING = "does not exist"
 """What torch says when a package built for another torch registers kernels for an operator it did not define."""
@@ -81,9 +90,7 @@ def load(text: str, seed: int, allow: Sequence[str], construct: Construct) -> Mo
             return Model(found)
         if not callable(found):
             raise TargetBuildFailed(text, f"it is {_kind(found)}, not a module or something that builds one")
-        cls = unwrapped(found)
-        if not (isinstance(cls, type) and issubclass(cls, nn.Module)) and not may_call(target.dotted, found, allow):
-            raise TargetRefused(text, target.dotted)
+        _refuse(text, target, found, allow)
         if isinstance(found, type) and _builds_others(found):
             raise NotAModule(text)
         try:
@@ -101,6 +108,23 @@ def load(text: str, seed: int, allow: Sequence[str], construct: Construct) -> Mo
         if not isinstance(built, nn.Module):
             raise TargetBuildFailed(text, f"calling it gave {_kind(built)}, not a torch.nn.Module")
         return Model(built, (note,) if note else ())
+
+
+def _refuse(text: str, target: Target, found: object, allow: Sequence[str]) -> None:
+    """Raise if text in a page may not have this called, or not with these arguments."""
+    if may_call(target.dotted, found, allow):
+        return
+    if not builds(found):
+        raise TargetRefused(text, target.dotted)
+    reason = refused_argument(target, found)
+    if not reason and is_loader(unwrapped(found)):
+        given = (*getattr(found, "args", ()), *target.args)  # of a partial of the project
+        file = given[0] if given else target.kwargs.get("f")
+        is_exported = unwrapped(found) is torch.export.load
+        why = why_not_loaded(file, is_exported=is_exported) if isinstance(file, str) else "is not the name of a file"
+        reason = f"{file!r} {why}" if why else ""
+    if reason:
+        raise TargetRefused(text, target.dotted, reason)
 
 
 def _builds_others(cls: type) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import weakref
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -231,6 +232,23 @@ class Values:
         self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, False)
         self.reads_are_own = self.reads_are_own and self.own(tensor) is not None
 
+    @contextmanager
+    def swapped(self, first: Tensor, second: Tensor) -> Iterator[None]:
+        """Two tensors exchange what they hold; only in this does nothing refer to them."""
+        held = [self._read(tensor)[-1] for tensor in (first, second)]
+        names = [self._names.pop(id(tensor), (None, None, None))[1:] for tensor in (first, second)]
+        for tensor in (first, second):
+            del self._entries[id(tensor)]
+            self._by_memory.pop(id(tensor), None)
+        try:
+            yield
+            held.reverse()
+        finally:
+            for tensor, value, (kind, name) in zip((first, second), held, names, strict=True):
+                self.alias(tensor, value)
+                if kind is not None and name is not None:
+                    self.declare(tensor, kind, name)
+
     def _add(
         self,
         tensor: Tensor,
@@ -264,7 +282,13 @@ class Values:
         return self._entries[id(tensor)]
 
     def _unnamed(self, tensor: Tensor) -> Entry:
-        """A tensor from nowhere: another face of memory that is known (`x._base`, `weight.data`), else a constant."""
+        """A tensor from nowhere: another face of memory that is known (`x._base`, `weight.data`), else a constant.
+
+        What a transform of torch.func put around a tensor may outlive the transform, as in what `vjp` gives.
+        """
+        if _is_wrapped is not None and _is_wrapped(tensor):
+            self.alias(tensor, self._read(_unwrapped(tensor))[-1])
+            return self._entries[id(tensor)]
         storage = self._known_memory(tensor)
         if storage is None:
             self.constants.append(self._add(tensor, "const"))

@@ -18,6 +18,7 @@ from torchrecorder.request.reading import (
     read_drawing,
     read_options,
     read_request,
+    read_values,
     site_options,
 )
 from torchrecorder.request.requests import (
@@ -62,6 +63,7 @@ __all__ = [
     "read_options",
     "read_request",
     "read_rules",
+    "read_values",
     "shapes_from",
     "site_options",
     "site_settings",

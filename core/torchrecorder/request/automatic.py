@@ -191,6 +191,8 @@ def read_rules(written: object) -> tuple[Rules, tuple[str, ...]]:
 
 
 def _read_rule(value: object) -> Rule:
+    if value is None:  # an empty value of YAML is a yes, as it is for options
+        value = True
     if isinstance(value, bool):
         return Rule(draws=value, is_tried=value)
     if not isinstance(value, Mapping):

@@ -116,19 +116,37 @@ def _given(written: tuple[tuple[str, str | None], ...]) -> _Given:
     )
 
 
-def read_drawing(written: Mapping[str, str]) -> DrawingOptions:
-    """The drawing options alone, of one picture.
+def read_values(given: Mapping[str, object]) -> dict[str, Any]:
+    """The value of every option, of which a program gives some, each read as a directive would have it written.
 
     Raises:
         OptionError: With every problem there is.
     """
     problems: list[str] = []
-    values = read_options(written, problems, problems)
+    values = read_options({name: as_text(value) for name, value in given.items()}, problems, problems)
     if depths := _depths(values):
         problems.append(one_depth(depths))
     if problems:
         raise OptionError(tuple(problems))
-    return _drawing(values)
+    return values
+
+
+def read_drawing(given: Mapping[str, object]) -> DrawingOptions:
+    """The drawing options alone, of one picture.
+
+    Raises:
+        OptionError: With every problem there is, also of the other options.
+    """
+    return _drawing(read_values(given))
+
+
+def as_text(value: object) -> str:
+    """A value of Python or YAML as it would be written in a directive; none at all is an option without a value."""
+    if value is None:
+        return ""
+    if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+        return " ".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def one_depth(depths: tuple[int, ...]) -> str:
@@ -170,10 +188,7 @@ def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[st
     wrong: list[str] = []
     for name, value in written.items():
         problems: list[str] = []
-        # A value of Python or YAML as it would be written in a directive.
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
-            text = " ".join(value)
+        text = as_text(value)
         if name in _BY_NAME and not _BY_NAME[name].site:
             problems.append(f"{name}: cannot be set for a whole site")
         else:

@@ -51,6 +51,12 @@ class SiteSetting(NamedTuple):
     read: Callable[[str], object] = str
     """Raises ValueError with what is wrong with a text; not asked if there are choices."""
 
+    def chosen(self, written: object) -> tuple[str, str]:
+        """The text that holds, which is the default if the one that is written is wrong; and what is wrong with it."""
+        text = str(self.default if written is None else written)
+        problem = self.problem(text)
+        return (str(self.default), problem) if problem else (text, "")
+
     def problem(self, text: str) -> str:
         """What is wrong with a text; empty if nothing is."""
         if text == self.default:
@@ -87,8 +93,8 @@ SITE_SETTINGS: tuple[SiteSetting, ...] = (
     SiteSetting("remote", "A cache that a team shares: a folder, or a URL for fsspec."),
     SiteSetting(
         "allow",
-        "What pages may call besides classes of `nn.Module`, functions of the project, and functions of packages that"
-        " depend on torch: names of packages, modules or functions.",
+        "What pages may call, with any arguments, besides classes of `nn.Module`, functions of the project, and known"
+        " builders of models: names of packages, modules or functions.",
         [],
     ),
     SiteSetting(
@@ -196,8 +202,13 @@ def site_settings(
     text = {name: default if written[name] in (None, "") else str(written[name]) for name, default in defaults.items()}
     wrong = _problems(text)
     text |= {name: defaults[name] for name in wrong}
-    options = written["options"]
+    options = written["options"] or {}
     good, problems = site_options(options if isinstance(options, Mapping) else {})
+    if not isinstance(options, Mapping):
+        problems = [f"{options!r} is not a mapping: write each option as `name: value`"]
+    for name in ("path", "allow"):
+        if not isinstance(written[name], str | Sequence | None):
+            wrong[name] = (f"{written[name]!r} is not a list of texts",)
     settings = Settings.for_project(
         root,
         cache=cache,

@@ -1,10 +1,11 @@
-"""Hooks that are always taken off again."""
+"""Hooks that are always taken off again, and attributes that always get back what they were."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 
 class Handle(Protocol):
@@ -41,3 +42,20 @@ class Handles:
 
     def __iter__(self) -> Iterator[Handle]:
         return iter(self._handles)
+
+
+_ABSENT = object()
+
+
+@contextmanager
+def replaced(owner: Any, name: str, make: Callable[[Any], object]) -> Iterator[None]:
+    """While it is active, an attribute is what `make` makes of what was there."""
+    own = vars(owner).get(name, _ABSENT)
+    setattr(owner, name, make(getattr(owner, name)))
+    try:
+        yield
+    finally:
+        if own is _ABSENT:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, own)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from torchrecorder.running.objects import attributes, is_open, native_base
+from torchrecorder.running.objects import answer, attributes, dictionary, is_open, native_base, native_items
 
 _DEPTH = 8
 """Levels that are followed; also what ends a walk through a structure that contains itself."""
@@ -41,14 +41,16 @@ def tensors_in(items: Iterable[Any], found: list[Tensor]) -> list[Tensor]:
     """
     for item in items:
         kind = type(item)
-        if kind is Tensor or (kind not in _NO_CONTAINER and isinstance(item, Tensor)):
+        if kind is Tensor or (kind not in _NO_CONTAINER and issubclass(kind, Tensor)):
             found.append(item)
         elif kind in _NO_CONTAINER:
             continue
-        elif isinstance(item, (tuple, list)):
+        elif kind is tuple or kind is list:
             tensors_in(item, found)
-        elif isinstance(item, dict):
-            tensors_in(item.values(), found)
+        elif issubclass(kind, (tuple, list)):
+            tensors_in(native_items(item), found)
+        elif issubclass(kind, dict):
+            tensors_in(dict.values(item), found)
         elif kind is slice:
             tensors_in((item.start, item.stop, item.step), found)
     return found
@@ -95,13 +97,15 @@ def walk(
         depth: Levels to go down.
         above: The `id` of each container that `obj` is in: a list may hold itself.
     """
-    if isinstance(obj, wanted):
-        yield path, obj
-    elif depth and not isinstance(obj, _PLAIN) and id(obj) not in above:
+    kind = type(obj)  # not `isinstance`, which asks an object for its `__class__`
+    if issubclass(kind, wanted):
+        yield path, obj  # type: ignore[misc]
+    elif depth and not issubclass(kind, _PLAIN) and id(obj) not in above:
         inside = (*above, id(obj))
         for key, item in items_of(obj, opens):
             if type(item) not in _NO_CONTAINER:
-                inner = f"{path}.{key}" if path else str(key)
+                name = key if type(key) is str else answer(lambda key=key: str(key), type(key).__name__)  # type: ignore[misc]
+                inner = f"{path}.{name}" if path else name
                 yield from walk(item, wanted, opens, inner, depth - 1, inside)
 
 
@@ -110,16 +114,19 @@ def items_of(obj: Any, opens: Opens | None = None) -> Items:
     kind = type(obj)
     if kind is tuple or kind is list:  # nearly always
         return enumerate(obj)
-    if isinstance(obj, Mapping):
-        return obj.items()
-    if isinstance(obj, tuple) and (names := getattr(obj, "_fields", None)) is not None:
-        return zip(names, obj, strict=True)
-    if isinstance(obj, (list, tuple)):
-        return enumerate(obj)
-    if dataclasses.is_dataclass(obj) and not isinstance(obj, type):
-        return [(field.name, getattr(obj, field.name, None)) for field in dataclasses.fields(obj)]
-    if isinstance(obj, SimpleNamespace):
-        return vars(obj).items()
+    if issubclass(kind, dict):
+        base: Any = native_base(kind)
+        return base.items(obj)  # type: ignore[no-any-return]
+    if issubclass(kind, (list, tuple)):
+        names = getattr(kind, "_fields", None) if issubclass(kind, tuple) else None
+        return enumerate(native_items(obj)) if names is None else zip(names, native_items(obj), strict=False)
+    if issubclass(kind, Mapping):
+        return answer(lambda: [*obj.items()], [])
+    if dataclasses.is_dataclass(kind):
+        held = dict(attributes(obj))
+        return [(field.name, held.get(field.name)) for field in dataclasses.fields(kind)]
+    if issubclass(kind, SimpleNamespace):
+        return dictionary(obj).items()
     return () if opens is None else opens(obj)
 
 
@@ -127,8 +134,8 @@ def _opens_objects(private: bool = True) -> Opens:
     opened: dict[int, object] = {}
 
     def opens(obj: object) -> Items:
-        if isinstance(obj, (deque, set, frozenset)):
-            return enumerate(obj)
+        if issubclass(type(obj), (deque, set, frozenset)):
+            return enumerate(native_items(obj))
         # Objects may know one another: a tree's nodes, parent and child.
         if not is_open(type(obj)) or id(obj) in opened:
             return ()
@@ -149,17 +156,15 @@ def _keyed(obj: Any) -> list[tuple[object, object]]:
     """The items of what can be asked like a mapping without being one (a graph of PyTorch Geometric)."""
     if not (hasattr(type(obj), "keys") and hasattr(type(obj), "__getitem__")):
         return []
-    try:
-        return [(key, obj[key]) for key in obj.keys()]  # noqa: SIM118 - it is not a mapping
-    except Exception:  # it was something else, and the attributes say as much
-        return []
+    # It may be something else, and then the attributes say as much.
+    return answer(lambda: [(key, obj[key]) for key in obj.keys()], [])  # noqa: SIM118 - it is not a mapping
 
 
 def map_tensors(obj: object, change: Callable[[Tensor], Tensor], *, depth: int = _DEPTH) -> Any:
     """`obj` with each tensor replaced by `change` of it; containers in which nothing changed stay the same object."""
-    if isinstance(obj, Tensor):
-        return change(obj)
-    if not depth or isinstance(obj, _PLAIN):
+    if issubclass(type(obj), Tensor):
+        return change(obj)  # type: ignore[arg-type]
+    if not depth or issubclass(type(obj), _PLAIN):
         return obj
     changed = {}
     for key, item in items_of(obj):
@@ -175,17 +180,18 @@ def rebuilt(obj: Any, changed: Mapping[Any, object]) -> object:
     The constructor is not run: it may want other arguments than the items, compute, or refuse.
     """
     try:
-        if isinstance(obj, dict):
+        cls = type(obj)
+        if issubclass(cls, dict):
             kind, new = empty_like(obj)
             for key, item in kind.items(obj):
                 kind.__setitem__(new, key, changed.get(key, item))
-        elif isinstance(obj, (list, tuple)):
+        elif issubclass(cls, (list, tuple)):
             items = [changed.get(key, item) for key, item in items_of(obj)]
-            base: Any = native_base(type(obj))
-            new = base.__new__(type(obj), items)
-            if isinstance(obj, list):
+            base: Any = native_base(cls)
+            new = base.__new__(cls, items)
+            if issubclass(cls, list):
                 base.extend(new, items)
-        elif isinstance(obj, Mapping):
+        elif issubclass(cls, Mapping):
             return _filled_mapping(obj, changed)
         else:
             new = copy.copy(obj)

@@ -9,12 +9,21 @@ from __future__ import annotations
 import enum
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import MemberDescriptorType
 from typing import Any, Generic, TypeVar
 
 KeyT = TypeVar("KeyT")
 FactT = TypeVar("FactT")
+AnswerT = TypeVar("AnswerT")
+
+
+def answer(question: Callable[[], AnswerT], otherwise: AnswerT) -> AnswerT:
+    """What an object of the user's answers where it has to be asked; `otherwise`, if it refuses."""
+    try:
+        return question()
+    except Exception:
+        return otherwise
 
 
 class ByIdentity(Generic[KeyT, FactT]):
@@ -72,6 +81,12 @@ def _is_open(cls: type) -> bool:
         return False
     # What has a finalizer owns something that must not be let go twice.
     return not hasattr(cls, "__del__") and all(base is object or base.__flags__ & _HEAP for base in cls.__mro__)
+
+
+def native_items(obj: Any) -> Iterator[Any]:
+    """What Python stored in a sequence or set, or the keys of a dictionary, whatever its class makes of that."""
+    items: Iterator[Any] = native_base(type(obj)).__iter__(obj)  # type: ignore[attr-defined]
+    return items
 
 
 def native_base(cls: type) -> type:

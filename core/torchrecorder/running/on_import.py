@@ -11,11 +11,12 @@ from typing import Any
 
 
 class OnImport:
-    """Calls a function once a module has been imported, if that happens within the block."""
+    """Calls a function once a module has been imported, if that happens within the block, and another one before."""
 
-    def __init__(self, name: str, then: Callable[[], None]) -> None:
+    def __init__(self, name: str, then: Callable[[], object], first: Callable[[], object] = lambda: None) -> None:
         self._name = name
         self._then = then
+        self._first = first
         self._is_asking = False
 
     def __enter__(self) -> None:
@@ -38,6 +39,7 @@ class OnImport:
             execute = loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
+                self._first()
                 execute(module)
                 self.__exit__()
                 self._then()

@@ -116,6 +116,23 @@ NO_MODES = Part(
     "torch.utils._python_dispatch:_disable_current_modes",
     "what draws the items of an iterator that the model was given runs inside the recording",
 )
+HIGHER_ORDER = Part(
+    "torch._ops:HigherOrderOperator.dispatch",
+    "operators of higher order, as flex_attention, cannot be recorded",
+    find=lambda: _higher_order(),
+)
+"""Their class, the key of what is written in Python, the innermost mode, and what takes it off; empty if modes see
+them, as they do since torch 2.9."""
+STATELESS = Part(
+    "torch.nn.utils.stateless",
+    "a module from outside of the model that is called by `functional_call` is not put back",
+)
+"""The module that lets a module run with other tensors."""
+TRACES = Part(
+    "torch.jit._trace",
+    "what `torch.jit.trace` runs to compare is drawn, too",
+)
+"""The module of `torch.jit.trace`."""
 NO_TORCH_FUNCTION = Part(
     "torch._C:DisableTorchFunction",
     "tensors of the user's own classes see what is asked of them by the recording",
@@ -215,6 +232,11 @@ STORAGE_REFERENCE = Part(
     find=lambda: _functions_of_storage(),
 )
 """The three functions that make, ask and free a weak reference to memory."""
+SWAP = Part(
+    "torch._C:_swap_tensor_impl",
+    "tensors that a forward swaps get their data back, but not what autograd knows of them",
+)
+"""Exchanges what two tensors are."""
 BASE = Part(
     "torch:Tensor._base",
     "the hook recorders do not see the gradient of a view that is overwritten",
@@ -261,6 +283,14 @@ def _fake_modes() -> tuple[Callable[..., object], ...]:
     return torch._C._len_torch_dispatch_stack, take_off, torch._C._set_dispatch_mode
 
 
+def _higher_order() -> tuple[Any, ...]:
+    modes: Any = pkgutil.resolve_name("torch.utils._python_dispatch")
+    if hasattr(modes.TorchDispatchMode, "supports_higher_order_operators"):
+        return ()
+    key = torch._C.DispatchKey.Python
+    return torch._ops.HigherOrderOperator, key, modes._get_current_dispatch_mode, modes._pop_mode_temporarily
+
+
 def _functions_of_storage() -> tuple[Callable[..., Any], ...]:
     storage: Any = torch.UntypedStorage
     return storage._weak_ref, storage._expired, storage._free_weak_ref
@@ -291,8 +321,13 @@ def without_torch_function() -> AbstractContextManager[object]:
 @contextlib.contextmanager
 def without_modes() -> Iterator[None]:
     """In this, neither tensor subclasses nor any mode sees what is done to tensors."""
-    with without_torch_function(), (NO_MODES.get() or contextlib.nullcontext)():
+    with without_torch_function(), without_kernel_modes():
         yield
+
+
+def without_kernel_modes() -> AbstractContextManager[object]:
+    """In this, no mode sees kernels."""
+    return (NO_MODES.get() or contextlib.nullcontext)()
 
 
 def without_subclass_function() -> AbstractContextManager[object]:

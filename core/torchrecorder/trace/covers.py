@@ -23,12 +23,33 @@ class Covers:
 
         @functools.wraps(original)
         def cover(*args: Any, **kwargs: Any) -> Any:
-            if self._is_on:
-                with contextlib.suppress(Exception):  # an exception of ours would be raised in the user's code
-                    note(sys._getframe(1), *args, **kwargs)
+            self._tell(note, sys._getframe(1), *args, **kwargs)
             return original(*args, **kwargs)
 
-        self._originals.append((module, name, original))
+        self._cover(module, name, cover)
+
+    def put_after(self, module: ModuleType, name: str, note: Callable[..., object]) -> None:
+        """The same, but after it has answered: the answer comes before the arguments; None if it raised."""
+        original: Callable[..., Any] = getattr(module, name)
+
+        @functools.wraps(original)
+        def cover(*args: Any, **kwargs: Any) -> Any:
+            answer = None
+            try:
+                answer = original(*args, **kwargs)
+                return answer
+            finally:
+                self._tell(note, sys._getframe(1), answer, *args, **kwargs)
+
+        self._cover(module, name, cover)
+
+    def _tell(self, note: Callable[..., object], *args: Any, **kwargs: Any) -> None:
+        if self._is_on:
+            with contextlib.suppress(Exception):  # an exception of ours would be raised in the user's code
+                note(*args, **kwargs)
+
+    def _cover(self, module: ModuleType, name: str, cover: Callable[..., Any]) -> None:
+        self._originals.append((module, name, getattr(module, name)))
         setattr(module, name, cover)
 
     def remove(self) -> None:
@@ -37,8 +58,13 @@ class Covers:
             setattr(*self._originals.pop())
 
 
-def caller_name(frame: FrameType, asker: FrameType) -> str:
-    """The name of the outermost function between a covered one and the code that asks; empty if that calls it."""
+def caller_name(frame: FrameType, asker: FrameType | None) -> str:
+    """The name of the outermost function between a covered one and the code that asks; empty if that calls it.
+
+    Where a thread of Python's own asks, which was given a function to call, it is the innermost.
+    """
+    if asker is None:
+        return frame.f_code.co_name
     name = ""
     current: FrameType | None = frame
     while current is not None and current is not asker:

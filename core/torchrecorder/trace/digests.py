@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import lru_cache
+from typing import BinaryIO
 
 _DIGITS = 32
 """Hexadecimal digits kept of a SHA-256: changes are found by it, not attacks, and manifests are kept in git."""
 
 _ROUNDS = 10_000
+_PIECE = 1 << 20
+"""Bytes of a file that are in memory at once; reading it in larger pieces takes as long."""
+_PASSING = re.compile(
+    r"__pycache__|\.torchrecorder|\.git|.*\.py[co]|\..*\.(?:sw[a-z]|kate-swp|un~)|.*~|\.#.*|#.*#|4913"
+    r"|\.goutputstream-.*|\.DS_Store|Thumbs\.db|desktop\.ini"
+    r"|\.(?:ruff|mypy|pytest)_cache|\.hypothesis|\.coverage(?:\..*)?|\.ipynb_checkpoints",
+    re.DOTALL,
+)
+"""What importing, drawing, editors, desktops and checkers of code leave in a folder does not count."""
 
 
 def source_digest(source: bytes) -> str:
@@ -16,9 +27,25 @@ def source_digest(source: bytes) -> str:
     return hashlib.sha256(source.replace(b"\r\n", b"\n")).hexdigest()[:_DIGITS]
 
 
-def data_digest(data: bytes) -> str:
-    """The digest of a file of either kind: a text if it has no NUL, as git decides."""
-    return source_digest(data) if b"\0" not in data else hashlib.sha256(data).hexdigest()[:_DIGITS]
+def file_digest(file: BinaryIO) -> str:
+    """The digest of a file: of a text, which has no NUL, as git decides, the same for every kind of line end.
+
+    It is read in pieces, for a model may look into a file of many gigabytes.
+    """
+    data, text = hashlib.sha256(), hashlib.sha256()
+    is_text, rest = True, b""
+    while piece := file.read(_PIECE):
+        data.update(piece)
+        if is_text := is_text and b"\0" not in piece:
+            piece, rest = rest + piece, b"\r" if piece.endswith(b"\r") else b""
+            text.update(piece.removesuffix(rest).replace(b"\r\n", b"\n"))
+    text.update(rest)
+    return (text if is_text else data).hexdigest()[:_DIGITS]
+
+
+def is_passing(name: str) -> bool:
+    """Whether a name in a folder comes and goes without a meaning."""
+    return _PASSING.fullmatch(name) is not None
 
 
 def text_digest(text: str) -> str:

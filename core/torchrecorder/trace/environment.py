@@ -10,13 +10,26 @@ from types import FrameType
 from typing import Any, Literal
 
 from torchrecorder.trace.digests import is_salted_of, salted_digest
-from torchrecorder.trace.ownership import is_asked_for_user, is_stdlib, is_user_code
+from torchrecorder.trace.ownership import caller, is_asked_for_user, is_stdlib, is_user_code
 
 Asker = Literal["user", "package", "python"]
 """Who asks for a variable: the user's code itself, or what it calls: an installed package, or Python's library."""
 
 ALL = "*"
 """In place of a variable's name: all of them, but those of a session."""
+SWITCHES = "PYTHON*"
+"""In place of a variable's name: those that Python itself reads, on which `sys.flags`, the filters of warnings, and the
+encoding of files depend. They count whether they are asked for or not, in a committed cache only the next one."""
+OF_THE_LANGUAGE = "PYTHONOPTIMIZE"
+"""Leaves out `assert` and `__debug__`, so that the same sources are another program."""
+FIXED_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+"""What the worker runs with: one thread and no GPU keep recordings small, a fixed hash seed makes them equal."""
+OURS = {*FIXED_ENVIRONMENT, "PYTHONPATH"}
 
 _OF_A_MACHINE = (
     "HOME|USER|USERNAME|USERPROFILE|LOGNAME|LNAME|PATH|PWD|SHELL|HOSTNAME|TMPDIR|TEMP|TMP|LANG|LANGUAGE|LC_.*"
@@ -32,7 +45,7 @@ _OF_A_SESSION = (
 
 def is_of_a_machine(name: str, asker: Asker) -> bool:
     """Whether a variable says where it runs and not what a model is, so that it counts on one machine only."""
-    if asker == "python" or name == ALL:
+    if asker == "python" or name in (ALL, SWITCHES):
         return True
     names = _OF_A_MACHINE if asker == "user" else _OF_A_MACHINE_TO_PACKAGES
     return re.fullmatch(names, name) is not None
@@ -55,7 +68,10 @@ def what_happened(name: str, then: str | None) -> str:
 def _value(name: str) -> str | None:
     if name == ALL:
         return repr(sorted(item for item in os.environ.items() if not re.fullmatch(_OF_A_SESSION, item[0])))
-    return os.environ.get(name)
+    if name == SWITCHES:
+        names = (it for it in os.environ if it.startswith("PYTHON") and it not in OURS)
+        return repr(found) if (found := sorted((it, os.environ[it]) for it in names if os.environ[it])) else None
+    return os.environ.get(name) or None if name == OF_THE_LANGUAGE else os.environ.get(name)
 
 
 class Environment:
@@ -126,4 +142,6 @@ def _asker(frame: FrameType | None) -> Asker | None:
     if frame is None or frame.f_code.co_name == _FOR_PROXIES or not is_asked_for_user(frame):
         return None
     file = frame.f_code.co_filename
-    return "user" if is_user_code(file) else "python" if is_stdlib(file) else "package"
+    if is_user_code(file) or caller(frame) is None:
+        return "user"
+    return "python" if is_stdlib(file) else "package"

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchrecorder.cache.index import StampedIndex, is_settled, stamp_of
 from torchrecorder.cache.store import Store
-from torchrecorder.trace.digests import data_digest, text_digest
+from torchrecorder.trace.digests import file_digest, is_passing, text_digest
 
 if TYPE_CHECKING:
     from torchrecorder.trace.source_blocks import Blocks
 
 _OF_THE_KERNEL = ("/proc/", "/sys/", "/dev/")
 """Reading what is there may never end."""
-_PASSING = re.compile(
-    r"__pycache__|\.torchrecorder|\.git|.*\.py[co]|\..*\.(?:sw[a-z]|kate-swp|un~)|.*~|\.#.*|#.*#|4913"
-    r"|\.goutputstream-.*|\.DS_Store|Thumbs\.db|desktop\.ini",
-    re.DOTALL,
-)
-"""What importing, drawing, editors and desktops leave in a folder does not count."""
 
 
 class FileDigests:
@@ -33,7 +26,7 @@ class FileDigests:
     def __init__(self, machine: Store) -> None:
         self._digests: dict[str, str | None] = {}
         self._files = StampedIndex(machine, "stats.json")
-        self._parts = StampedIndex(machine, "parts.json")
+        self._parts = StampedIndex(machine, "blocks.json")
 
     def file(self, path: Path) -> str | None:
         """The digest of a file; None if it cannot be read."""
@@ -48,7 +41,7 @@ class FileDigests:
             names = os.listdir(path)
         except OSError:
             return None
-        return text_digest("\n".join(sorted(name for name in names if not _PASSING.fullmatch(name))))
+        return text_digest("\n".join(sorted(name for name in names if not is_passing(name))))
 
     def blocks(self, path: Path) -> Blocks | None:
         from torchrecorder.trace.source_blocks import Blocks, read_blocks  # not needed while sources are as they were
@@ -61,7 +54,7 @@ class FileDigests:
         except OSError:
             return None
         if digest is not None and blocks is not None:
-            self._parts.put(str(path), digest, [blocks.skeleton, blocks.functions, blocks.loose, blocks.plain])
+            self._parts.put(str(path), digest, [blocks.skeleton, blocks.functions])
         return blocks
 
     def forget(self) -> None:
@@ -81,7 +74,8 @@ class FileDigests:
         if not os.path.isfile(name) or os.path.realpath(name).startswith(_OF_THE_KERNEL):
             return None  # a shared cache may name a device that never ends
         try:
-            digest = data_digest(Path(name).read_bytes())
+            with open(name, "rb", buffering=0) as file:
+                digest = file_digest(file)
         except OSError:
             return None
         if is_settled(stamp):

@@ -6,15 +6,17 @@ import contextlib
 import os
 import stat
 import sys
+from collections.abc import Mapping
 from pathlib import PurePath
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from torchrecorder.cache.index import Stamp, stamp_of
 from torchrecorder.trace.covers import Covers, caller_name
-from torchrecorder.trace.digests import text_digest
+from torchrecorder.trace.digests import is_passing, text_digest
 from torchrecorder.trace.ownership import caller, is_asked_for_user, is_stdlib, is_user_code
 
+_T = TypeVar("_T")
 _Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _IMPORT_SYSTEM = "<frozen importlib"
 _CODE = (".py", ".pyc", ".so", ".pyd")
@@ -25,17 +27,20 @@ _METADATA = f"importlib{os.sep}metadata{os.sep}"
 """Lists every folder on the path to find the version of one distribution."""
 _NO_FILES = ("/proc/", "/sys/", "/dev/")
 """What the kernel shows there is another each time; so do the questions of ours how much memory is left."""
-_FACTS = {"", "stat", "getsize", "getmtime", "getctime", "getatime"}
-"""Functions of Python's library that tell more of a file than that it is there; `os.stat` itself has no name here."""
+_FACTS = {"", "stat", "getsize", "getmtime", "getctime", "getatime", "cmp", "run"}
+"""Functions of Python's library that tell more of a file than that it is there; `os.stat` itself has no name here, but
+that of what a thread of a pool runs."""
 _OF_FOLDER = {"", "cwd"}
-_OF_LINK = {"", "lstat", "islink", "is_symlink"}
+_OF_LINK = {"", "lstat", "islink", "is_symlink", "run"}
 """Functions that ask whether there is a link, and not only on the way to where it leads."""
+_stat = os.stat
+"""Bound when it is imported: our own questions are not the model's."""
 _COMPILED_READERS = (f"torch{os.sep}jit{os.sep}_serialization.py",)
 """Look whether a file is there before compiled code reads it."""
 
 
 class Files:
-    """What was asked of the file system from `start` to `stop`.
+    """What was asked of the file system from `start` to `stop`, with what the answer was.
 
     Python reports to its audit hooks every `open`, also one that finds nothing, and every listing, but neither
     `os.stat`, which asks whether a file exists, nor `os.readlink`: both are covered while a recording runs.
@@ -44,12 +49,14 @@ class Files:
     def __init__(self) -> None:
         self.read: dict[str, Stamp | None] = {}
         """By absolute path; None where there was nothing to read."""
-        self.looked_for: set[str] = set()
-        self.measured: set[str] = set()
-        """Files of which the user's code asked the size or the date."""
-        self.links: set[str] = set()
+        self.looked_for: dict[str, str | None] = {}
+        self.measured: dict[str, str | None] = {}
+        """Files of which the user's code asked the size, the date or the mode, and folders of which it asked for those
+        of all that is in them."""
+        self.links: dict[str, str | None] = {}
         """Links that were read as such, and what was asked whether it is one."""
-        self.listed: set[str] = set()
+        self.listed: dict[str, Stamp | None] = {}
+        """The stamp that each folder had before it was listed."""
         self.asked_for_user: set[str] = set()
         """Those of what was looked for and listed that a call of the user's code wanted."""
         self.written: set[str] = set()
@@ -57,6 +64,10 @@ class Files:
         self.has_connected = False
         self.sources: dict[str, Stamp | None] = {}
         """The files of imported modules, as they were when they were imported."""
+        self._changed: set[str] = set()
+        """Of what the answer was another one the second time."""
+        self._names: dict[str, set[str]] = {}
+        """Those in each folder that was listed."""
         self._made: set[str] = set()
         """Folders that it made."""
         self._is_on = False
@@ -65,9 +76,9 @@ class Files:
     def start(self) -> None:
         self._is_on = True
         sys.addaudithook(self._hook)
-        self._covers.put(os, "stat", self._note_stat)
-        self._covers.put(os, "lstat", self._note_lstat)
-        self._covers.put(os, "readlink", self._note_link)
+        self._covers.put_after(os, "stat", self._note_stat)
+        self._covers.put_after(os, "lstat", self._note_lstat)
+        self._covers.put_after(os, "readlink", self._note_link)
         self._covers.put(os, "getcwd", self._note_current_folder)
         if (torch := sys.modules.get("torch")) is not None:
             self._covers.put(torch, "from_file", self._note_mapped)
@@ -89,6 +100,21 @@ class Files:
         """Whether the recording itself wrote the file, or made a folder that it lies in."""
         return path in self.written or any(path == made or path.startswith(made + os.sep) for made in self._made)
 
+    def not_made(self, answers: Mapping[str, _T]) -> dict[str, _T]:
+        """Those of files and folders that the recording did not write itself, sorted."""
+        return {path: answers[path] for path in sorted(answers) if not self.is_made(path)}
+
+    def changed(self) -> set[str]:
+        """What was another in the course of the recording, but not by it, as far as the process itself can see."""
+        found = {path for path in self._changed if not self.is_made(path)}
+        for folder, names in self._names.items():
+            own = {os.path.basename(path) for path in {*self.written, *self._made} if os.path.dirname(path) == folder}
+            if own:
+                self.listed[folder] = stamp_of(folder)  # before the names are: what comes between is seen later
+                self.measured[folder] = measure_of(folder, self.measured.get(folder) or "")
+                (found.discard if names ^ names_in(folder) <= own else found.add)(folder)
+        return found
+
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
         if not self._is_on or not event.startswith(("open", "os.", "subprocess.", "socket.", "ctypes.", "sqlite3.")):
             return
@@ -103,9 +129,12 @@ class Files:
             self._note_open(path, mode, flags, frame)
         elif event in ("os.listdir", "os.scandir"):
             if not frame.f_code.co_filename.startswith(_IMPORT_SYSTEM):
-                self._add(self.listed, args[0] or os.curdir, frame)
+                self._note_listing(args[0] or os.curdir, frame, has_facts=event == "os.scandir")
         elif event == "os.mkdir":
-            self._made.add(_absolute(args[0]))
+            if not os.path.lexists(args[0]):
+                self._made.add(_absolute(args[0]))
+        elif event in ("os.rename", "os.link", "os.symlink"):
+            self.written.add(_absolute(args[1]))
         elif event == "ctypes.dlopen":
             if args[0] and os.path.isabs(os.fspath(args[0])):
                 self._note_read(_absolute(args[0]))
@@ -131,6 +160,8 @@ class Files:
         if full.endswith(_CODE) and (_is_importing(frame) or _is_within(_PRINTERS, frame)):
             return
         if any(c in mode for c in "wax+") if isinstance(mode, str) else (flags or 0) & os.O_ACCMODE:
+            if not (flags or 0) & os.O_TRUNC and os.path.exists(full):
+                self._note_read(full)  # what was in it stays
             self.written.add(full)
         else:
             self._note_read(full)
@@ -139,41 +170,74 @@ class Files:
         if is_user_code(full) and full not in self.written and not full.startswith(_NO_FILES):
             self.read.setdefault(full, stamp_of(full))
 
-    def _note_stat(self, frame: FrameType, path: int | _Path, *, follow_symlinks: bool = True, **more: object) -> None:
+    def _note_listing(self, folder: int | _Path, frame: FrameType, *, has_facts: bool) -> None:
+        if isinstance(folder, int):
+            return
+        full, stamp = _absolute(folder), stamp_of(os.fsdecode(folder))
+        if full not in self.listed and is_user_code(full):
+            self._is_on = False  # the hook would hear this, too
+            self._names[full] = names_in(full)
+            self._is_on = True
+        self._add(self.listed, folder, stamp, frame)
+        if has_facts:
+            asker = caller(frame)
+            is_own = asker is not None and is_user_code(asker.f_code.co_filename) and caller_name(frame, asker) == ""
+            self._is_on = False
+            self._add(self.measured, folder, measure_of(full, "sizes" if is_own else "kinds"), frame)
+            self._is_on = True
+
+    def _note_stat(
+        self,
+        frame: FrameType,
+        answer: os.stat_result | None,
+        path: int | _Path,
+        *,
+        follow_symlinks: bool = True,
+        **more: object,
+    ) -> None:
         if isinstance(path, int) or _is_within(_METADATA, frame):
             return
         if not follow_symlinks:
-            self._note_lstat(frame, path)
-        self._add(self.looked_for, path, frame)
+            self._note_lstat(frame, answer, path)
+            answer = _stat(path) if os.path.lexists(path) else None
+        self._add(self.looked_for, path, _kind_in(answer), frame)
         asker = caller(frame)
         file = "" if asker is None else asker.f_code.co_filename
+        name = caller_name(frame, asker)
         if file.endswith(_COMPILED_READERS):
             self._note_read(_absolute(path))
-        elif asker is not None and is_user_code(file) and caller_name(frame, asker) in _FACTS:
-            self._add(self.measured, path, frame)
+        elif (asker is None or is_user_code(file)) and name in _FACTS:
+            self._add(self.measured, path, _measure_in(answer), frame)
+        elif name == "samefile":
+            self._note_link(frame, None, path)
 
-    def _note_lstat(self, frame: FrameType, path: _Path, **more: object) -> None:
-        asker = caller(frame)
-        if asker is not None and caller_name(frame, asker) in _OF_LINK:
-            self._note_link(frame, path)
+    def _note_lstat(self, frame: FrameType, answer: object, path: _Path, **more: object) -> None:
+        if caller_name(frame, caller(frame)) in _OF_LINK:
+            self._note_link(frame, answer, path)
 
     def _note_mapped(self, frame: FrameType, filename: _Path, *args: object, **more: object) -> None:
         self.note_read(filename)
 
-    def _note_link(self, frame: FrameType, path: _Path, **more: object) -> None:
+    def _note_link(self, frame: FrameType, answer: object, path: _Path, **more: object) -> None:
         if is_asked_for_user(frame):
-            self._add(self.links, path, frame)
+            self._add(
+                self.links,
+                path,
+                text_digest(os.fsdecode(answer)) if isinstance(answer, str | bytes) else link_of(os.fsdecode(path)),
+                frame,
+            )
 
     def _note_current_folder(self, frame: FrameType) -> None:
         asker = caller(frame)
         if asker is not None and is_user_code(asker.f_code.co_filename) and caller_name(frame, asker) in _OF_FOLDER:
             self.untracked.add("asks for the current folder")
 
-    def _add(self, to: set[str], path: int | _Path, frame: FrameType) -> None:
+    def _add(self, to: dict[str, Any], path: int | _Path, answer: object, frame: FrameType) -> None:
         if isinstance(path, int) or (full := _absolute(path)).startswith(_NO_FILES):
             return
         if is_user_code(full):
-            to.add(full)
+            if to.setdefault(full, answer) != answer:
+                self._changed.add(full)
             if full not in self.asked_for_user and is_asked_for_user(frame):
                 self.asked_for_user.add(full)
 
@@ -181,18 +245,51 @@ class Files:
 def kind_of(path: str) -> str | None:
     """`file`, `folder`, or None if nothing is there."""
     try:
-        return "folder" if stat.S_ISDIR(os.stat(path).st_mode) else "file"
+        return _kind_in(_stat(path))
     except (OSError, ValueError):
         return None
 
 
-def measure_of(path: str | PurePath) -> str | None:
-    """Size and date of a file, as a text that is only compared; None for a folder, or if nothing is there."""
+def _kind_in(found: os.stat_result | None) -> str | None:
+    return None if found is None else "folder" if stat.S_ISDIR(found.st_mode) else "file"
+
+
+def measure_of(path: str | PurePath, of: str = "") -> str | None:
+    """Size, date and mode of a file, as a text that is only compared; None if nothing is there.
+
+    Args:
+        path: The file; of a folder nothing is said but
+        of: of the entries of a folder the `kinds`, or `sizes` and dates as well; or the text that began so before.
+    """
+    kind, _, _ = of.partition(" ")
     try:
-        found = os.stat(path)
+        if kind in ("kinds", "sizes"):
+            return f"{kind} {_facts_in(path, kind)}"
+        return _measure_in(_stat(path))
     except (OSError, ValueError):
         return None
-    return None if stat.S_ISDIR(found.st_mode) else f"{found.st_size} bytes of {found.st_mtime_ns}"
+
+
+def _measure_in(found: os.stat_result | None) -> str | None:
+    if found is None or stat.S_ISDIR(found.st_mode):
+        return None
+    return f"{found.st_size} bytes of {found.st_mtime_ns}, mode {stat.S_IMODE(found.st_mode):o}"
+
+
+def _facts_in(folder: str | PurePath, kind: str) -> str:
+    """The digest of what a folder says of its entries, but for their names, without those that come and go."""
+    with os.scandir(folder) as entries:
+        kept = [entry for entry in entries if not is_passing(entry.name)]
+        facts = [(it.name, it.is_dir(), *((_measure_in(it.stat()),) if kind == "sizes" else ())) for it in kept]
+    return text_digest(repr(sorted(facts)))
+
+
+def names_in(folder: str) -> set[str]:
+    """The names in a folder, but for those that come and go; none if it cannot be listed."""
+    try:
+        return {name for name in os.listdir(folder) if not is_passing(name)}
+    except OSError:
+        return set()
 
 
 def link_of(path: str | PurePath) -> str | None:

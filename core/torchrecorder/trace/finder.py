@@ -47,6 +47,13 @@ class ModuleFinder:
     def exists(self, name: str) -> bool:
         return self._spec(name) is not None
 
+    def place(self, name: str) -> str | None:
+        """The file of a module, or the folder of a package; None if there is none, or it is built in."""
+        file = self.file(name)
+        if file is not None:
+            return str(file.parent if file.name == "__init__.py" else file)
+        return next(iter((self._spec(name) or ModuleSpec(name, None)).submodule_search_locations or ()), None)
+
     def is_package(self, name: str) -> bool:
         spec = self._spec(name)
         return spec is not None and spec.submodule_search_locations is not None

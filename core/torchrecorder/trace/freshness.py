@@ -14,17 +14,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torchrecorder.errors import shown_text
-from torchrecorder.trace.environment import ALL, what_happened
+from torchrecorder.trace.environment import ALL, OF_THE_LANGUAGE, SWITCHES, what_happened
 from torchrecorder.trace.file_digests import FileDigests
 from torchrecorder.trace.files import link_of, measure_of
 from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table, table_of
-
-if TYPE_CHECKING:
-    from torchrecorder.trace.source_blocks import Blocks
 
 _LONGEST = 300
 """Characters of a reason."""
@@ -131,35 +128,21 @@ class Freshness:
                     continue
                 files.append(file)
                 if self._digests.file(file) != then.source:
-                    changes.append(_Change(name, self._reason(name, file, then, table)))
+                    changes.append(_Change(name, self._reason(name, file, then)))
             self._modules[digest] = _Modules(tuple(dict.fromkeys(files)), tuple(changes))
         return self._modules[digest]
 
-    def _reason(self, name: str, file: Path, facts: ModuleFacts, table: Table) -> str:
+    def _reason(self, name: str, file: Path, facts: ModuleFacts) -> str:
         shown = self._shown(name)
         if not facts.skeleton:
             return f"{shown} changed"
         blocks = self._digests.blocks(file)
         if blocks is None:
             return f"{shown} changed and cannot be parsed"
-        if blocks.skeleton != facts.skeleton and not self._is_unseen(file, blocks, facts, table):
+        if blocks.skeleton != facts.skeleton:
             return f"{shown} changed outside its functions"
         changed = [name for name, digest in facts.functions.items() if blocks.functions.get(name) != digest]
         return _functions(shown, changed) if changed else ""
-
-    def _is_unseen(self, file: Path, blocks: Blocks, facts: ModuleFacts, table: Table) -> bool:
-        """Whether no code of the user's sees what changed outside of functions: a function that nothing names, …."""
-        if not facts.loose or blocks.loose_digest(facts.plain) != facts.loose:
-            return False
-        from torchrecorder.trace.source_blocks import may_see
-
-        others = {found for name in table if (found := self._finder.file(name)) is not None} - {file}
-        try:
-            own, texts = file.read_bytes(), [other.read_bytes() for other in sorted(others)]
-        except OSError:
-            return False
-        modules = " ".join(table).encode()  # a function may hide the module of its name
-        return not may_see({*blocks.plain} - {*facts.plain}, own, [*texts, modules])
 
     def _code_reasons(self, change: _Change, manifest: Manifest) -> Iterator[str]:
         if change.reason:
@@ -174,7 +157,7 @@ class Freshness:
     def _other_reasons(self, manifest: Manifest) -> Iterator[str]:
         yield from self._changed_files({name: then for name, then in manifest.files.items() if not is_elsewhere(name)})
         yield from self._changed_folders(manifest.folders)
-        yield from _changed_variables(manifest.environment)
+        yield from _changed_variables({OF_THE_LANGUAGE: None, **manifest.environment})
         for name in manifest.missing:
             if self._finder.exists(name):
                 yield f"{name} can be imported now"
@@ -186,9 +169,11 @@ class Freshness:
         facts = manifest.machine
         yield from self._changed_files(facts.get("files", {}))
         yield from self._changed_folders(facts.get("folders", {}))
-        yield from _changed_variables(facts.get("environment", {}))
+        yield from _changed_variables(
+            {**({SWITCHES: None} if manifest.installed else {}), **facts.get("environment", {})}
+        )
         for name, then in facts.get("measures", {}).items():
-            if measure_of(self._names.path(name)) != then:
+            if measure_of(self._names.path(name), then or "") != then:
                 yield f"size or date of {shown_name(name)} changed"
         for name, then in facts.get("links", {}).items():
             if link_of(self._names.path(name)) != then:

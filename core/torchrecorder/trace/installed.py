@@ -11,13 +11,16 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from torchrecorder.cache.store import Store
-from torchrecorder.trace.digests import text_digest
+from torchrecorder.trace.digests import file_digest, text_digest
 from torchrecorder.trace.ownership import is_installed, is_stdlib
 
 _METADATA = (".dist-info", ".egg-info")
+_SAID = ("entry_points.txt", "METADATA", "PKG-INFO", "requires.txt")
+"""Files of metadata that code asks for."""
 _INDEX = "installed.json"
 _KEPT = 8
 """Environments of which the index knows what was installed."""
@@ -44,7 +47,8 @@ class Installed:
                 stem, suffix = os.path.splitext(name)
                 if suffix in _METADATA:
                     distribution, _, version = stem.partition("-")
-                    found.setdefault(distribution.lower(), version)
+                    more = f" ({_metadata(os.path.join(folder, name))})" if is_own else ""
+                    found.setdefault(distribution.lower(), version + more)
                 elif is_own and folder in path and suffix in ("", ".py"):
                     project.add(stem)
                 elif not is_own:
@@ -91,6 +95,15 @@ def what_changed(machine: Store, then: str, now: Installed) -> str:
     changes = [] if row is None else list(now.differences(Installed(row[0], row[1], tuple(row[2]))))
     more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
     return (", ".join(changes[:3]) + more) or "what is installed has changed"
+
+
+def _metadata(folder: str) -> str:
+    """The digest of what a distribution of the project itself says of itself, which changes without its version."""
+    texts = []
+    for name in _SAID:
+        with suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+            texts.append(f"{name} {file_digest(file)}")
+    return text_digest("\n".join(texts))[:8]
 
 
 def _names(folder: str) -> list[str]:

@@ -30,10 +30,6 @@ class ModuleFacts:
     """Digest of all but the bodies of functions; empty if only the whole file can be compared."""
     functions: Mapping[str, str] = field(default_factory=dict)
     """Digests of the functions that ran while modules were imported, by name."""
-    loose: str = ""
-    """Digest of all but the bodies of functions, `plain` ones wherever they stand, and labels such as `__version__`."""
-    plain: tuple[str, ...] = ()
-    """The functions that only need to be there, see `Blocks.plain`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +104,9 @@ class Manifest:
         return Manifest(**values)
 
 
-_ROW = (str, str, dict, str, list)
-"""What a row of the table has, of which the last may be left out."""
+_ROW = (str, str, dict)
+"""What a row of the table has, of which the last may be left out. An earlier version wrote more, and left out of its
+digests what it took for unobservable: of its rows the first alone counts."""
 
 
 def table_from_json(data: bytes | None) -> Table | None:
@@ -125,7 +122,7 @@ def table_of(rows: Any) -> Table | None:
         for row in rows.values():
             if not isinstance(row, list) or any(type(it) is not kind for it, kind in zip(row, _ROW, strict=False)):
                 return None
-        return {name: ModuleFacts(*row[:4], *map(tuple, row[4:])) for name, row in rows.items()}
+        return {name: ModuleFacts(*row[: 3 if len(row) <= len(_ROW) else 1]) for name, row in rows.items()}
     except (TypeError, AttributeError):
         return None
 

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from torchrecorder.cache.index import Stamp, stamp_of
+from torchrecorder.cache.index import Stamp, is_younger, stamp_of
 from torchrecorder.request import RecordingRequest
-from torchrecorder.trace.environment import Asker, is_of_a_machine, value_digest
+from torchrecorder.trace.environment import OF_THE_LANGUAGE, OURS, SWITCHES, Asker, is_of_a_machine, value_digest
 from torchrecorder.trace.file_digests import FileDigests
-from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere
+from torchrecorder.trace.files import kind_of, link_of, measure_of
+from torchrecorder.trace.finder import FileNames, ModuleFinder, is_elsewhere, shown_name
 from torchrecorder.trace.manifest import Manifest, ModuleFacts, Table
 
-FIXED_ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "CUDA_VISIBLE_DEVICES": "",
-    "PYTHONHASHSEED": "0",
-    "PYTHONDONTWRITEBYTECODE": "1",
-}
-"""What the worker runs with: one thread and no GPU keep recordings small, a fixed hash seed makes them equal."""
-_OURS = {*FIXED_ENVIRONMENT, "PYTHONPATH"}
 _SYSTEM = ("/etc/", "/usr/", "/run/")
 
 
@@ -41,8 +34,8 @@ class TraceResult:
     """The stamp of each file that was read; None where there was nothing to read."""
     looked_for: Mapping[str, str | None]
     """`file`, `folder`, or None where nothing was, for each path that was only asked for."""
-    listed: tuple[str, ...]
-    """Folders."""
+    listed: Mapping[str, Stamp | None]
+    """The stamp of each folder before it was listed."""
     environment: Mapping[str, Asker]
     """Variables, each with who asked for it; `*` for all at once."""
     missing: tuple[str, ...]
@@ -62,6 +55,10 @@ class TraceResult:
     """The digest of where each link leads that was read as such; None where there is not a link."""
     in_passing: tuple[str, ...] = ()
     """Those of `looked_for` and `listed` that no call of the user's code wanted."""
+    begun_ns: int = 0
+    """When the run began."""
+    changed: tuple[str, ...] = ()
+    """What it saw to be another the second time, though it had not changed it."""
 
     def stamps(self) -> dict[str, Stamp | None]:
         return {**self.sources, **self.read}
@@ -76,6 +73,10 @@ class TraceResult:
         return TraceResult(**{**data, **tuples, "executed": executed})
 
 
+class ChangedWhileRecorded(Exception):
+    """Something that a run asked for changed before it ended; its argument is the name of that."""
+
+
 def build_manifest(
     request: RecordingRequest,
     graph: str,
@@ -87,14 +88,15 @@ def build_manifest(
     put_object: Callable[[bytes], str],
     salt: Callable[[], str],
     installed: str = "",
-) -> Manifest | None:
-    """The manifest of a recording; None if files changed while it was made, so that it may show neither state.
+) -> Manifest:
+    """The manifest of a recording.
 
     `finder` and `digests` must look at files after the recording; `put_object` keeps the table of modules, `salt`
     goes into the digests of variables, and `installed` is the digest of what is installed.
+
+    Raises:
+        ChangedWhileRecorded: It may show neither of two states.
     """
-    if any(stamp_of(path) != then for path, then in result.stamps().items()):
-        return None
     builder = _Builder(request, result, project, finder, digests)
     table = {module: builder.facts(module) for module in builder.modules}
     rows = _rows(table)
@@ -104,7 +106,7 @@ def build_manifest(
     measures, links = builder.named(result.measures), builder.named(result.links)
     machine: dict[str, Mapping[str, str | None]] = {"files": other_files, "folders": other_folders, "environment": here}
     machine |= {"measures": measures, "links": links}
-    return Manifest(
+    manifest = Manifest(
         graph,
         {key: value for key, value in request.to_json().items() if value},
         "" if is_small else put_object(data),
@@ -119,16 +121,22 @@ def build_manifest(
         installed,
         {kind: facts for kind, facts in machine.items() if facts},
     )
+    for name in builder.differences(finder):  # when all has been looked at: what comes between is seen, too
+        raise ChangedWhileRecorded(name)
+    return manifest
 
 
 def _variables(request: RecordingRequest, result: TraceResult, salt: Callable[[], str]) -> tuple[_Digests, _Digests]:
     """The digests of the variables that were asked for, of those of any machine and those of this one."""
     given: dict[str, Asker] = {text[1:]: "user" for text in request.depends if text.startswith("$")}
-    askers: dict[str, Asker] = {name: who for name, who in result.environment.items() if name not in _OURS}
-    askers |= given
+    askers: dict[str, Asker] = {name: who for name, who in result.environment.items() if name not in OURS}
+    askers |= {OF_THE_LANGUAGE: "user", SWITCHES: "python", **given}
     everywhere = sorted(name for name, asker in askers.items() if name in given or not is_of_a_machine(name, asker))
     here = sorted(askers.keys() - {*everywhere})
     digests = [{name: value_digest(name, salt) for name in names} for names in (everywhere, here)]
+    for found, name in zip(digests, (OF_THE_LANGUAGE, SWITCHES), strict=True):
+        if name not in given and found[name] is None:  # as in every manifest that does not name it
+            del found[name]
     return digests[0], digests[1]
 
 
@@ -160,8 +168,7 @@ class _Builder:
         first, later = result.executed.get(file, ((), ()))
         if blocks is None or (ran := blocks.ran(first)) is None or blocks.ran(later) is None:
             return ModuleFacts(source)  # a function that ran is named in a way that its text does not show
-        plain = tuple(sorted({*blocks.plain} - {*ran}))
-        return ModuleFacts(source, blocks.skeleton, ran, blocks.loose_digest(plain) or "", plain)
+        return ModuleFacts(source, blocks.skeleton, ran)
 
     def ran(self, table: Table) -> dict[str, dict[str, str]]:
         if self._result.executed is None:
@@ -187,8 +194,9 @@ class _Builder:
             for path in passing & {*result.looked_for}
             if not is_elsewhere(name := self._name(path))
         }
+        measured = (path for path in result.measures if not os.path.isdir(path))
         code = {*result.modules.values(), *result.sources, *(result.executed or {})} - {*self.modules.values()}
-        read = {self._name(path): self._digests.file(Path(path)) for path in [*result.read, *result.measures, *code]}
+        read = {self._name(path): self._digests.file(Path(path)) for path in [*result.read, *measured, *code]}
         given = {self._names.name(path, ()): self._digests.file(path) for path in self._depends if not path.is_dir()}
         return _divided({**looked_for, **read, **given})
 
@@ -202,6 +210,33 @@ class _Builder:
     def named(self, facts: Mapping[str, str | None]) -> dict[str, str | None]:
         """What is known by path, by the names of the paths."""
         return {self._name(path): fact for path, fact in facts.items()}
+
+    def differences(self, finder: ModuleFinder) -> Iterator[str]:
+        """What is no longer as the run saw it when it asked, of what the manifest says, by names for a reader."""
+        result = self._result
+        for path in result.changed:
+            yield shown_name(self._name(path))
+        passing = {path for path in result.in_passing if is_elsewhere(self._name(path))}
+        asked: list[tuple[Mapping[str, Any], Callable[[str], Any]]] = [
+            ({**result.stamps(), **result.listed}, stamp_of),
+            (result.looked_for, kind_of),
+            (result.measures, lambda path: measure_of(path, result.measures[path])),
+            (result.links, link_of),
+        ]
+        for answers, ask in asked:
+            for path, then in answers.items():
+                if path not in passing and ask(path) != then and not path.startswith(_SYSTEM):
+                    yield shown_name(self._name(path))
+        seen = {*result.sources, *result.modules.values()}
+        for module in result.missing:
+            place = None if str(finder.file(module)) in seen else finder.place(module)
+            if place is not None and self._is_young(place):
+                yield module
+        yield from (shown_name(self._name(str(path))) for path in self._depends if self._is_young(path))
+
+    def _is_young(self, path: str | Path) -> bool:
+        begun_ns = self._result.begun_ns
+        return begun_ns > 0 and os.path.exists(path) and is_younger(path, begun_ns)
 
     def _name(self, path: str) -> str:
         return self._names.name(Path(path), self._tops)
@@ -224,7 +259,7 @@ _SMALL = 4096
 def _rows(table: Table) -> dict[str, list[Any]]:
     rows: dict[str, list[Any]] = {}
     for name, facts in sorted(table.items()):
-        row = [facts.source, facts.skeleton, dict(sorted(facts.functions.items())), facts.loose, [*facts.plain]]
+        row: list[Any] = [facts.source, facts.skeleton, dict(sorted(facts.functions.items()))]
         while len(row) > 1 and not row[-1]:
             row.pop()
         rows[name] = row

@@ -48,12 +48,17 @@ def caller(frame: FrameType | None) -> FrameType | None:
 
 
 def is_asked_for_user(frame: FrameType | None) -> bool:
-    """Whether the user's code acts here, itself or through what it calls; not through what it imports."""
+    """Whether the user's code acts here, itself or through what it calls; not through what it imports.
+
+    A thread of Python's own, of a pool for one, calls what it was given, by the user's code as far as can be seen.
+    """
+    is_of_python = True
     while frame is not None:
         file = frame.f_code.co_filename
         if is_user_code(file):
             return True
         if file.startswith(("<frozen importlib", _OURS)):
             return False
+        is_of_python = is_of_python and is_stdlib(file)
         frame = frame.f_back
-    return False
+    return is_of_python

@@ -52,6 +52,7 @@ def _state(path: Path) -> str:
     try:
         if path.is_dir():
             return " ".join(sorted(os.listdir(path)))
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.metadata
 import locale
@@ -13,10 +14,10 @@ from pathlib import PurePath
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-from torchrecorder.cache.index import Stamp
+from torchrecorder.cache.index import Stamp, is_younger
 from torchrecorder.trace.covers import Covers
 from torchrecorder.trace.environment import Environment
-from torchrecorder.trace.files import Files, kind_of, link_of, measure_of
+from torchrecorder.trace.files import Files, kind_of
 from torchrecorder.trace.imports import Executed, Imports, attributes, function_name, origin
 from torchrecorder.trace.observed import TraceResult
 from torchrecorder.trace.ownership import is_asked_for_user, is_user_code
@@ -33,6 +34,7 @@ class Trace:
 
     def __init__(self) -> None:
         self._before = set(sys.modules)
+        self._begun_ns = time.time_ns()
         self._files = Files()
         self._executed = Executed()
         self._imports = Imports(self._executed, self._files.note_source, self._watch_readers)
@@ -65,22 +67,28 @@ class Trace:
         """What the run depended on; `layers` are the top-level packages of what was recorded."""
         files = self._files
         modules = self._modules()
-        read = {path for path in files.read if not files.is_made(path)}
-        looked_for = {path for path in files.looked_for if not files.is_made(path)} - read
-        rivals = _rivals_of_namespaces(sys.modules.keys() - self._before)
-        listed = {path for path in files.listed if not files.is_made(path)}
+        changed = files.changed()
+        read, listed, measures = (
+            files.not_made(files.read),
+            files.not_made(files.listed),
+            files.not_made(files.measured),
+        )
+        links = files.not_made(files.links)
+        rivals = {path: kind_of(path) for path in sorted(_rivals_of_namespaces(sys.modules.keys() - self._before))}
+        changed |= {path for path, kind in rivals.items() if kind is not None and is_younger(path, self._begun_ns)}
+        asked = {**rivals, **files.not_made(files.looked_for)}
+        looked_for = {path: kind for path, kind in asked.items() if path not in read}
         first, later = _by_file(self._executed.at_import), _by_file(self._executed.after_import)
         ran = {file: (sorted(first.get(file, ())), sorted(later.get(file, ()))) for file in sorted({*first, *later})}
         tops = {"torch", *layers, *_used_by(modules)} - {name.partition(".")[0] for name in modules}
         distributions = {name for top in tops for name in distribution_names().get(top, ())}
-        measures = {path: measure_of(path) for path in sorted(files.measured) if not files.is_made(path)}
         return TraceResult(
             modules,
             dict(sorted(files.sources.items())),
             ran if self._saw_all else None,
-            {path: files.read[path] for path in sorted(read)},
-            {path: kind_of(path) for path in sorted(looked_for | rivals)},
-            tuple(sorted(listed)),
+            read,
+            looked_for,
+            listed,
             dict(sorted(self._environment.asked.items())),
             tuple(sorted(name for name in self._imports.missing if name not in sys.modules)),
             tuple(sorted(self._untracked())),
@@ -88,8 +96,10 @@ class Trace:
             tuple(sorted(name for name in self._imports.not_found if name not in sys.modules)),
             files.has_connected,
             {path: measure for path, measure in measures.items() if measure is not None},
-            {path: link_of(path) for path in sorted(files.links) if not files.is_made(path)},
-            tuple(sorted((looked_for | listed) - files.asked_for_user)),
+            links,
+            tuple(sorted({*looked_for, *listed} - files.asked_for_user - {*rivals})),
+            self._begun_ns,
+            tuple(sorted(changed)),
         )
 
     def _untracked(self) -> set[str]:
@@ -150,7 +160,10 @@ def _rivals_of_namespaces(names: Iterable[str]) -> set[str]:
     """The files that would be imported instead of packages that are only folders."""
     modules = [attributes(sys.modules[name]) for name in names]
     found = [known for known in modules if known.get("__file__") is None]
-    folders = {os.path.abspath(folder) for known in found for folder in map(str, known.get("__path__", ()))}
+    folders: set[str] = set()
+    for known in found:
+        with contextlib.suppress(KeyError):  # one whose parent could not be imported in the end
+            folders.update(os.path.abspath(str(folder)) for folder in known.get("__path__", ()))
     user = {folder for folder in folders if is_user_code(folder + os.sep)}
     return {file for folder in user for file in (os.path.join(folder, "__init__.py"), f"{folder}.py")}
 

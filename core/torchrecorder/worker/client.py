@@ -29,7 +29,7 @@ from torchrecorder.errors import (
 from torchrecorder.line_process import LineProcess, tail
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import MEMORY_BYTES, Settings
-from torchrecorder.trace.observed import FIXED_ENVIRONMENT
+from torchrecorder.trace.environment import FIXED_ENVIRONMENT
 from torchrecorder.worker.interpreter import environment, foreign_path
 from torchrecorder.worker.messages import Answer, Greeting, Job
 
@@ -137,9 +137,9 @@ class Worker:
             OSError: It cannot be started.
         """
         if self._process is None:
-            once = [] if self._forks else ["--once"]
-            command = [self._python or sys.executable, "-P", "-m", "torchrecorder.worker.server", *once]
             folder = self._folder()
+            once = [] if self._forks else ["--once"]
+            command = [self._python or sys.executable, "-P", "-m", "torchrecorder.worker.server", str(folder), *once]
             self._process = LineProcess(command, environment(self._python, folder), folder / "worker.log")
             self._is_greeted = False
 
@@ -203,7 +203,7 @@ class Worker:
             if self._sent:
                 answered, lost = self._receive()
                 yield from ((request, answer) for request, answer in answered if request in requests)
-                self._alone.extend(request for request in lost if request in requests)
+                self._alone.extend(lost)
 
     def _fill(self, on_start: Callable[[RecordingRequest], None]) -> Iterator[tuple[RecordingRequest, Answer]]:
         """Send as many jobs as run at once; the answers of those that cannot be sent."""
@@ -219,6 +219,7 @@ class Worker:
         """Send a job; the answer, if it cannot be."""
         self._number += 1
         package = request.root_module()
+        is_used = self._is_greeted
         try:
             log = self._folder() / f"{self._number}.job.log"
             job = Job(
@@ -239,12 +240,22 @@ class Worker:
             self._absent = error
             return Answer(error=error)
         except EOFError:
-            return Answer(error=WorkerCrashed(request.target, self._end_process()))
+            how = self._end_process()
+            if not is_used:
+                return Answer(error=WorkerCrashed(request.target, how))
+            self._alone.extend([*self._lost(), request])  # it died of another job, or of none
+            return None
         except OSError as error:  # of this machine: a full disk, no more processes
             self._end_process()
+            self._alone.extend(self._lost())
             return Answer(error=WorkerCrashed(request.target, f"it could not be started: {error}"))
         self._sent[self._number] = _Sent(request, timeout_s, log, time.monotonic())
         return None
+
+    def _lost(self) -> list[RecordingRequest]:
+        """The jobs that were in a process that has ended, of those that are still wanted."""
+        jobs, self._sent = [*self._sent.values()], {}
+        return [sent.request for sent in jobs if sent.request in self._timeouts_s]
 
     def _receive(self) -> tuple[list[tuple[RecordingRequest, Answer]], list[RecordingRequest]]:
         """The next answer, or those of all jobs if the process ended; and the jobs to be tried again, one by one."""
@@ -273,9 +284,9 @@ class Worker:
             if not self._forks:
                 self._end_process()
             return [(sent.request, replace(answer, seconds=time.monotonic() - sent.start))], []
+        if len(self._sent) > 1:
+            return [], self._lost()
         jobs, self._sent = [*self._sent.values()], {}
-        if len(jobs) > 1:
-            return [], [sent.request for sent in jobs]
         return [(sent.request, Answer(error=error(sent))) for sent in jobs], []
 
     def _folder(self) -> Path:
@@ -319,7 +330,7 @@ class Worker:
     def _end_process(self) -> str:
         if self._process is None:
             return "it did not start"
-        process, self._process = self._process, None
+        process, self._process, self._is_greeted = self._process, None, False
         return process.end()
 
 

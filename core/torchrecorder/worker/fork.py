@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import faulthandler
 import os
+import shutil
 import signal
 import sys
 import time
@@ -17,6 +18,9 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _stat = os.stat
 """Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
+_TIDIED_S = 10.0
+"""How long a builder that closed its pipe may take to end; the kernel closes the pipes of a killed one before."""
+_DESCRIPTORS = 256
 MUTE = 117
 """The exit status of a child that could not answer."""
 
@@ -106,6 +110,35 @@ def end_adopted(own: Collection[int]) -> None:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
+
+
+def tidy_after(builder: int, folder: str = "") -> None:
+    """Have a child that outlives this process remove the folder of its builder, if that was killed.
+
+    A builder that ends the process removes its folder itself, and what is left of the session with it.
+    """
+    if folder and os.fork() == 0:
+        try:
+            os.closerange(0, _DESCRIPTORS)
+            until = time.monotonic() + _TIDIED_S
+            while os.path.isdir(folder) and time.monotonic() < until:
+                if _is_gone(builder):
+                    shutil.rmtree(folder, ignore_errors=True)
+                time.sleep(0.02)
+        finally:
+            os._exit(0)
+
+
+def _is_gone(pid: int) -> bool:
+    """Whether a process has ended, also one that is not waited for yet."""
+    try:
+        if sys.platform == "linux":
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                return file.read().rpartition(b")")[2].split()[0] == b"Z"
+        os.kill(pid, 0)
+    except OSError:
+        return True
+    return False
 
 
 def threads() -> int:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from torchrecorder.cache.index import Stamp, StampedIndex, stamp_of
 from torchrecorder.cache.store import Store
 from torchrecorder.line_process import import_path
-from torchrecorder.trace.observed import FIXED_ENVIRONMENT
+from torchrecorder.trace.environment import FIXED_ENVIRONMENT
 from torchrecorder.trace.ownership import is_installed, is_stdlib
 
 _ASK = "import json, platform, sys; print(json.dumps([sys.path, platform.python_version()]))"

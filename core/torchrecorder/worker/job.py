@@ -6,14 +6,16 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.machinery import PathFinder
 
 import torch
 from torch import nn
 
 from torchrecorder.errors import (
+    FailedInside,
     ForwardError,
     InputError,
     TargetError,
@@ -31,8 +33,12 @@ from torchrecorder.recording.matching import matching_models
 from torchrecorder.recording.run import Run, capture, wants_memory
 from torchrecorder.recording.target import load, load_arguments
 from torchrecorder.request import RecordingRequest, is_pattern, parse_shapes
+from torchrecorder.trace.causes import has_unseen_cause
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker.messages import Answer, Job, line_of
+
+_stat = os.stat
+"""Bound when it is imported: a model's code may put another one there."""
 
 
 def begin(job: Job) -> Trace:
@@ -56,13 +62,22 @@ def answer(job: Job, trace: Trace | None = None) -> Answer:
     sys.path[:] = path  # the model's code may have changed it, and versions are looked up on it
     layers = () if graph is None else (module.cls for module in graph.modules.values())
     traced = trace.result({name.partition(".")[0] for name in (job.request.target, *layers)})
+    if answered.error is not None and has_unseen_cause(answered.error, traced):
+        traced = replace(traced, untracked=(*traced.untracked, "fails on something outside of what was seen"))
     return replace(answered, trace=traced, job=job.number, needed_compiler="torch._dynamo" in sys.modules)
 
 
 def answer_line(job: Job, trace: Trace | None = None) -> bytes:
     try:
-        return line_of(answer(job, trace))
-    except BaseException as error:  # what is left is our own fault, or a KeyboardInterrupt
+        answered = answer(job, trace)
+        if isinstance(answered.error, FailedInside) and (broken := _broken()):
+            crash = WorkerCrashed(job.request.target, broken, answered.error.traceback)
+            answered = replace(answered, error=crash)
+        return line_of(answered)
+    except BaseException as error:  # what is left is our own fault, the model's, or a KeyboardInterrupt
+        if broken := _broken():
+            crash = WorkerCrashed(job.request.target, broken, "".join(traceback.format_exception(error)))
+            return line_of(Answer(error=crash, job=job.number))
         if isinstance(error, Exception) and is_own(error):
             return line_of(Answer(error=failed_inside(job.request.target, error), job=job.number))
         how = f"{type(error).__name__}: {error}"
@@ -72,6 +87,27 @@ def answer_line(job: Job, trace: Trace | None = None) -> bytes:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
+
+
+def _root() -> tuple[int, int]:
+    found = _stat(os.sep)
+    return found.st_dev, found.st_ino
+
+
+_GROUND: Mapping[str, Callable[[], object]] = {
+    "took torch out of sys.modules, or put another module there": lambda: id(sys.modules.get("torch")),
+    "took what finds modules out of sys.meta_path": lambda: PathFinder in sys.meta_path,
+    "changed the root of the file system": _root,
+    "changed the user that it runs as": lambda: getattr(os, "getuid", int)(),
+}
+"""What nothing here works without, by what a model's code did to it."""
+_THEN = {what: of() for what, of in _GROUND.items()}
+
+
+def _broken() -> str:
+    """What the model's code took away from us; empty if all is there, so that a fault is our own."""
+    now = (what for what, of in _GROUND.items() if of() != _THEN[what])
+    return next((f"its code {what}" for what in now), "")
 
 
 def record(request: RecordingRequest, allow: Sequence[str] = ()) -> Graph:

@@ -16,6 +16,7 @@ import gc
 import importlib
 import json
 import os
+import signal
 import sys
 
 from torchrecorder.errors import TorchRecorderError
@@ -28,6 +29,8 @@ _WARM = ("numpy.random", "torch.utils.flop_counter", "torchrecorder.worker.servi
 
 
 def main() -> None:
+    if sys.platform != "win32":
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a builder may ignore it, and then no child has a status
     # The protocol moves to descriptors that user code does not know, and descriptors 0 to 2 are made harmless.
     jobs = os.fdopen(os.dup(0), "rb", buffering=0)
     answers = os.fdopen(os.dup(1), "wb")
@@ -64,6 +67,7 @@ def main() -> None:
 
         fork.adopt()
         Serving(jobs.fileno(), answers.fileno()).serve()
+        fork.tidy_after(builder, *sys.argv[1:2])
     os._exit(0)  # threads that the user's code left must not keep the process, nor what torch tidies up at its end
 
 

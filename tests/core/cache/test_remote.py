@@ -326,6 +326,28 @@ def test_nobody_is_there(here: Path) -> None:
     assert "secret" not in made.cache.notice
 
 
+@pytest.mark.parametrize("status", [401, 403, 500])
+@pytest.mark.parametrize("can_read", [False, True])
+def test_a_token_in_the_address_is_in_no_log(here: Path, serve: Serve, status: int, can_read: bool) -> None:
+    """The library's exceptions say the whole address, and the server may say it too."""
+
+    class Denies(Quiet):
+        def do_GET(self) -> None:
+            self.send_error(404 if can_read else status, f"not for {self.path}\x1b[2J")
+
+        def do_PUT(self) -> None:
+            self.send_error(status, f"not for {self.path}")
+
+        do_POST = do_PUT  # noqa: N815 (the server's name)
+
+    url = serve(Denies).replace("://", "://me:s3cretword@") + "?token=T0K%2FEN-of-mine&x=1#frag-T0KEN"
+    outcome, made = build(here, url, has_torch=True)
+    assert outcome.error is None
+    said = made.cache.notice + made.cache.problem
+    assert "the remote cache http://127.0.0.1:" in said
+    assert not [word for word in ("T0K", "s3cret", "frag-", "\x1b") if word in said], said
+
+
 def test_all_files_together_may_not_take_longer_than_a_build_has_patience(serve: Serve) -> None:
     class Slow(Quiet):
         def do_GET(self) -> None:

@@ -118,3 +118,24 @@ def test_a_cache_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     file.rename(file.with_suffix(".json"))
     ((found, _),) = (cache := LayeredCache(Store(tmp_path))).entries("recording", KEY)
     assert (found, cache.object(found["graph"])) == (entry, b"x")
+
+
+def test_a_file_that_is_too_large_is_refused_in_words(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache")
+    store.put_entry("recording", KEY, {"graph": ""})
+    file = Path(store.entry_file("recording", KEY))
+    with file.open("ab") as large:
+        large.truncate((64 << 20) + 1)
+    again = Store(tmp_path / "cache")
+    assert again.entry("recording", KEY) is None
+    assert f"{file} has 64 MB, and a cache keeps no more than 64 MB in a file" in again.problem
+    cache = LayeredCache(Store(tmp_path / "own"), [again])
+    assert [*cache.entries("recording", KEY)] == []
+    assert "no more than 64 MB" in cache.problem
+
+
+def test_an_object_that_is_too_large_is_not_written(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache")
+    store.put_entry("recording", KEY, {"graph": ""}, bytes((64 << 20) + 1))
+    assert "no more than 64 MB" in store.problem
+    assert store.entry("recording", KEY) is None

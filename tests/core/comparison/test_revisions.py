@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -58,6 +61,52 @@ def test_recordings_are_compared_with_those_of_now(repository: Path, capsys: pyt
     assert "- **added** `2`: BatchNorm2d added" in capsys.readouterr().out
     assert main(["diff", "pkg.Convs", "--git", "main~1", "-o", "diff.svg"]) == 0
     assert "<title>added</title>" in Path("diff.svg").read_text(encoding="utf-8")
+
+
+EVIL = "pkg.Net\x1b[2J\x07\r\n\n# @everyone `x` \u202e\u2028https://evil.example |#1"
+
+
+def evil(net: nn.Module, name: str) -> str:
+    """The JSON of a Graph of a cache that others wrote, in which each name of a layer holds more than a name."""
+    graph = json.loads(to_json(recorded(net)))
+    for row in graph["modules"]:
+        row[0] = row[0] and f"{row[0]}{name}"
+        row[1] = f"{row[1]}{name}"
+        row[4] = name
+    for call in graph["calls"]:
+        call[1] = call[1] and f"{call[1]}{name}"
+    return json.dumps(graph)
+
+
+@pytest.mark.parametrize("name", ["txt", "md"])
+def test_names_of_others_do_nothing_to_a_terminal_or_a_pull_request(
+    repository: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    for file, net in (("old.json", Convs()), ("new.json", inserted(Convs(), 2, nn.BatchNorm2d(8)))):
+        Path(file).write_text(evil(net, EVIL), encoding="utf-8")
+    put(repository / "docs" / "diagrams", Convs(kernel=5), replace(REQUEST, target=f"pkg.Net('{EVIL}')"))
+    written = ""
+    for arguments in (["old.json", "new.json"], ["--git", "main"]):
+        assert main(["diff", *arguments, "--format", name]) == 0
+        written += capsys.readouterr().out
+    assert "everyone" in written
+    assert not set(written) & {"\x1b", "\x07", "\r", "\u202e", "\u2028"}
+    assert not [line for line in written.splitlines() if line.lstrip().startswith(("# ", "@", "http"))]
+    if name == "md":
+        outside = re.sub(r"`[^`]*`", "", re.sub(r"\\.", "", written))
+        assert not re.search(r"@|://|#\d|evil\.example", outside)
+
+
+@pytest.mark.parametrize("arguments", [["pkg.Other", "--git", "main"], ["bad.json", "net.json"]])
+def test_errors_show_no_control_characters(
+    repository: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    put(repository / "docs" / "diagrams", Convs(), replace(REQUEST, target=f"pkg.Net('{EVIL}')"))
+    git("add", ".")
+    git("commit", "-m", "two")
+    Path("bad.json").write_text(json.dumps({"torchrecorder_graph": EVIL}))
+    assert main(["diff", *arguments]) != 0
+    assert not set(capsys.readouterr().err) & {"\x1b", "\x07", "\r", "\u202e"}
 
 
 def test_a_file_is_compared_with_itself(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:

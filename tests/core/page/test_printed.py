@@ -61,15 +61,14 @@ def test_letters_are_no_larger_where_there_is_room() -> None:
     assert drawn(residual_block(), "20in").notes[-1].endswith("with letters of 9.0 pt")
 
 
-def test_a_column_that_is_too_narrow() -> None:
+@pytest.mark.parametrize(("width", "unit"), [("0.5in", "in"), ("1.27cm", "cm"), ("12.7mm", "mm"), ("36pt", "pt")])
+def test_a_column_that_is_too_narrow(width: str, unit: str) -> None:
     with pytest.raises(OptionError) as caught:
-        drawn(residual_block(), "0.5in")
-    said = re.fullmatch(
-        r"at a width of 0.5in the letters would be [\d.]+ pt; write a width of ([\d.]+)in or more, or show less: .*",
-        str(caught.value),
-    )
-    assert said is not None
-    assert drawn(residual_block(), f"{said[1]}in").notes
+        drawn(residual_block(), width)
+    advice = f"write a width of ([\\d.]+{unit}) or more, or show less: .*"
+    said = re.fullmatch(f"at a width of {width} the letters would be [\\d.]+ pt; {advice}", str(caught.value))
+    assert said is not None, "in the unit that was asked in"
+    assert drawn(residual_block(), said[1]).notes
 
 
 def test_shades_of_grey() -> None:

@@ -55,7 +55,7 @@ class Recorded(OneByOne):
             {source: (["make"], ["run"])},
             {data: stamp_of(data), str(root / "absent"): None, **({EXTRA: stamp_of(EXTRA)} if EXTRA else {})},
             {str(root / "src"): "folder"},
-            (str(root / "src"),),
+            {str(root / "src"): stamp_of(root / "src")},
             {"FUZ_SECRET": "user", "FUZ_NOT_SET": "user", "PATH": "user"},
             ("fuz_missing.part",),
             ("starts git",),
@@ -114,13 +114,17 @@ class FuzzedSite:
         """The drawing of the request that is spoilt."""
         return behind(Path(self._store.entry_file("drawing", self.key("drawing"))))
 
-    def settings(self, machine: str) -> Settings:
-        return Settings.for_project(self.root, path=["src"], cache=machine, committed="diagrams")
+    def settings(self, machine: str, *, is_remote: bool = False) -> Settings:
+        remote, committed = (str(self.root / "diagrams"), "") if is_remote else ("", "diagrams")
+        return Settings.for_project(self.root, path=["src"], cache=machine, remote=remote, committed=committed)
 
-    def shown(self) -> dict[DiagramRequest, str]:
-        """What a page shows of each request, and a log says, as the front ends make it."""
+    def shown(self, *, is_remote: bool = False) -> dict[DiagramRequest, str]:
+        """What a page shows of each request, and a log says, as the front ends make it.
+
+        The spoilt cache is committed with the project, or that of a team.
+        """
         shutil.rmtree(self.root / "machine", ignore_errors=True)
-        pipeline = Pipeline(self.settings("machine"), lambda path: NoTorch(path))
+        pipeline = Pipeline(self.settings("machine", is_remote=is_remote), lambda path: NoTorch(path))
         outcomes = {request: outcome.loaded() for request, outcome in pipeline.run(self.requests).items()}
         for entry in log_entries(outcomes.items(), pipeline.problems(), pipeline.cache.notice):
             f"{entry.text}\n{entry.details}".encode()

@@ -22,6 +22,7 @@ from torchrecorder.errors import (
     WorkerCrashed,
     WorkerTimeout,
 )
+from torchrecorder.pipeline.failures import TRIES
 from torchrecorder.request import DiagramRequest
 
 FAILING = """
@@ -302,3 +303,52 @@ def test_a_model_that_goes_back_and_forth(site: Site) -> None:
         site.write("net.py", good.replace("self.act(", "self.relu("))
         assert isinstance(failure(site, ask()), ForwardError)
         assert Counted.jobs == jobs
+
+
+UNSEEN = {
+    "program": ("import subprocess\nsubprocess.check_output(['soak-prog'])", "soak-prog"),
+    "library": ("import ctypes\nctypes.CDLL('libsoak.so')", "libsoak"),
+    "file of compiled code": ("raise RuntimeError('No such file or directory (os error 2)')", "os error"),
+    "time": ("import time\nif time.time() > 0: raise ValueError('too late')", "too late"),
+}
+
+
+@pytest.mark.parametrize("case", UNSEEN)
+def test_what_failed_for_a_cause_that_was_not_seen_is_tried_by_each_build(site: Site, case: str) -> None:
+    text, said = UNSEEN[case]
+    site.write("broken.py", text)
+    for _ in range(3):
+        assert said in str(failure(site, CASES["import"][0]))
+        assert Counted.jobs == 1
+    failure(site, replace(CASES["import"][0], is_tried=True))
+    failure(site, replace(CASES["import"][0], is_tried=True))
+    assert Counted.jobs == 0, "a class that a site only tries costs time once"
+
+
+@pytest.mark.parametrize("text", ["open(HERE / 'gone.txt')", "os.listdir(HERE / 'gone')", "(HERE / 'gone').stat()"])
+def test_a_file_that_was_seen_to_be_missing_is_waited_for(site: Site, text: str) -> None:
+    site.write("broken.py", f"import os\nfrom pathlib import Path\nHERE = Path(__file__).parent\n{text}\n")
+    failure(site, CASES["import"][0])
+    failure(site, CASES["import"][0])
+    assert Counted.jobs == 0
+
+
+def test_a_build_tries_some_of_them_the_oldest_first(site: Site) -> None:
+    names = [f"broken{number}" for number in range(TRIES + 3)]
+    requests = [ask(f"pip_nets.{name}.Net") for name in names]
+    for name in names:
+        site.write(f"{name}.py", "import ctypes\nctypes.CDLL('libsoak.so')\n")
+    site.build(*requests)
+    assert Counted.jobs == len(names)
+    outcomes = site.build(*requests)
+    assert Counted.jobs == TRIES
+    said = [outcome.info for outcome in outcomes if outcome.info]
+    assert len(said) == 3
+    assert "--retry` tries all" in said[0]
+    left = [request for request, outcome in zip(requests, outcomes, strict=True) if outcome.info]
+    for request in left:
+        name = request.recording.target.split(".")[1]
+        site.write(f"{name}.py", "from torch import nn\nNet = nn.ReLU\n")
+    assert sum(outcome.error is None for outcome in site.build(*requests)) == 3
+    site.build(*requests, retries=True)
+    assert Counted.jobs == TRIES

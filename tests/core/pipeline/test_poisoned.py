@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.core.pipeline.fuzzing import FuzzedSite, Recorded, limited
+from tests.core.answering import NoTorch
+from tests.core.pipeline.fuzzing import TARGETS, FuzzedSite, Recorded, graph_of, limited
 from tests.entries import entries, facts_of
 from torchrecorder.drawing.model import Drawing, NestedDrawing
 from torchrecorder.pipeline import Pipeline
@@ -52,6 +55,70 @@ def test_names_that_no_system_has(site: FuzzedSite, field: str, value: object) -
     with limited(30):
         pages = site.shown()
     assert pages[site.good] == site.picture
+
+
+@pytest.mark.parametrize("is_remote", [False, True], ids=["committed", "remote"])
+@pytest.mark.parametrize("digest", ["", "0" * 64, "../x"])
+def test_a_recording_without_a_graph_is_none(site: FuzzedSite, digest: str, is_remote: bool) -> None:
+    """It was taken for a fresh one, so that a page said "It was not drawn." and no log said anything."""
+
+    def change(entry: dict[str, Any]) -> None:
+        for field in entry.keys() - {"torchrecorder_manifest", "request"}:
+            del entry[field]  # nothing is left that could have changed
+        entry["graph"] = digest
+
+    site.change("recording", change)
+    assert site.shown(is_remote=is_remote) == {**site.whole, site.spoilt: ""}
+
+
+@pytest.mark.parametrize("field", ["name of a value", "class", "operation", "note"])
+@pytest.mark.parametrize("half", ["\ud800", "a\udfffb", "\udc41\ud841"])
+def test_a_graph_with_half_a_surrogate_pair(site: FuzzedSite, field: str, half: str) -> None:
+    """No file can hold it, so it ended the build where the picture was written."""
+    graph = json.loads(graph_of(TARGETS[1]))
+    if field == "name of a value":
+        graph["values"][1][4] = half
+    elif field == "class":
+        graph["modules"][0][1] = half
+    elif field == "operation":
+        graph["ops"][0][0] = half
+    else:
+        graph["info"]["notes"] = [half]
+    for text in (json.dumps(graph).encode(), json.dumps(graph, ensure_ascii=False).encode("utf-8", "surrogatepass")):
+        digest = hashlib.sha256(text).hexdigest()
+        site.change("recording", partial(dict.update, graph=digest), text)
+        assert site.shown() == {**site.whole, site.spoilt: ""}
+
+
+def test_what_no_check_foresees_costs_its_own_diagram(site: FuzzedSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever raises between a Graph and the page, the other diagram is drawn and the log has a sentence."""
+    shutil.rmtree(site.root / "diagrams" / "ren")
+    site.change("recording", lambda entry: entry.pop("distributions"))  # else it is also out of date
+    real = Drawing.to_bytes
+
+    def fail(drawing: Drawing) -> bytes:
+        if str(drawing.facts["model"]) in site.spoilt.recording.target:
+            raise UnicodeError("unforeseen")
+        return real(drawing)
+
+    monkeypatch.setattr(Drawing, "to_bytes", fail)
+    pipeline = Pipeline(site.settings("machine"), lambda path: NoTorch(path))
+    outcomes = pipeline.run(site.requests)
+    assert outcomes[site.good].diagram is not None
+    assert outcomes[site.spoilt].diagram is None
+    assert "cannot draw nets.Residual: torchrecorder failed inside" in str(outcomes[site.spoilt].error)
+
+
+@pytest.mark.parametrize("where", ["recordings.Recordings.kept", "drawings.Drawings.kept", "batch._Batch._outcome"])
+def test_what_no_check_foresees_anywhere_is_an_error_of_each_diagram(
+    site: FuzzedSite, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise LookupError("unforeseen")
+
+    monkeypatch.setattr(f"torchrecorder.pipeline.{where}", fail)
+    outcomes = Pipeline(site.settings("machine"), lambda path: NoTorch(path)).run(site.requests)
+    assert all("unforeseen" in str(outcome.error) for outcome in outcomes.values())
 
 
 @pytest.mark.parametrize("is_apart", [True, False])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -242,6 +244,109 @@ def test_what_the_site_allows_is_called(tmp_path: Path) -> None:
     with pytest.raises(TargetBuildFailed, match="gave an object of class int"):
         load_model(target, seed=0, allow=("os.system",))
     assert (tmp_path / "touched").exists()
+
+
+EVIL = """
+import os
+from transformers import PretrainedConfig, PreTrainedModel
+
+os.mkdir("{}")
+
+class Config(PretrainedConfig):
+    model_type = "evil"
+
+class Model(PreTrainedModel):
+    config_class = Config
+"""
+SHELL = """
+import os
+from torch import nn
+
+def sync(local, remote):
+    os.system(f"touch {local}")
+
+def build(name):
+    sync(name, "")
+    return nn.ReLU()
+"""
+
+
+@pytest.fixture
+def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that code of a repository makes, and commands of an installed package."""
+    touched, folder, installed = tmp_path / "touched", tmp_path / "evil", tmp_path / "site-packages"
+    folder.mkdir()
+    names = {"AutoConfig": "net.Config", "AutoModel": "net.Model"}
+    (folder / "config.json").write_text(json.dumps({"model_type": "evil", "auto_map": names}))
+    (folder / "net.py").write_text(EVIL.format(touched))
+    installed.mkdir()
+    (installed / "tgt_pkg_shell.py").write_text(SHELL)
+    (tmp_path / "tgt_pkg" / "again.py").write_text(
+        "from tgt_pkg_shell import build, sync\nimport tgt_pkg_shell as shell\n"
+    )
+    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.chdir(tmp_path)
+    return touched
+
+
+FETCHES = (
+    "transformers.AutoModel.from_pretrained('evil', trust_remote_code=True)",
+    "transformers.AutoModel.from_pretrained('evil')",
+    "transformers.AutoModelForCausalLM.from_pretrained(pretrained_model_name_or_path='evil', trust_remote_code=True)",
+    "transformers.AutoConfig.from_pretrained('evil', trust_remote_code=True)",
+    "transformers.pipeline('text-generation', 'evil', trust_remote_code=True)",
+    "transformers.dynamic_module_utils.get_class_from_dynamic_module('net.Model', 'evil')",
+    "transformers.BertModel.from_pretrained('evil')",
+    "tgt_pkg_shell.sync('{}', 's3://evil')",
+    "tgt_pkg_shell.build('{}')",
+    "tgt_pkg.again.sync('{}', 's3://evil')",
+    "tgt_pkg.again.build('{}')",
+    "tgt_pkg.again.shell.os.system('touch {}')",
+)
+
+
+@pytest.mark.parametrize("target", FETCHES)
+def test_functions_of_installed_packages_are_not_called(target: str, evil: Path) -> None:
+    with pytest.raises(TargetRefused, match="known builders of models"):
+        load_model(target.format(evil), seed=0, allow=())
+    assert not evil.exists()
+
+
+def test_what_is_refused_runs_code_where_the_site_allows_it(evil: Path) -> None:
+    with pytest.raises(TargetBuildFailed):
+        load_model(FETCHES[0], seed=0, allow=("transformers",))
+    assert evil.exists()
+
+
+def test_a_saved_program_with_a_pickle_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save({"net": nn.Linear(2, 2)}, "net.pt2")
+    for target in (
+        "torch.export.load('net.pt2')",
+        "torch.export.load(f='net.pt2')",
+        "torch.jit.load('net.pt2', map_location='cpu')",
+    ):
+        with pytest.raises(TargetRefused, match=r"'net.pt2' is "):
+            load_model(target, seed=0, allow=())
+    with pytest.raises(TargetRefused, match="is not the name of a file"):
+        load_model("torch.jit.load(3)", seed=0, allow=())
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("torch.export.load('/etc/net.pt2')", "'/etc/net.pt2' is a path outside of the project"),
+        ("torch.nn.Transformer(activation='eval(1)')", "'eval(1)' is code"),
+        ("tgt_pkg.nets.linear('https://evil')", "'https://evil' is an address"),
+        ("torch.nn.Linear(2, 2, device={'trust_remote_code': True})", "trust_remote_code=True may run code"),
+    ],
+)
+def test_an_argument_that_does_more_is_named(target: str, reason: str) -> None:
+    with pytest.raises(TargetRefused, match=re.escape(f"is not called: {reason}")) as refused:
+        load_model(target, seed=0, allow=())
+    assert refused.value.hint().startswith("to allow it, add ")
+    assert load_model("tgt_pkg.nets.Net(width=2)", seed=0, allow=())
 
 
 def test_a_name_in_the_project_is_not_allowed_by_the_name_of_the_project() -> None:

@@ -5,13 +5,32 @@ from __future__ import annotations
 import pytest
 
 from torchrecorder.errors import OptionError
-from torchrecorder.request import OPTIONS, read_drawing, read_request, site_options
+from torchrecorder.request import OPTIONS, read_drawing, read_request, read_values, site_options
 
 
 def problems_of(target: str | None, **written: str) -> tuple[str, ...]:
     with pytest.raises(OptionError) as caught:
         read_request(target, {name.rstrip("_"): text for name, text in written.items()})
     return caught.value.problems
+
+
+@pytest.mark.parametrize("name", ["grey", "fold", "zoom", "links", "table", "foot"])
+def test_an_empty_value_of_yaml_is_a_yes_as_in_a_directive(name: str) -> None:
+    good, wrong = site_options({name: None})
+    assert wrong == []
+    assert read_values(good)[name] is True
+    assert read_request("pkg.Net", {name: None}) == read_request("pkg.Net", good)
+
+
+def test_an_empty_value_that_means_nothing_is_named() -> None:
+    assert site_options({"depth": None, "theme": None}) == (
+        {},
+        [
+            "depth: '' is not a valid depth: write 0 for the model as one box, 1 for its children, …, auto or all, or"
+            " 1-3 to let readers switch",
+            "theme: '' is none of modern, classic",
+        ],
+    )
 
 
 def test_reads_what_a_directive_says() -> None:

@@ -143,3 +143,24 @@ def test_equal_on_every_python(version: str) -> None:
     ]
     assert answers[0] == answers[1]
     assert len(json.loads(answers[0])) > 20
+
+
+BODY = "def f(self, x):\n    {}\n    def g(): return y\n    class C:\n        {}\n    return x\n"
+
+
+@pytest.mark.parametrize("old", ["y = 4", "self.y = 4", "y = self.z = 4", "y = f(x)"])
+def test_annotations_of_local_variables_do_not_count(old: str) -> None:
+    target, _, value = old.rpartition(" = ")
+    if " = " in target:
+        assert blocks(BODY.format(old, "z = 1")) != blocks(
+            BODY.format(f"{target.partition(' = ')[0]}: int = 4", "z = 1")
+        )
+        return
+    before = blocks(BODY.format(old, "z = 1"))
+    assert blocks(BODY.format(f"{target}: int = {value}", "z = 1")) == before
+    assert blocks(BODY.format(f"{target}: int", "z = 1")) != before
+    assert blocks(BODY.format(old, "z: int = 1")) != before, "a class keeps its own"
+
+
+def test_annotations_of_a_module_count() -> None:
+    assert blocks("x: int = 4\n") != blocks("x = 4\n")

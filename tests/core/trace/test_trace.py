@@ -122,7 +122,7 @@ def test_files(noted: tuple[Path, dict[str, Any]]) -> None:
     folder, notes = noted
     read = {Path(path).name: seen is not None for path, seen in notes["read"].items()}
     assert read == {"data.txt": True, "packed.txt": True, "gone.txt": False}
-    assert notes["listed"] == [str(folder / "folder")]
+    assert [*notes["listed"]] == [str(folder / "folder")]
     assert notes["looked_for"][str(folder / "absent.txt")] is None
     assert set(notes["sources"]) == {str(folder / name) for name in ("__init__.py", "a.py", "lib.py")}
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from torchrecorder.errors import TorchRecorderError, WorkerCrashed, WorkerTimeout
+from torchrecorder.line_process import LineProcess, descendants
 from torchrecorder.request import RecordingRequest
 from torchrecorder.worker import serving
 from torchrecorder.worker.client import Worker, processors
@@ -47,6 +50,11 @@ class Sleeps(Net):
         super().__init__()
         time.sleep(600)
 
+class Naps(Net):
+    def __init__(self):
+        super().__init__()
+        time.sleep(1)
+
 class Dies(Net):
     def __init__(self):
         os._exit(3)
@@ -79,6 +87,16 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
 def ask(worker: Worker, *targets: str, timeout_s: float = 60, **options: str) -> dict[str, Answer]:
     requests = [RecordingRequest(f"once_nets.{target}", "1,3", **options) for target in targets]  # type: ignore[arg-type]
     return {r.target.partition(".")[2]: it for r, it in worker.record_all(dict.fromkeys(requests, timeout_s))}
+
+
+def kill(worker: Worker) -> None:
+    """Kill the process, as a system that is out of memory does, with all that it has forked."""
+    assert worker._process is not None
+    pid = worker._process._process.pid
+    for one in (pid, *descendants(pid)):
+        os.kill(one, signal.SIGKILL)
+    while worker.is_running:
+        time.sleep(0.01)
 
 
 def errors(answers: dict[str, Answer]) -> dict[str, TorchRecorderError | None]:
@@ -124,6 +142,55 @@ def test_the_death_of_the_worker_is_of_none_that_was_in_it_with_others(
     assert worker._process is not None
     monkeypatch.setenv("ONCE_WORKER", str(worker._process._process.pid))
     assert errors(ask(worker, "KillsWorker", "Net(4)", "Net(5)")) == dict.fromkeys(("KillsWorker", "Net(4)", "Net(5)"))
+
+
+@pytest.mark.parametrize("others", [(), ("Net(6)",)], ids=["nothing waits", "one waits"])
+def test_the_death_of_the_worker_while_a_job_is_sent_is_of_none_either(worker: Worker, others: tuple[str, ...]) -> None:
+    """What was in it then is neither lost nor waited for, and the job that could not be sent is not to blame."""
+    targets = ("Net(4)", "Net(5)", "Naps", *others)
+    requests = {RecordingRequest(f"once_nets.{name}", "1,3"): 20.0 for name in targets}
+    assert ask(worker, "Net")["Net"].error is None
+    begun: list[str] = []
+
+    def end_process(request: RecordingRequest) -> None:
+        begun.append(request.target)
+        if request.target.endswith("Naps"):  # another job is in the process
+            kill(worker)
+
+    start = time.monotonic()
+    answers = dict(worker.record_all(requests, end_process))
+    assert [answers[request].error for request in requests] == [None] * len(requests)
+    assert len(begun) == len(requests), "each begins once"
+    assert time.monotonic() - start < 20
+
+
+def test_the_death_of_a_worker_with_nothing_in_it_is_not_of_the_next_job(worker: Worker) -> None:
+    assert ask(worker, "Net")["Net"].error is None
+    kill(worker)
+    assert ask(worker, "Net(4)")["Net(4)"].error is None
+
+
+def test_a_job_that_no_process_takes_has_an_answer(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(process: LineProcess, job: object) -> None:
+        raise EOFError
+
+    monkeypatch.setattr(LineProcess, "send", end)
+    assert isinstance(ask(worker, "Net")["Net"].error, WorkerCrashed)
+
+
+def test_a_job_that_cannot_be_written_costs_only_itself(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as one whose log cannot be made: the others that are in the process then are recorded again."""
+    real = LineProcess.send
+
+    def refuse(process: LineProcess, job: Mapping[str, Any]) -> None:
+        if job["request"]["target"].endswith("Net(5)"):
+            raise OSError(28, "No space left on device")
+        real(process, job)
+
+    monkeypatch.setattr(LineProcess, "send", refuse)
+    found = errors(ask(worker, "Naps", "Net(5)", "Net(6)"))
+    assert (found["Naps"], found["Net(6)"]) == (None, None)
+    assert "No space left" in str(found["Net(5)"])
 
 
 def test_one_that_kills_the_worker_by_itself(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ TRACE = TraceResult(
     {"/src/pkg/net.py": (["", "Net."], ["Net.forward"])},
     {"/src/data": [1, 1, 1, 1], "/src/gone": None},
     {"/src/asked": "folder", "/src/nothing": None},
-    ("/src",),
+    {"/src": [1, 1, 1, 1]},
     {"HOME": "user"},
     ("numpy",),
     ("uses the network",),

@@ -11,6 +11,13 @@
   const button = (text, onclick, title = text) =>
     make("button", { type: "button", title: _(title), ariaLabel: _(title), textContent: _(text), onclick });
   const above = (path) => path.replace(/(^|[./~])[^./~]*$/, "");
+  const decoded = (text) => {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text; /* an address may end in anything */
+    }
+  };
   const focusable = (node) => node.closest("a") ?? node;
   const paper = (at) => {
     const colour = at ? getComputedStyle(at).backgroundColor : "Canvas";
@@ -227,7 +234,7 @@
       tell(node, true);
     };
     const route = () => {
-      const id = decodeURIComponent(location.hash.slice(1));
+      const id = decoded(location.hash.slice(1));
       expose(null);
       clear();
       if (kept) scrollBy({ top: views.getBoundingClientRect().top - kept, behavior: "instant" });

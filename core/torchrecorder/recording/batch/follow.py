@@ -29,10 +29,9 @@ from torchrecorder.recording.batch.sizes import BatchSize, Origin, plain
 from torchrecorder.recording.names import OpName
 from torchrecorder.recording.values import Values, in_transform
 
-_SHAPES: frozenset[object] = frozenset((Tensor.size, Tensor.shape.__get__))  # type: ignore[attr-defined]
-_COUNTS = (Tensor.__len__, Tensor.numel, torch.numel, Tensor.nelement, Tensor.stride, Tensor.tolist, Tensor.item)
-ABOUT_SIZES = _SHAPES | {*_COUNTS, Tensor.numpy, Tensor.__array__}
-"""Questions whose answers may depend on sizes; those of the second kind are plain numbers."""
+_COUNTS = {"__len__", "numel", "nelement", "stride", "nbytes", "tolist", "item", "numpy", "__array__"}
+ABOUT_SIZES = {*_COUNTS, "size", "__get__"}
+"""Functions whose answers may be plain numbers that depend on sizes; shapes, or other attributes."""
 _NOT_SIZES = frozenset((Tensor, nn.Parameter, int, float, bool, str, type(None), torch.dtype, torch.device))
 
 
@@ -83,26 +82,27 @@ class Batch:
     def has_leaked(self) -> bool:
         return self._origin is None or self._origin.has_leaked
 
-    def answered(self, func: object, args: Sequence[Any], kwargs: Mapping[str, Any], answer: Any) -> Any:
-        """What the model's code is given for the answer to a question about sizes."""
-        origin = self._origin
-        if (
-            origin is None
-            or in_transform()
-            or self._values.own(args[0]) is None
-            or (found := self.of(args[0])) == FIXED
-        ):
+    def answered(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], answer: Any) -> Any:
+        """What the model's code is given for the answer to a question about a tensor."""
+        origin, tensor = self._origin, args[0]
+        is_shape = type(answer) is torch.Size
+        if origin is None or in_transform() or not (is_shape or name in _COUNTS or type(answer) is int):
             return answer
-        if func not in _SHAPES:
+        if not isinstance(tensor, Tensor) or self._values.own(tensor) is None or (found := self.of(tensor)) == FIXED:
+            return answer
+        if name in _COUNTS:
             origin.has_leaked = True
-            return answer
-        origin.was_asked = True
-        one = None if type(answer) is torch.Size else kwargs.get("dim", args[-1]) % args[0].ndim
-        sizes = [
-            BatchSize.of(size, origin, axis in found.axes or None) if axis in found.axes or not found.is_all else size
-            for axis, size in (enumerate(answer) if one is None else ((one, answer),))
-        ]
-        return torch.Size(sizes) if one is None else sizes[0]
+        elif is_shape:
+            return torch.Size([self._size(n, axis, found) for axis, n in enumerate(answer)])
+        elif name == "size":
+            return self._size(answer, kwargs.get("dim", args[-1]) % tensor.ndim, found)
+        return answer
+
+    def _size(self, size: int, axis: int, found: Found) -> int:
+        assert self._origin is not None
+        self._origin.was_asked = True
+        is_fixed = found.is_all and axis not in found.axes
+        return size if is_fixed else BatchSize.of(size, self._origin, axis in found.axes or None)
 
     def leak(self) -> None:
         """The model's code got numbers that may depend on sizes."""

@@ -94,7 +94,7 @@ LEADS_TO_MODEL = (nn.Module, Tensor, MethodType, FunctionType, functools.partial
 
 def _leads_to_model(cell: CellType) -> bool:
     try:
-        return isinstance(cell.cell_contents, LEADS_TO_MODEL)
+        return issubclass(type(cell.cell_contents), LEADS_TO_MODEL)
     except ValueError:  # empty
         return False
 

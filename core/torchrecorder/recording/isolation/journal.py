@@ -31,7 +31,7 @@ from torchrecorder.recording.isolation.kept_tensors import KeptTensors, is_same,
 from torchrecorder.recording.isolation.substitutes import is_plain, lazy_like, like
 from torchrecorder.recording.scripted import script_copy
 from torchrecorder.running import torch_private
-from torchrecorder.running.objects import dictionary, is_open, members, native_base
+from torchrecorder.running.objects import answer, dictionary, is_open, members, native_base
 
 _T = TypeVar("_T")
 _Put = Callable[[Any, Any], object]
@@ -63,6 +63,7 @@ class Journal:
         self._classes: list[tuple[object, type]] = []
         self._undo: list[Callable[[], object]] = []
         self._stand_ins: dict[int, tuple[object, Any]] = {}
+        self._swaps: list[tuple[Tensor, Tensor]] = []
         self._keepers: dict[type, _Keeper] = {}
         self._members: dict[type, tuple[Any, ...]] = {}
 
@@ -121,8 +122,15 @@ class Journal:
         with outside_of_modes():
             self._tensors.keep(tensor)
 
+    def swapped(self, first: Tensor, second: Tensor) -> None:
+        """Two tensors, which are kept, exchanged what they hold."""
+        self._swaps.append((first, second))
+
     def put_back(self) -> None:
         """Put everything back now. What is kept stays kept."""
+        swap = torch_private.SWAP.get()
+        while self._swaps and swap is not None:
+            swap(*self._swaps.pop())
         for held, saved in self._dicts:
             if not is_same(held, saved):
                 held.clear()
@@ -208,7 +216,7 @@ class Journal:
                 continue
             if kind is nn.Parameter:  # nearly all tensors of models are, and it is never a view
                 self._tensors.keep(value)
-            elif put is not None and isinstance(value, _REPLACED):
+            elif put is not None and issubclass(kind, _REPLACED):
                 new = self._in_place_of(value)
                 if new is not value:
                     put(key, new)
@@ -245,6 +253,10 @@ class Journal:
             return self._later(obj.set_state, obj.get_state())
         return self._later(obj.__setitem__, ..., obj.copy()) if obj.flags.writeable else ()
 
+    def _random(self, obj: random.Random) -> Iterable[object]:
+        state = answer(obj.getstate, None)  # that of the system has none
+        return () if state is None else self._later(obj.setstate, state)
+
     def _dict(self, obj: dict[Any, Any]) -> Iterable[object]:
         if type(obj) is dict:
             saved = obj.copy()
@@ -280,10 +292,10 @@ class Journal:
         # A list or object that a function closes over is not the model's: often it collects what the function sees.
         held: list[object] = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         for cell in function.__closure__ or ():
-            if isinstance(content := _content(cell), LEADS_TO_MODEL):
+            if issubclass(type(content := _content(cell)), LEADS_TO_MODEL):
                 self._later(_refill_cell, cell, content)
                 held.append(content)
-        found = [value for value in held if isinstance(value, LEADS_TO_MODEL)]
+        found = [value for value in held if issubclass(type(value), LEADS_TO_MODEL)]
         return self._contents(enumerate((*found, function.__dict__)), None)
 
 
@@ -297,10 +309,10 @@ _KEEPERS: tuple[tuple[Any, _Keeper], ...] = (
     (FunctionType, Journal._function),
     (MethodType, lambda journal, obj: (obj.__self__, obj.__func__)),
     (functools.partial, lambda journal, obj: (obj.func, obj.args, obj.keywords)),
-    (MappingProxyType, lambda journal, obj: obj.values()),
+    (MappingProxyType, lambda journal, obj: answer(lambda: [*obj.values()], [])),
     ((bytearray, array.array), lambda journal, obj: journal._later(obj.__setitem__, slice(None), obj[:])),
     (torch.Generator, lambda journal, obj: journal._later(obj.set_state, obj.get_state())),
-    (random.Random, lambda journal, obj: journal._later(obj.setstate, obj.getstate())),
+    (random.Random, Journal._random),
 )
 
 

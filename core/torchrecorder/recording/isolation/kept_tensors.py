@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.parameter import Parameter, is_lazy
 
-from torchrecorder.recording.values import storage_address
+from torchrecorder.recording.values import innermost, storage_address
 from torchrecorder.running import torch_private
 
 
@@ -56,8 +56,8 @@ class KeptTensors:
         """The same for tensors of classes that do not have memory like others."""
 
     def keep(self, tensor: Tensor) -> None:
-        """Keep all of a tensor but its data."""
-        if id(tensor) in self._states:
+        """Keep all of a tensor but its data. What a transform of torch.func puts around one ends with the transform."""
+        if id(tensor) in self._states or innermost([tensor])[0] is not tensor:
             return
         is_leaf = tensor.grad_fn is None
         hooks: Sequence[tuple[str, dict[Any, Any], dict[Any, Any]]] = ()
@@ -79,6 +79,7 @@ class KeptTensors:
 
     def before_write(self, tensor: Tensor) -> None:
         """Keep the data of a tensor that is about to be overwritten, unless it is kept."""
+        (tensor,) = innermost([tensor])
         address = storage_address(tensor) if _has_memory(tensor) else None
         if address in self._memories or id(tensor) in self._wholes or is_lazy(tensor):
             return
@@ -106,10 +107,11 @@ class KeptTensors:
             _put_back(state)
         # At last, since what is above counts as writes. Autograd compares them when an older loss is differentiated.
         versions = torch_private.versions_of(state.tensor for state in states)
-        changed = [state for state, version in zip(states, versions, strict=True) if version != state.version]
         set_versions = torch_private.SET_VERSIONS.get()
-        if changed and set_versions is not None:
-            set_versions([state.tensor for state in changed], [state.version for state in changed])
+        if set_versions is not None and versions != [state.version for state in states]:
+            # Those that were kept first at last: what `detach` gives counts together with what it was made from.
+            counting = [state for state in reversed(states) if not state.tensor.is_inference()]
+            set_versions([state.tensor for state in counting], [state.version for state in counting])
 
 
 def _put_back(state: _State) -> None:

@@ -196,7 +196,7 @@ class CopiedArguments(ModelCopy):
         return new
 
     def keep(self, obj: object, new: object) -> None:
-        if not isinstance(new, Tensor):
+        if not issubclass(type(new), Tensor):
             super().keep(obj, new)
 
     def _object(self, kind: type, obj: object) -> object:
@@ -214,7 +214,7 @@ class CopiedArguments(ModelCopy):
         return self._modules(module)
 
     def _shared(self, obj: Any) -> object:
-        if isinstance(obj, ITERATORS):
+        if issubclass(type(obj), ITERATORS):
             return RecordedIterator(obj, torch.inference_mode(False)(self.of))
         self.unseen[type(obj).__name__] = None
         return obj

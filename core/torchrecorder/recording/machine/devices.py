@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from torchrecorder.recording.code_info import import_path, is_user_file
+from torchrecorder.running.handles import replaced
 
 MOVES: frozenset[object] = frozenset((Tensor.to, Tensor.cuda))
 """Functions whose second argument, without a name, may be a device."""
@@ -78,14 +79,11 @@ class Devices:
     @contextmanager
     def answering(self) -> Iterator[None]:
         """While it is active, `torch.cuda.synchronize()` and `module.cuda()` do nothing if that device is missing."""
-        originals = [(owner, name, getattr(owner, name)) for owner, name in _REPLACED]
-        try:
-            for owner, name, original in originals:
-                setattr(owner, name, self._of_module(original) if owner is nn.Module else self._of_device(original))
+        with ExitStack() as stack:
+            for owner, name in _REPLACED:
+                make = self._of_module if owner is nn.Module else self._of_device
+                stack.enter_context(replaced(owner, name, make))
             yield
-        finally:
-            for owner, name, original in originals:
-                setattr(owner, name, original)
 
     def _of_device(self, original: Callable[..., object]) -> Callable[..., object]:
         kind = original.__module__.rpartition(".")[2]

@@ -110,8 +110,9 @@ def _of_tensor(tensor: Tensor) -> Iterator[tuple[str, object]]:
 def _parts(obj: Any) -> Iterator[tuple[str, Any]]:
     """The objects that it holds, in their order; those of a set, which has none, in that of their ids."""
     if isinstance(obj, Tensor):
-        if obj.is_leaf:
-            yield "grad", obj.grad
+        with torch._C.DisableTorchFunction():
+            held = [("grad", obj.grad)] if obj.is_leaf else []
+        yield from held
     elif isinstance(obj, dict):
         keyed: Any = next(base for base in (collections.OrderedDict, dict) if isinstance(obj, base))
         for i, (key, value) in enumerate(keyed.items(obj)):

@@ -14,6 +14,7 @@ from tests.core.trace.freshness.conftest import Project
 from tests.core.trace.freshness.edits_of_code import CODE
 from tests.core.trace.freshness.edits_of_data import DATA
 from tests.core.trace.freshness.edits_of_machine import MACHINE
+from tests.core.trace.freshness.edits_of_projects import PROJECTS
 from tests.core.trace.freshness.edits_without_effect import WITHOUT_EFFECT
 from tests.core.trace.freshness.test_needless import INIT, PARTS, SEEN, edit
 from tests.core.trace.freshness.test_tricky_cases import CASES
@@ -31,7 +32,7 @@ LOOKED_FOR = {
     if name != "getattr"  # after which no model is built
 }
 TRICKY = {f"{name} (tricky)": case for name, case in CASES.items()}
-EDITS = {**CODE, **DATA, **MACHINE, **LOOKED_FOR, **TRICKY}
+EDITS = {**CODE, **DATA, **MACHINE, **LOOKED_FOR, **TRICKY, **PROJECTS}
 FOUND = ("package without __init__ that gets one", "module of Python's own name", "raw tensor", "link becomes a file")
 """Those that a soak once found stale; they are tried in every run."""
 GUIDE = (Path(__file__).parents[4] / "docs" / "guide" / "freshness.md").read_text(encoding="utf-8")

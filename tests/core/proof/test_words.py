@@ -1,0 +1,101 @@
+"""The numbers that a finished layout says are proved: how often a thing is drawn once, and its parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.core.drawing.engines import laid_out
+from tests.core.graph.building import Net, transformer
+from torchrecorder.drawing.dot import to_dot
+from torchrecorder.drawing.paper import PaperLayout
+from torchrecorder.drawing.svg.arrange import arranged
+from torchrecorder.drawing.svg.layout import Figure, Layout
+from torchrecorder.graph import Graph
+from torchrecorder.proof.layout import faults
+from torchrecorder.view import View, ViewOptions, make_view
+
+
+def heads() -> Graph:
+    """Four equal layers in a row, each of which is closed, and one beside them with other parameters."""
+    net = Net("Heads", params=5678)
+    x = net.input("x", 1, 8)
+    for i in range(4):
+        with net.call(f"blocks.{i}", "Block", params=1234):
+            x = net.layer(f"blocks.{i}.b", "Linear", net.layer(f"blocks.{i}.a", "Linear", x, params=617), params=617)
+    return net.graph(net.layer("last", "Head", x, params=742))
+
+
+def upsampled() -> Graph:
+    net = Net("Up", params=8)
+    x = net.layer("conv", "Conv2d", net.input("x", 1, 8, 4, 4), params=8)
+    x = net.layer("up", "Upsample", x)
+    graph = net.graph(x)
+    modules = dict(graph.modules)
+    modules["up"] = replace(modules["up"], extra_repr="scale_factor=2.0, mode='nearest'")
+    return replace(graph, modules=modules)
+
+
+def paper(view: View) -> Layout:
+    layout = PaperLayout(view)
+    placed = layout.place([laid_out(dot) for dot in layout.dots])
+    assert placed is not None, layout.reason
+    return placed
+
+
+def layered(view: View) -> Layout:
+    return arranged(laid_out(to_dot(view).source))
+
+
+def written(layout: Layout, pattern: str, other: str) -> Layout:
+    """The layout in which each word that has the pattern says something else."""
+
+    def changed(figure: Figure) -> Figure:
+        words = tuple(word._replace(text=re.sub(pattern, other, word.text)) for word in figure.words)
+        return figure._replace(words=words)
+
+    titles = layout.titles and [
+        replace(title, word=title.word._replace(text=re.sub(pattern, other, title.word.text)))
+        for title in layout.titles
+    ]
+    return replace(layout, nodes=[*map(changed, layout.nodes)], boxes=[*map(changed, layout.boxes)], titles=titles)
+
+
+CLOSED, OPEN = ViewOptions(depth=1), ViewOptions(depth=2)
+
+
+@pytest.mark.parametrize("options", [CLOSED, OPEN], ids=["closed", "open"])
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize("make", [heads, lambda: transformer(3), upsampled], ids=["heads", "transformer", "upsampled"])
+def test_our_numbers_are_right(make: Callable[[], Graph], kind: Callable[[View], Layout], options: ViewOptions) -> None:
+    view = make_view(make(), options)
+    assert faults(view, kind(view)) == ()
+
+
+@pytest.mark.parametrize("options", [CLOSED, OPEN], ids=["closed", "open"])
+@pytest.mark.parametrize("kind", [paper, layered])
+@pytest.mark.parametrize(
+    ("pattern", "other", "words"),
+    [
+        ("×4", "×5", "does not say that blocks.0 stands for 4 calls"),
+        (" ?×4", "", "does not say that blocks.0 stands for 4 calls"),
+        (r"1\.23 k params each", "1.23 k params", "says other numbers of parameters than blocks.0 has, 1234"),
+        (r"1\.23 k params", "1.24 k params", "says other numbers of parameters than blocks.0 has, 1234"),
+        (r"1\.23 k params", "1.23 M params", "says other numbers of parameters than blocks.0 has, 1234"),
+        (r"5\.68 k params", "6 k params", "says other numbers of parameters than the model has, 5678"),
+        ("742 params", "743 params", "says other numbers of parameters than last has, 742"),
+        ("742 params", "742 params ×2", "says 2 calls of last, which is one"),
+        ("742 params", "2 in parallel", "says 2 calls of last, which is one"),
+    ],
+)
+def test_a_number_that_is_changed_is_noticed(
+    pattern: str, other: str, words: str, kind: Callable[[View], Layout], options: ViewOptions
+) -> None:
+    view = make_view(heads(), options)
+    layout = kind(view)
+    changed = written(layout, pattern, other)
+    assert changed != layout, "the pattern is not in the picture"
+    assert any(words in fault for fault in faults(view, changed))
