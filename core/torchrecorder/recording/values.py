@@ -94,8 +94,8 @@ class Entry:
     moment: Moment
     storage: Storage | None
     is_view: bool
-    past: tuple[tuple[Moment, int], ...] = ()
-    """The values it had before it was written to."""
+    past: list[tuple[Moment, int]] | None = None
+    """The values it had before it was written to, one list for each tensor: no write copies those before it."""
 
 
 class Values:
@@ -185,8 +185,9 @@ class Values:
         writes = entry.storage.writes if entry.storage else []
         if not writes:
             return now
-        own = [*entry.past, (entry.moment, entry.value)]
-        since, value = own[max(0, bisect_right(own, moment, key=_when) - 1)]
+        since, value = entry.moment, entry.value
+        if moment < since and entry.past:
+            since, value = entry.past[max(0, bisect_right(entry.past, moment, key=_when) - 1)]
         last = bisect_right(writes, moment, key=_when) - 1
         return writes[last][1] if last >= 0 and writes[last][0] > since else value
 
@@ -220,7 +221,8 @@ class Values:
         value = self._add(tensor, "op", op, index)
         entry = self._entries[id(tensor)]
         if old is not None and old.ref() is tensor:
-            entry.past = (*old.past, (old.moment, old.value))
+            entry.past = old.past or []
+            entry.past.append((old.moment, old.value))
         entry.is_view = False
         if entry.storage is not None:
             entry.storage.writes.append((self.moment, value))
