@@ -84,12 +84,8 @@ class OpLog:
             with _unseen():
                 self._protect(tensors_in(args[:1], []))
         running = self._running = RunningOp()
-        plain = self.batch.plain
         try:
-            if kwargs:
-                out = func(*plain(args), **dict(zip(kwargs, plain([*kwargs.values()]), strict=True)))
-            else:
-                out = func(*plain(args))
+            out = self.batch.called(func, args, kwargs) if self.batch.was_asked else func(*args, **kwargs)
         finally:
             self._running = None
         with _unseen():
@@ -248,7 +244,7 @@ class OpLog:
             self._whole = Whole(*whole, name, running, facts)
             self._take_part(self._whole, given, fresh)
             return
-        before = [self.batch.of(tensor) for tensor in overwritten] if overwritten else ()
+        before = self.batch.before(name, overwritten) if overwritten else ()
         outputs = self._add(name, running, given, overwritten, fresh, facts)
         for value, found in zip(outputs, before, strict=False):
             self.batch.learn(value, found)

@@ -7,7 +7,7 @@ known again where a shape is built from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,6 +32,8 @@ from torchrecorder.recording.values import Values, in_transform
 _COUNTS = {"__len__", "numel", "nelement", "stride", "nbytes", "tolist", "item", "numpy", "__array__"}
 ABOUT_SIZES = {*_COUNTS, "size", "__get__"}
 """Functions whose answers may be plain numbers that depend on sizes; shapes, or other attributes."""
+_REARRANGING = {"t_", "transpose_", "swapaxes_", "swapdims_", "set_", "set_data"}
+"""Operations in place that may give a tensor other axes of the same sizes."""
 _NOT_SIZES = frozenset((Tensor, nn.Parameter, int, float, bool, str, type(None), torch.dtype, torch.device))
 
 
@@ -43,6 +45,8 @@ class Batch:
         self._found: dict[int, Found] = {}
         """By value; what is not in it is fixed."""
         self._origin: Origin | None = None
+        self.was_asked = False
+        """Whether the model's code was given sizes."""
         self._known: dict[tuple[Any, ...], Sequence[Found]] = {}
         """What rules gave. Most operations of a model come again with tensors of the same shapes."""
         self._once: dict[Found, Found] = {FIXED: FIXED, UNSURE: UNSURE}
@@ -100,9 +104,13 @@ class Batch:
 
     def _size(self, size: int, axis: int, found: Found) -> int:
         assert self._origin is not None
-        self._origin.was_asked = True
+        self.was_asked = True
         is_fixed = found.is_all and axis not in found.axes
         return size if is_fixed else BatchSize.of(size, self._origin, axis in found.axes or None)
+
+    def before(self, name: OpName, tensors: Sequence[Tensor]) -> Sequence[Found]:
+        """What was known of tensors that an operation overwrote, and is known of them still."""
+        return [UNSURE if name.name in _REARRANGING else self.of(tensor) for tensor in tensors]
 
     def leak(self) -> None:
         """The model's code got numbers that may depend on sizes."""
@@ -113,12 +121,11 @@ class Batch:
         """Nothing is known of these."""
         self._found.update(dict.fromkeys(values, UNSURE))
 
-    def plain(self, args: Sequence[Any]) -> Sequence[Any]:
-        """Arguments of a function of torch's, without what its code need not know."""
-        origin = self._origin
-        if origin is None or not origin.was_asked or _NOT_SIZES.issuperset(map(type, args)):
-            return args
-        return [*map(plain, args)]
+    def called(self, func: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]) -> object:
+        """What a function of torch's gives, which is not shown what only the model's code need know."""
+        if not _NOT_SIZES.issuperset(map(type, args)):
+            args = [*map(plain, args)]
+        return func(*args, **{name: plain(item) for name, item in kwargs.items()})
 
     def learn(self, value: int, found: Found) -> None:
         """It is known of a value where the batch is in it."""
@@ -150,12 +157,16 @@ class Batch:
             ones = [*map(found.get, read)]
         else:
             ones = [self.of(tensor) for tensor in given]
-        rule, sizes = rule_for(name), ()
+        rule = rule_for(name)
+        sizes: Sequence[bool | int | None] = ()
         if rule not in FREE:
             items = (*args, *kwargs.values())
-            if origin.was_asked and not _NOT_SIZES.issuperset(map(type, items)):
+            if self.was_asked and not _NOT_SIZES.issuperset(map(type, items)):
                 sizes = self._numbers(items)
         if not any(ones) and True not in sizes and None not in sizes and (given or rule is create):
+            return
+        if in_transform():
+            self.unsure(made_as)
             return
         key = (name, *map(id, ones), *[id(values.rows[value].meta) for value in (*read, *made_as)])
         if rule not in FREE:
@@ -178,7 +189,7 @@ class Batch:
     ) -> Sequence[Found]:
         is_known = rule is not None and (rule in TAKING_SIZES or not any(one is True or one is None for one in sizes))
         try:
-            found = UNSURE if rule is None or not is_known or in_transform() else rule(self, made, *args, **kwargs)
+            found = UNSURE if rule is None or not is_known else rule(self, made, *args, **kwargs)
         except NoBatch:
             self._origin, found = None, UNSURE
         except Exception:  # arguments of a form that the rule does not know

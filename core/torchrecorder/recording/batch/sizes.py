@@ -17,9 +17,9 @@ class Origin:
 
     def __init__(self, batch: int) -> None:
         self.batch = batch
-        self.was_asked = self.has_leaked = self.has_decided = False
-        """Whether code was given such sizes, a plain number of its own may depend on the batch, and it asked whether
-        that is a certain number, with another of which it may do something else."""
+        self.has_leaked = self.has_decided = False
+        """Whether a plain number of the code may depend on the batch, and whether it asked if the batch is a certain
+        number, with another of which it may do something else."""
 
 
 class BatchSize(int):
@@ -70,7 +70,7 @@ def _operation(name: str) -> Any:
 def _stays(name: str, size: BatchSize, other: Any = None, *_: object) -> bool:
     """Whether the result is a multiple too."""
     if isinstance(other, BatchSize):
-        return name == "add" and other.is_multiple
+        return name == "add" and other.is_multiple is True
     return name in ("mul", "rmul") or (
         name == "floordiv" and int.__index__(size) % (size.origin.batch * int(other)) == 0
     )

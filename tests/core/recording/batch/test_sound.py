@@ -116,6 +116,8 @@ HOSTILE: dict[str, Callable[..., Any]] = {
     "a shape from elsewhere": by_cache,
     "written into": lambda self, x: torch.zeros(4, 4).add_(x.sum(0).detach()).view(-1, 2),
     "a view written into": lambda self, x: (lambda y: (y[:, 0].mul_(2), y.view(-1, 4))[1])(x + 0),
+    "axes changed in place": lambda self, x: (x + 0).transpose_(0, 1).flatten(1),
+    "mapped, and not": lambda self, x: torch.vmap(lambda one: one.sum(-1))(x) + x.sum(-1),
     "windows": lambda self, x: x.view(x.shape[0] * 2, 2, 4).view(x.shape[0] * 2 // 2, 4, -1),
     "heads": lambda self, x: x.view(x.shape[0], -1, 2, 2).transpose(1, 2).reshape(x.shape[0] * 2, -1, 2),
     "mapped": lambda self, x: torch.vmap(lambda one: one.view(-1))(x).view(-1, 4),
