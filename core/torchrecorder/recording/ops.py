@@ -16,7 +16,7 @@ from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
-from torchrecorder.recording.batch.follow import ABOUT_SIZES, Batch
+from torchrecorder.recording.batch.follow import ABOUT_SIZES, BatchAxes
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
 from torchrecorder.recording.machine.memory import Room
@@ -60,7 +60,7 @@ class OpLog:
         self._journal = journal
         self._nodes = nodes
         self._whole: Whole | None = None
-        self.batch = Batch(values)
+        self.batch = BatchAxes(values)
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""
         self._kept: list[Callable[..., object]] = []

@@ -7,7 +7,10 @@ known again where a shape is built from it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -34,10 +37,12 @@ ABOUT_SIZES = {*_COUNTS, "size", "__get__"}
 """Functions whose answers may be plain numbers that depend on sizes; shapes, or other attributes."""
 _REARRANGING = {"t_", "transpose_", "swapaxes_", "swapdims_", "set_", "set_data"}
 """Operations in place that may give a tensor other axes of the same sizes."""
+_OURS = str(Path(__file__).parents[1])
+_TENSOR: str = Tensor.__reduce_ex__.__code__.co_filename
 _NOT_SIZES = frozenset((Tensor, nn.Parameter, int, float, bool, str, type(None), torch.dtype, torch.device))
 
 
-class Batch:
+class BatchAxes:
     """The batch of one recording. Nothing is known until `begin`, and when it was found that there is none."""
 
     def __init__(self, values: Values) -> None:
@@ -96,6 +101,8 @@ class Batch:
             return answer
         if name in _COUNTS:
             origin.has_leaked = True
+        elif _is_pickled():
+            return answer
         elif is_shape:
             return torch.Size([self._size(n, axis, found) for axis, n in enumerate(answer)])
         elif name == "size":
@@ -209,3 +216,11 @@ class Batch:
             elif kind is slice:
                 found += self._numbers((item.start, item.stop, item.step))
         return found
+
+
+def _is_pickled() -> bool:
+    """Whether it is torch's own code of tensors that asks: what it writes is read by others."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename == _TENSOR

@@ -119,13 +119,13 @@ def _recurrent(b: Any, made: Sequence[Tensor], x: Tensor, *args: Any) -> Sequenc
     return [_alone(b.of(x), time, 2), *[_moved(b.of(x), lambda axis: 1)] * (len(made) - 1)]
 
 
-def _shaped(b: Any, own: Found, times: Sequence[Any], *, is_told: bool = True) -> Found:
+def _shaped(b: Any, own: Found, times: Sequence[Any], *, by_code: bool = True) -> Found:
     """Of a tensor with other axes: of each whether it is a multiple of the batch, or that it is the rest."""
     axes = {axis for axis, one in enumerate(times) if one is True}
     left, is_all = len(own.axes) - len(axes), own.is_all and None not in times
     if left < 0 and own.is_all:  # a size from elsewhere
         return UNSURE
-    if left == 1 and REST in times and is_all and not (is_told and b.has_leaked):
+    if left == 1 and REST in times and is_all and not (by_code and b.has_leaked):
         return Found(frozenset({*axes, times.index(REST)}), True)
     return Found(frozenset(axes), is_all and not left)
 
@@ -142,15 +142,15 @@ def _view(b: Any, made: Sequence[Tensor], x: Tensor, *args: Any, **kwargs: Any) 
     return _shaped(b, b.of(x), [*map(b.times, _numbers(args, kwargs))])
 
 
-def _split(b: Any, x: Tensor, first: int, last: int, sizes: Sequence[Any], *, is_told: bool = True) -> Found:
+def _split(b: Any, x: Tensor, first: int, last: int, sizes: Sequence[Any], *, by_code: bool = True) -> Found:
     """Axes from one to another are replaced by others."""
     times: list[Any] = [axis in b.of(x).axes for axis in range(x.ndim)]
     times[first % x.ndim : last % x.ndim + 1] = [*map(b.times, sizes)]
-    return _shaped(b, b.of(x), times, is_told=is_told)
+    return _shaped(b, b.of(x), times, by_code=by_code)
 
 
 def _flatten(b: Any, made: Sequence[Tensor], x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Found:
-    return _split(b, x, start_dim, end_dim, [REST], is_told=False)
+    return _split(b, x, start_dim, end_dim, [REST], by_code=False)
 
 
 def _unflatten(b: Any, made: Sequence[Tensor], x: Tensor, dim: int, sizes: Sequence[int]) -> Found:

@@ -1,7 +1,7 @@
 """Integers that know that they are the batch: what `x.shape[0]` gives while a forward is recorded.
 
 `x.view(1, -1)` and `x.view(x.shape[0], -1)` are one operation if the batch is 1. So the numbers that a forward gets for
-axes of the batch are told from others: they are ints like any, and arithmetic keeps what is known of them.
+axes of the batch are kept apart from others: they are ints like any, and arithmetic keeps what is known of them.
 """
 
 from __future__ import annotations
