@@ -237,7 +237,7 @@ def _page_options(page: MarkdownPage, report: Report | None) -> dict[str, str]:
         if report is not None:
             report.warn(f"in the front matter, {KEY} holds options, each in a line `name: value`", page.location())
         return {}
-    good, wrong = site_options({str(name): value for name, value in page.options.items()})
+    good, wrong = site_options(page.options)
     if report is not None:
         for problem in wrong:
             report.warn(f"in the front matter, {problem}", page.location())

@@ -131,7 +131,7 @@ def settings(root: Path, written: Mapping[str, Any]) -> Settings:
         root: The folder that relative paths begin at.
         written: The values of the extension's or the plugin's configuration, by name.
     """
-    found, wrong = site_settings(root, written, cache=str(written[MACHINE_CACHE.name] or ""))
+    found, wrong = site_settings(root, written, cache=chosen(MACHINE_CACHE, written))
     for name, problems in wrong.items():
         for problem in problems:
             Report().warn(f"{name}: {problem}")

@@ -246,15 +246,15 @@ def settings_of(app: Sphinx) -> Settings:
     it too, because that is what people do who no longer trust a cache.
     """
     written = {setting.name: app.config[f"torchrecorder_{setting.name}"] for setting in SITE_SETTINGS}
-    if committed := written["cache"]:
-        folder = Path(app.confdir, str(committed)).resolve()
+    settings, wrong = site_settings(Path(app.confdir), written, cache=str(Path(app.doctreedir, "torchrecorder")))
+    if settings.committed is not None:
+        folder = settings.committed.resolve()
         for name in ("html_extra_path", "html_static_path"):
             places = [Path(app.confdir, str(entry)).resolve() for entry in app.config[name]]
             if any(folder.is_relative_to(place) or place.is_relative_to(folder) for place in places):
-                text = f"torchrecorder_cache: {committed} lies in a folder of {name}, so it would be published; move it"
+                shown = written["cache"]
+                text = f"torchrecorder_cache: {shown} lies in a folder of {name}, so it would be published; move it"
                 warn(LogEntry(text, "cache"))
-    cache = str(Path(app.doctreedir, "torchrecorder"))
-    settings, wrong = site_settings(Path(app.confdir), written, cache=cache)
     for name, problems in wrong.items():
         for problem in problems:
             warn(LogEntry(f"torchrecorder_{name}: {problem}", "option"))

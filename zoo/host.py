@@ -151,6 +151,7 @@ def _phases(entry: Entry) -> Any:
     found = {
         "recorded": _way(graph.info),
         "guessed": graph.info.guessed,
+        "grade": graph.info.grade,
         "notes": graph.info.notes,
         "ops": len(graph.ops),
         "problems": problems(graph),

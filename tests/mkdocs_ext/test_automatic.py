@@ -97,6 +97,13 @@ class Loader(Base):
 
 class Bare(Net):
     pass
+
+
+class Vague(nn.Module):
+    """It takes anything: no size would be its own."""
+
+    def forward(self, x):
+        return x.relu()
 '''
 
 
@@ -141,6 +148,7 @@ def test_each_documented_module_is_drawn_once(api: Site, style: str) -> None:
     assert "torchrecorder-automatic" not in built.page()
     (said,) = [text for text in built.progress if "automatic diagrams" in text]
     assert "autonets.Needs" in said
+    assert "no inputs found for autonets.Vague" in said
     assert "Loader" not in said
     assert "Kind" not in said
     (warning,) = [text for text in built.warnings if "griffe" not in text]
@@ -168,6 +176,7 @@ def test_a_verbose_build_lists_each_class_without_a_picture_with_its_reason(
     build(api, True)
     (listed,) = [text for text in caplog.messages if text.startswith("autonets.Needs: ")]
     assert "its constructor needs width" in listed
+    assert "\nautonets.Vague: its inputs can be guessed from the names of its parameters alone" in listed
 
 
 def test_patterns_choose_and_say_options(api: Site) -> None:

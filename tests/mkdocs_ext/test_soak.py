@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import soak_caches
 from tests.mkdocs_ext.site import Site
+from tests.soak_caches import NOWHERE, make, mark, shown, spoilt
 from tests.soak_models import BAD, Page, judge, write_models
 from tests.soak_pages import Scripts, requests, write_texts
 from tests.soaked import Tally
@@ -50,3 +52,29 @@ def test_no_text_in_a_page_runs(tmp_path: Path, tally: Tally) -> None:
     tally.add("commands run from a page", file.exists())
     tally.add("scripts in a page", len(scripts))
     assert (built.aborted, file.exists(), scripts) == ("", False, [])
+
+
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_a_spoilt_cache_ends_no_build(tmp_path: Path, tally: Tally, seed: int) -> None:
+    folder = tmp_path / "site"
+    made = make(folder)
+    site = Site(folder, folder / "src", tmp_path / "cache")
+    site.settings |= {"cache": "diagrams", "python": NOWHERE}
+    for first in range(0, len(made), 25):
+        fences = (
+            f"{mark(row.number)}\n\n```torchrecorder {row.request.recording.target}\n{row.options('')}```\n\n"
+            for row in made[first : first + 25]
+        )
+        site.write(f"page{first}.md", f"# Page\n\n{''.join(fences)}")
+    site.write("index.md", "# Site\n")
+    said = spoilt(folder, made, seed)
+    built = site.build(use_directory_urls=False)
+    pages = [page.read_text(encoding="utf-8") for page in sorted(built.folder.glob("page*.html"))]
+    found = [one for page in pages for one in shown(page)]
+    wrong, silent = soak_caches.judge(found, said, "\n".join(built.warnings))
+    tally.add("hostile entries, built by Sphinx or MkDocs", len(said))
+    tally.add("silent of these", silent)
+    tally.add("builds ended", bool(built.aborted))
+    assert not built.aborted
+    assert len(found) == len(made)
+    assert not wrong, "\n".join(wrong[:20])

@@ -357,6 +357,27 @@ class Fixed(nn.Module):
 '''
 
 
+VAGUE = '''from torch import nn
+
+
+class Vague(nn.Module):
+    """It takes anything: no size would be its own."""
+
+    def forward(self, x):
+        return x.relu()
+'''
+
+
+def test_what_is_guessed_from_names_alone_is_drawn_where_a_directive_asks_for_it(project: Project) -> None:
+    project.write("src/autovague.py", VAGUE)
+    library(project, page=".. autoclass:: autovague.Vague\n")
+    built = project.build("html", "-W", "-v").ok()
+    assert "automatic diagrams: 0 drawn, 1 not: no inputs found for autovague.Vague" in built.output
+    assert "autovague.Vague: its inputs can be guessed from the names of its parameters alone" in built.output
+    library(project, page=".. torchrecorder:: autovague.Vague\n")
+    assert "so no sizes are shown" in project.build("html", "-W").ok().text("page.html")
+
+
 def test_classes_that_are_built_like_no_other(project: Project) -> None:
     project.write("src/autoshown.py", EXAMPLES)
     page = ".. automodule:: autoshown\n   :members:\n"

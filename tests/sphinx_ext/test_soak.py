@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import soak_caches
+from tests.soak_caches import NOWHERE, make, mark, shown, spoilt
 from tests.soak_models import BAD, Page, judge, write_models
 from tests.soak_pages import Scripts, requests, write_texts
 from tests.soaked import Tally
@@ -50,3 +52,29 @@ def test_no_text_in_a_page_runs(tmp_path: Path, tally: Tally) -> None:
     tally.add("commands run from a page", file.exists())
     tally.add("scripts in a page", len(scripts))
     assert (built.status, file.exists(), scripts) == (0, False, []), built.warnings[-2000:]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_spoilt_cache_ends_no_build(tmp_path: Path, tally: Tally, seed: int) -> None:
+    project, made = Project(tmp_path), make(tmp_path)
+    project.configure(
+        f"torchrecorder_path = ['../src']\ntorchrecorder_cache = '../diagrams'\ntorchrecorder_python = {NOWHERE!r}"
+    )
+    for first in range(0, len(made), 25):
+        directives = (
+            f"{mark(row.number)}\n\n.. torchrecorder:: {row.request.recording.target}\n{row.options('   ')}\n"
+            for row in made[first : first + 25]
+        )
+        project.write(f"docs/page{first}.rst", f":orphan:\n\nPage\n====\n\n{''.join(directives)}")
+    project.write("docs/index.rst", "Site\n====\n")
+    said = spoilt(tmp_path, made, seed)
+    built = project.build()
+    found = [one for page in sorted(built.folder.glob("page*.html")) for one in shown(page.read_text(encoding="utf-8"))]
+    wrong, silent = soak_caches.judge(found, said, built.warnings)
+    tally.add("hostile entries, built by Sphinx or MkDocs", len(said))
+    tally.add("silent of these", silent)
+    tally.add("builds ended", built.status != 0)
+    tally.add("uncaught exceptions", (built.output + built.warnings).count("Traceback"))
+    assert built.status == 0, built.warnings[-3000:]
+    assert len(found) == len(made)
+    assert not wrong, "\n".join(wrong[:20])

@@ -69,6 +69,7 @@ def draw(
     Stylers are imported as the settings say, which are not needed if no options name one; `on_modules` gets each
     styler's name and the digests of the modules that its process imported.
     """
+    jobs = [replace(it, graph=it.graph.without_sizes()) if it.graph.info.grade == "names" else it for it in jobs]
     found = _drawn(jobs, engine, settings, on_modules)
     for way in range(len(_plainer(DrawingOptions()))):
         failed = {i: error for i, error in enumerate(found) if isinstance(error, FailedInside)}

@@ -90,7 +90,7 @@ def caption_facts(graph: Graph, show: Collection[str] = ()) -> dict[str, str]:
         where = clean(graph.calls[call].module, _NAME_WIDTH)
         facts["activations"] = f"{most} {size(memory.peak)} at once" + (f", in {where}" if where else "")
     if graph.info.guessed:
-        facts["guessed"] = graph.info.guessed
+        facts |= {"guessed": graph.info.guessed, "grade": graph.info.grade}
     return {name: fact for name, fact in facts.items() if fact}
 
 

@@ -26,6 +26,7 @@ from torchrecorder.graph.model import (
     Executed,
     Failure,
     Frame,
+    Grade,
     Graph,
     Info,
     Mode,
@@ -57,6 +58,7 @@ def to_json(graph: Graph) -> str:
             "guessed": info.guessed,
             # left out, as it was before there was another
             **({"recorder": info.recorder} if info.recorder != "modern" else {}),
+            **({"grade": info.grade} if info.grade else {}),
             "notes": info.notes,
             "failure": None if failure is None else [failure.call, failure.error],
         },
@@ -116,6 +118,11 @@ def _frames_to_json(graph: Graph) -> dict[str, object]:
         "ops": [op.frame for op in graph.ops],
         "offsets": [op.offset for op in graph.ops],
     }
+
+
+def is_from_names(text: bytes) -> bool:
+    """Whether the JSON of a Graph says that its inputs were guessed from names alone; most of it need not be read."""
+    return b'"grade":"names"' in text  # in none of its texts, where a quote has a backslash before it
 
 
 _MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
@@ -178,7 +185,7 @@ def _graph(data: Mapping[str, Any]) -> Graph:
         values=tuple(values),
         inputs=data["inputs"],
         outputs={path: tuple(ids) for path, ids in data["outputs"].items()},
-        info=Info(*how, tuple(info["notes"]), failure, info.get("recorder", "modern")),
+        info=Info(*how, tuple(info["notes"]), failure, info.get("recorder", "modern"), info.get("grade", "")),
         tied={name: tuple(names) for name, names in data["tied"].items()},
         frames=tuple(_frames_of(later)),
         decisions=tuple(Decision(source, text, tuple(ids)) for source, text, ids in data.get("decisions", ())),
@@ -227,6 +234,8 @@ def _rows(graph: Graph) -> Iterator[str]:
     info = graph.info
     if info.recorder not in get_args(Recorder):
         yield f"unknown recorder {info.recorder!r}"
+    if info.grade not in get_args(Grade):
+        yield f"unknown grade {info.grade!r}"
     if info.executed not in get_args(Executed) or info.mode not in get_args(Mode):
         yield f"unknown way of recording {info.executed!r}, {info.mode!r}"
     for (_, rows), kinds in zip(tables, (CallKind, OpKind, ValueKind), strict=True):

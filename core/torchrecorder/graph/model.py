@@ -18,7 +18,7 @@ Invariants, each tested:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 ValueKind = Literal["input", "param", "buffer", "const", "op"]
@@ -27,6 +27,9 @@ CallKind = Literal["module", "function"]
 Executed = Literal["real", "fake", "meta", "bfloat16"]
 Mode = Literal["eval", "train"]
 Recorder = Literal["modern", "classic"]
+Grade = Literal["", "declared", "model", "layer", "names"]
+"""What the sizes of guessed inputs were read from: the model's documentation or its library's own example, what the
+model says of itself, its first layers, or nothing but the names of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +214,8 @@ class Info:
     failure: Failure | None = None
     recorder: Recorder = "modern"
     """`classic`: it ran with gradients on, the ops have their nodes in autograd's graph, and those are drawn."""
+    grade: Grade = ""
+    """What the sizes of guessed inputs were read from; empty without a guess, and in Graphs of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +262,12 @@ class Graph:
         name = root.cls.rpartition(".")[2] if root is not None else "a model"
         count = "" if root is None else f", {root.params.total:,} parameters"
         return f"<Graph of {name}: {len(self.calls)} calls, {len(self.ops)} ops{count}>"
+
+    def without_sizes(self) -> Graph:
+        """The Graph without what follows from the sizes of its inputs, for those that are guessed from names alone."""
+        values = tuple(replace(value, meta=None) for value in self.values)
+        ops = tuple(replace(op, flops=None) for op in self.ops)
+        return replace(self, values=values, ops=ops, batch={})
 
     def edges(self) -> Iterator[tuple[Value, Op]]:
         """Each read of a value by an op, in the order of the ops."""

@@ -21,7 +21,7 @@ from torchrecorder.errors import (
 )
 from torchrecorder.page.automatic import is_skipped, said_of_tried
 from torchrecorder.page.diagram import Outcome
-from torchrecorder.page.words import Translate, in_english, translated
+from torchrecorder.page.words import GRADES, Translate, in_english, translated
 from torchrecorder.request import parse_target
 
 Place = TypeVar("Place")
@@ -208,8 +208,10 @@ def reader_notes(outcome: Outcome, translate: Translate = in_english) -> tuple[s
         notes.append(f"This diagram is out of date: {'; '.join(outcome.error.reasons)}")
     elif outcome.error is not None:
         notes.append(f"This diagram is not complete: {outcome.error.summary()}")
-    if guessed := outcome.diagram.facts.get("guessed"):
-        notes.append(guessed)
+    facts = outcome.diagram.facts
+    if guessed := facts.get("guessed"):
+        template = translate(GRADES.get(facts.get("grade", ""), "{}"))
+        notes.append(template.format(translated(guessed, translate)))
     notes += [note for note in outcome.diagram.notes if _is_for_readers(note, outcome)]
     return tuple(translated(note, translate) for note in notes)
 

@@ -40,6 +40,13 @@ SCRIPT_WORDS = (
     "This page does not allow it",
 )
 """What the script says."""
+GRADES = {
+    "declared": "inputs as the model declares them: {}",
+    "model": "inputs guessed from what the model says of itself: {}",
+    "layer": "inputs guessed from its first layers: {}",
+    "names": "inputs guessed from names alone, so no sizes are shown: {}",
+}
+"""What is said of guessed inputs, by the grade of the guess."""
 NOTES = (
     "This diagram is out of date: {}",
     "This diagram is not complete: {}",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing.model import CachedDrawing, Drawing
-from torchrecorder.errors import FormatError, NotDrawn
+from torchrecorder.errors import FormatError, InputError, NotDrawn
 from torchrecorder.faults import unforeseen
 from torchrecorder.installation import legacy_install
 from torchrecorder.page.diagram import Diagram, Outcome
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from torchrecorder.graph import Graph
     from torchrecorder.worker.client import Worker
 
+_FROM_NAMES = (
+    "its inputs can be guessed from the names of its parameters alone",
+    "say a `shape`, or write a directive or a fence, which draws it without sizes",
+)
 COPIES = "remote"
 """The part of this machine's cache that holds copies from the remote one."""
 
@@ -278,7 +282,10 @@ class _Batch:
         return {item.request: self._outcome(item) for item in items}
 
     def _item(self, request: DiagramRequest) -> _Item:
-        return _Item(request, self.recorded[request.recording], self.recorded[request.old] if request.old else None)
+        recording = self.recorded[request.recording]
+        if request.is_tried and recording.is_from_names:
+            recording = Recording(error=InputError(*_FROM_NAMES), sources=recording.sources)
+        return _Item(request, recording, self.recorded[request.old] if request.old else None)
 
     def _find_drawings(self, items: Sequence[_Item]) -> None:
         missing: list[_Item] = []
@@ -292,12 +299,15 @@ class _Batch:
 
     def _draw(self, items: Sequence[_Item]) -> None:
         lost = [item for item in items if item.key and not self._load_graphs(item)]
+        for item in lost:
+            item.drawing = self.drawings.of_others.get(item.key) if item.key else None
+        lost = [item for item in lost if item.drawing is None]
         self._record(_timeouts([item.request for item in lost]))
         for item in lost:
             again = self._item(item.request)
             item.recording, item.old = again.recording, again.old
             item.key = self._key(item)
-        if not (missing := {item.key: item.recording for item in items if item.key}):
+        if not (missing := {item.key: item.recording for item in items if item.key and item.drawing is None}):
             return
         olds = {item.key: item.old for item in items if item.key and item.old is not None}
         self.has_worked = True
@@ -305,7 +315,8 @@ class _Batch:
         targets = {item.key: item.request.recording.target for item in items if item.key}
         made = self._made(missing, olds, targets)
         for item in items:
-            item.drawing = made[item.key] if item.key else None
+            if item.drawing is None and item.key:
+                item.drawing = made[item.key]
 
     def _made(
         self,

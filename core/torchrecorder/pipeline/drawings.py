@@ -9,6 +9,7 @@ from dataclasses import asdict
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchrecorder import __version__
 from torchrecorder.cache.index import StampedIndex
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Entry, Store
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 100
 """Pictures that are drawn together: a large site would fill the memory with its Graphs."""
+
+_UNSAID = "2.0.0.dev0"
+"""The version whose drawings do not say by which they were made."""
 
 Made = Drawing | CachedDrawing | TorchRecorderError
 """A drawing, as it is or in the cache, or why there is none."""
@@ -115,6 +119,8 @@ class Drawings:
 
     def __init__(self, cache: LayeredCache, machine: Store, settings: Settings, finder: ModuleFinder) -> None:
         self.index = DrawingIndex(cache, machine)
+        self.of_others: dict[RenderKey, CachedDrawing] = {}
+        """Those that another version of this distribution made, which serve where the Graph is lost."""
         self._cache = cache
         self._machine = machine
         self._finder = finder
@@ -126,17 +132,21 @@ class Drawings:
             self._engine = error
 
     def kept(self, key: RenderKey) -> CachedDrawing | OptionError | None:
-        """The kept drawing, if the engine of now made it; any engine's, if there is none now, or it is shared.
+        """The kept drawing, if this version and the engine of now made it; any engine's, if it is shared.
 
+        One of another version is drawn again from its Graph, which needs no torch; where there is no engine it serves.
         Else why its options cannot be drawn, if that is known.
         """
         digest = key.digest()
         for entry, is_local in self._cache.entries("drawing", digest):
             try:
                 drawing = self._examined(key, digest, entry, is_local)
-                if drawing is not None:
+                if drawing is None:
+                    continue
+                if entry.get("version", _UNSAID) == __version__ or isinstance(self._engine, EngineNotFound):
                     self._cache.copy_remote("drawing", digest, entry)
                     return drawing
+                self.of_others.setdefault(key, drawing)
             except Exception as error:  # of a cache that others wrote, in ways that no check foresees
                 self._cache.note_unreadable("drawing", digest, error)
         return None if key.options.styler else failed_drawing(self._machine, digest)
@@ -203,6 +213,7 @@ class Drawings:
                 entry: dict[str, object] = {
                     "key": order.digest,
                     "engine": engine.identity,
+                    "version": __version__,
                     "drawing": hashlib.sha256(data).hexdigest(),
                 }
                 if (styler := modules.get(key.options.styler)) is not None:

@@ -13,6 +13,7 @@ from torchrecorder.cache.index import stamp_of
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.errors import InputError, TargetRefused, TorchMissing, shown_target
+from torchrecorder.graph.codec import is_from_names
 from torchrecorder.pipeline.failures import REMEMBERED, Failures, files_of
 from torchrecorder.request import RecordingRequest, parse_target
 from torchrecorder.request.settings import Settings
@@ -77,6 +78,7 @@ class Keeper:
                     self._failures.put(request, answer.error, manifest, text, was_tried=not is_lasting(answer))
             elif text and answer.trace is not None:
                 manifest = self._manifest(request, digest, answer.trace, self._cache)
+                manifest = replace(manifest, is_from_names=is_from_names(text))
                 shared = manifest.shared()
                 self._cache.put_entry("recording", request.key(), manifest.to_json(), text, shared.to_json())
         except ChangedWhileRecorded as changed:

@@ -44,6 +44,8 @@ class Recording:
 
     tried_ns: int = 0
     """When it last failed for a cause that was not seen; 0 if all that it depended on was."""
+    is_from_names: bool = False
+    """Whether its inputs were guessed from the names of parameters alone."""
 
     def graph(self) -> Graph:
         """The Graph, from its text.
@@ -119,7 +121,8 @@ class Recordings:
                 failed = self.failed(request, is_tried=is_tried)
                 found = failed and (self._old(request, failed.error) or failed)
             else:
-                found = Recording(manifest.graph, sources=self._freshness.files(manifest))
+                sources = self._freshness.files(manifest)
+                found = Recording(manifest.graph, sources=sources, is_from_names=manifest.is_from_names)
         if found is not None:
             self._kept[asked] = found
         return found
@@ -178,6 +181,7 @@ class Recordings:
         made: dict[RecordingRequest, Recording] = {}
         if not requests:
             return made
+        from torchrecorder.graph.codec import is_from_names
         from torchrecorder.pipeline.making import Keeper  # what a build needs that finds all as it was, ends here
 
         keeper = Keeper(
@@ -192,6 +196,7 @@ class Recordings:
                 try:
                     digest, text, sources, info = keeper.keep(request, answer, is_tried=request in tried)
                     made[request] = Recording(digest, text or None, answer.error, sources, info)
+                    made[request].is_from_names = is_from_names(text)
                 except Exception as error:  # an answer is what the model's code made of it
                     made[request] = Recording(error=failed_inside(request.target, error))
                 name = shown_target(request.target)

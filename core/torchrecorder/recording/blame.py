@@ -42,7 +42,7 @@ def blame(error: BaseException, graph: Graph, values_of: Callable[[Tensor], Iter
     for traceback in reversed([*_of_user(error.__traceback__)]):
         frame = traceback.tb_frame
         held: dict[str, object] = {}
-        for text in _texts(traceback):
+        for text in texts(traceback):
             names = re.findall(r"(?<![.\w])[^\W\d]\w*", text)
             held |= {name: frame.f_locals[name] for name in names if name in frame.f_locals}
             if found := [value for tensor in tensors_in(held.values(), []) for value in values_of(tensor)]:
@@ -60,7 +60,7 @@ def _of_user(traceback: TracebackType | None) -> Iterator[TracebackType]:
         traceback = traceback.tb_next
 
 
-def _texts(traceback: TracebackType) -> Iterator[str]:
+def texts(traceback: TracebackType) -> Iterator[str]:
     """The expression that raised, its statement, and the condition above a `raise`: each if the last says nothing."""
     code = traceback.tb_frame.f_code
     lines = linecache.getlines(code.co_filename, traceback.tb_frame.f_globals)

@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.utils.hooks import RemovableHandle
 
 from torchrecorder.errors import shown_text, text_of
@@ -24,6 +23,7 @@ from torchrecorder.recording.scopes import RunningCall, Scopes
 from torchrecorder.recording.scripted import announced, layer, script_note
 from torchrecorder.recording.values import Values
 from torchrecorder.running import torch_private
+from torchrecorder.running.calls import all_modules_watched
 from torchrecorder.running.facts import class_of, is_native
 from torchrecorder.running.handles import replaced
 from torchrecorder.running.nested import map_tensors, named_tensors
@@ -58,18 +58,10 @@ class Calls:
     @contextmanager
     def hooked(self) -> Iterator[None]:
         """Watch every module of the process, also those that do not exist yet. Nothing is left on any module."""
-        before = register_module_forward_pre_hook(self._before)
         try:
-            after = register_module_forward_hook(self._after, with_kwargs=True, always_call=True)
-            try:
-                with announced(self._begins, self._ends):
-                    yield
-            finally:
-                after.remove()
-                # torch forgets to, and then warns when a module is compiled in this process
-                (torch_private.HOOKS_WITH_KWARGS.get() or {}).pop(after.id, None)
+            with all_modules_watched(self._before, self._after), announced(self._begins, self._ends):
+                yield
         finally:
-            before.remove()
             for handle in self._own_hooks.values():
                 handle.remove()
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
+from torchrecorder.errors import text_of
 from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
@@ -49,6 +50,8 @@ class OpLog:
         self.decisions: dict[tuple[str, str], dict[int, None]] = {}
         """By place and text of a line that decides by tensors, their values."""
         self.paused = False
+        self.settled: list[BaseException] = []
+        """Exceptions that operations raise without a recorder, too."""
         self.most: int | None = None
         """Operations after which the forward is stopped; one that allocates without end does end only on numbers."""
         self.room: Room | None = None
@@ -86,11 +89,26 @@ class OpLog:
         running = self._running = RunningOp()
         try:
             out = self.batch.called(func, args, kwargs) if self.batch.was_asked else func(*args, **kwargs)
+        except RuntimeError as error:
+            self._settle_whose(error, func, args, kwargs)
+            raise
         finally:
             self._running = None
         with _unseen():
             self._log(name, "op", running, args, kwargs, out)
         return out
+
+    def _settle_whose(
+        self, error: RuntimeError, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> None:
+        """See whether an operation raises without the modes, too; what fails has nothing to write."""
+        if self.room is not None:  # on numbers
+            try:
+                with self.unlogged(), torch_private.without_kernel_modes():
+                    func(*args, **kwargs)
+            except Exception as other:
+                if text_of(other) == text_of(error):
+                    self.settled.append(error)
 
     @contextlib.contextmanager
     def unlogged(self) -> Iterator[None]:

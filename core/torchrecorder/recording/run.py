@@ -22,16 +22,19 @@ from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
 from torchrecorder.recording.autograd import followed
 from torchrecorder.recording.blame import blame
-from torchrecorder.recording.isolation.journal import Journal
+from torchrecorder.recording.fewer_parts import Parts, recorded
+from torchrecorder.recording.isolation.journal import Journal, NoJournal
 from torchrecorder.recording.isolation.kept_tensors import outside_of_modes
 from torchrecorder.recording.isolation.model_copy import CopiedArguments, ModelCopy
 from torchrecorder.recording.isolation.substitutes import FakeTensors, MetaTensors, copies_of_arguments, has_numbers
 from torchrecorder.recording.machine.devices import NOT_THERE, is_there, stands_for
+from torchrecorder.recording.only_calls import OnlyCalls, kept_plainly
 from torchrecorder.recording.session import Session, forward_error, unseen_error
 from torchrecorder.request import read_values
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules, named_state
 from torchrecorder.running.nested import named_tensors
+from torchrecorder.running.objects import answer
 from torchrecorder.running.restore import preserved_process_state
 
 _ONE_AT_A_TIME = threading.RLock()
@@ -191,8 +194,43 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
         with _looking_at(forward.model):
             away = {tensor.device.type for tensor in _tensors(forward) if not is_there(tensor.device.type)}
         notes = (*notes, *(stands_for("meta" if executed == "meta" else "cpu", kind) for kind in sorted(away)))
-    info = Info(executed, torch.__version__, forward.mode, forward.guessed, notes, recorder=forward.recorder)
-    with prepared(executed, forward) as (running, args, kwargs):
+    settled: list[BaseException] = []
+
+    def info(more: Sequence[str]) -> Info:
+        text = (*notes, *more)
+        return Info(executed, torch.__version__, forward.mode, forward.guessed, text, recorder=forward.recorder)
+
+    return recorded(
+        lambda parts, more: _attempt(forward, info(more), most_ops, parts, settled),
+        (lambda note: _only_calls(forward, info((note,)))) if executed == "real" else None,
+        settled,
+        may_doubt=not forward.guessed,
+    )
+
+
+def _only_calls(forward: Forward, info: Info) -> Graph:
+    with ExitStack() as stack:
+        try:
+            running, args, kwargs = stack.enter_context(prepared("real", forward, parts=Parts(kernels=False)))
+            model = running.model
+        except Exception:  # what keeps a model has failed
+            model = forward.model
+            stack.enter_context(kept_plainly(model))
+            stack.enter_context(preserved_process_state(forward.seed))
+            with torch.inference_mode(False):
+                args, kwargs = answer(lambda: _copied(forward), (tuple(forward.args), dict(forward.kwargs)))
+                _switch(model, training=forward.mode == "train")
+        return OnlyCalls(model).run(args, kwargs, info)
+
+
+def _copied(forward: Forward) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    given = CopiedArguments(copies_of_arguments(forward.args, forward.kwargs), lambda one: one, lambda one: one)
+    return given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
+
+
+def _attempt(forward: Forward, info: Info, most_ops: int | None, parts: Parts, settled: list[BaseException]) -> Graph:
+    executed = info.executed
+    with prepared(executed, forward, parts=parts) as (running, args, kwargs):
         if most_ops is not None:
             running.stop_after(most_ops)
         if executed == "real":
@@ -200,6 +238,7 @@ def record(executed: Executed, forward: Forward, notes: tuple[str, ...] = (), mo
         try:
             running.run(args, kwargs)
         except Exception as error:
+            settled += running.settled()
             found = forward_error(error, running.graph(info), _advice(executed, forward))
             if wants_memory(found):
                 found.advice = found.advice or _TAKES_LESS
@@ -236,16 +275,19 @@ def _advice(executed: Executed, forward: Forward) -> str:
 
 @contextmanager
 def prepared(
-    executed: Executed, forward: Forward, session: type[Session] = Session
+    executed: Executed,
+    forward: Forward,
+    session: type[Session] = Session,
+    parts: Parts = Parts(),  # noqa: B008
 ) -> Iterator[tuple[Session, tuple[Any, ...], dict[str, Any]]]:
     """A session, and the arguments for it. What is done to the model and the process in this is undone at the end.
 
     On numbers the model itself runs. Without them a copy does: what a forward leaves where no walk finds it would have
     no data.
     """
-    journal = Journal(computes=executed == "real")
+    journal = (Journal if parts.journal else NoJournal)(computes=executed == "real", sees_writes=parts.kernels)
     with ExitStack() as stack:
-        stack.enter_context(journal.undone())
+        stack.enter_context(journal.undone() if parts.journal else kept_plainly(forward.model))
         with _looking_at(forward.model), torch.inference_mode(False):
             originals: Sequence[tuple[nn.Module, nn.Module]] = ()
             with outside_of_modes():
@@ -261,7 +303,7 @@ def prepared(
             substitute = followed(substitute) if forward.recorder == "classic" else substitute
             given = CopiedArguments(substitute, in_place_of, journal.keep)
             args, kwargs = given.of(tuple(forward.args)), given.of(dict(forward.kwargs))
-            ready = session(model, journal, originals, given.unseen, forward.recorder)
+            ready = session(model, journal, originals, given.unseen, forward.recorder, parts.kernels)
         with torch.inference_mode(False):
             _switch(model, training=forward.mode == "train")
         # A module with hooks takes a frame more than one without, and models are nested deeper than half the limit.

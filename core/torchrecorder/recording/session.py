@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
@@ -48,9 +49,11 @@ class Session:
         originals: Iterable[tuple[nn.Module, nn.Module]] = (),
         unseen: Iterable[str] = (),
         recorder: Recorder = "modern",
+        kernels: bool = True,
     ) -> None:
         self.model = model
         self._journal = journal
+        self._sees_kernels = kernels
         self._values = Values()
         self._names = ModuleNames(self._values.declare, journal.meet)
         self._names.register(model)
@@ -70,6 +73,10 @@ class Session:
         """Let the forward fail if it goes on after so many."""
         self._ops.most = operations
 
+    def settled(self) -> Sequence[BaseException]:
+        """Exceptions of operations that raise them without a recorder, too."""
+        return self._ops.settled
+
     def stop_when_full(self) -> None:
         """Let the forward fail before it has filled the memory."""
         self._ops.room = Room()
@@ -78,7 +85,7 @@ class Session:
         """Call the model and give its result. After an exception, which goes on, `graph` ends where it was raised."""
         for path, arg in Signatures().named(self.model, args, kwargs):
             self._take(path, arg)
-        if not self._unseen and self._nodes is None:
+        if self._sees_kernels and torch_private.sees_writes() and not self._unseen and self._nodes is None:
             self._ops.batch.begin(self._inputs.values())
         given = [tensor for _, tensor in named_tensors((args, kwargs), objects=True)]
         devices = Devices(lambda: (*self.model.parameters(), *self.model.buffers(), *given), self._ops.notes)
@@ -89,7 +96,7 @@ class Session:
                 self._scopes.functions_announced(),
                 detours(self._values, self._ops, self._journal),
                 devices.answering(),
-                KernelMode(self._ops, devices),
+                KernelMode(self._ops, devices) if self._sees_kernels else nullcontext(),
                 ApiMode(self._ops, devices),
             ):
                 result = self.model(*args, **kwargs)

@@ -186,7 +186,7 @@ def site_options(written: Mapping[str, object]) -> tuple[dict[str, str], list[st
     """
     good: dict[str, str] = {}
     wrong: list[str] = []
-    for name, value in written.items():
+    for name, value in ((str(name), value) for name, value in written.items()):  # YAML has other keys, too
         problems: list[str] = []
         text = as_text(value)
         if name in _BY_NAME and not _BY_NAME[name].site:

@@ -40,6 +40,14 @@ def read_memory(text: str) -> int | None:
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " ")) or None
 
 
+def _is_name(text: str) -> bool:
+    """Whether a file could be called so."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
 class SiteSetting(NamedTuple):
     """One setting of a documentation project: how it is written, checked and explained."""
 
@@ -61,6 +69,8 @@ class SiteSetting(NamedTuple):
         """What is wrong with a text; empty if nothing is."""
         if text == self.default:
             return ""
+        if not _is_name(text):
+            return f"{text!r} has characters that no file and no address has"
         try:
             (one_of(*self.choices) if self.choices else self.read)(text)
         except ValueError as error:
@@ -207,8 +217,9 @@ def site_settings(
     if not isinstance(options, Mapping):
         problems = [f"{options!r} is not a mapping: write each option as `name: value`"]
     for name in ("path", "allow"):
-        if not isinstance(written[name], str | Sequence | None):
+        if not isinstance(written[name], str | Sequence | None) or not all(map(_is_name, _texts(written[name]))):
             wrong[name] = (f"{written[name]!r} is not a list of texts",)
+            written = {**written, name: []}
     settings = Settings.for_project(
         root,
         cache=cache,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
+from torchrecorder.running import torch_private
 from torchrecorder.running.handles import Handles
 
 
@@ -69,6 +70,20 @@ class CallLog(Generic[CallT]):
         while call.parent is not None:
             call = self.entries[call.parent]
             yield call
+
+
+@contextmanager
+def all_modules_watched(before: Callable[..., Any], after: Callable[..., Any]) -> Iterator[None]:
+    """Call a hook before and one after each forward in this process, with the keyword arguments, also if it raises."""
+    with Handles() as handles:
+        handles.add(register_module_forward_pre_hook(before))
+        handle = register_module_forward_hook(after, with_kwargs=True, always_call=True)
+        handles.add(handle)
+        try:
+            yield
+        finally:
+            # torch forgets to, and then warns when a module is compiled in this process
+            (torch_private.HOOKS_WITH_KWARGS.get() or {}).pop(handle.id, None)
 
 
 @contextmanager

@@ -78,10 +78,20 @@ def named_modules(model: nn.Module, prefix: str = "") -> NamedModules:
 
 
 def under_every_path(model: nn.Module) -> NamedModules:
-    """Each module as often as it has paths."""
+    """Each module as often as it has paths; one that holds what holds it ends a path."""
     found = named_modules(model)
     registered = sum(child is not None for _, module in found for child in module._modules.values())
-    return found if registered == len(found) - 1 else list(model.named_modules(remove_duplicate=False))
+    if registered == len(found) - 1:
+        return found
+    every: list[tuple[str, nn.Module]] = []
+    waiting: list[tuple[str, nn.Module, frozenset[int]]] = [("", model, frozenset())]
+    while waiting:
+        path, module, above = waiting.pop()
+        every.append((path, module))
+        above, start = above | {id(module)}, f"{path}." if path else ""
+        held = [(start + name, part, above) for name, part in module._modules.items() if part is not None]
+        waiting += reversed([one for one in held if id(one[1]) not in above])
+    return every
 
 
 _HELD: dict[ValueKind, str] = {"param": "_parameters", "buffer": "_buffers"}
@@ -123,7 +133,7 @@ def forward_parameters(module: nn.Module) -> tuple[inspect.Parameter, ...]:
             arguments = method.schema.arguments[1:]
             return tuple(inspect.Parameter(one.name, _KIND[one.kwarg_only]) for one in arguments)
         return tuple(inspect.signature(module.forward).parameters.values())
-    except (AttributeError, TypeError, ValueError):
+    except Exception:  # a forward may be any object of the user's
         return ()
 
 

@@ -19,7 +19,7 @@ from operator import attrgetter
 from pathlib import PurePath
 
 from torchrecorder.request import Target
-from torchrecorder.trace.ownership import is_installed, is_ours, is_stdlib
+from torchrecorder.trace.ownership import folders_of_project, is_installed, is_ours, is_stdlib, is_there
 
 EVERYTHING = "*"
 """Allows whatever is named: for who writes the target where commands are written, too."""
@@ -55,8 +55,6 @@ _SAVED = re.compile(
     r"|safetensors|zip|tar|tgz|gz|pyc?|so|dll|dylib)"
 )
 _CALLS = re.compile(r"__|[\w\])]\(|\blambda\b|\bimport\b")
-_stat = os.stat
-"""Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
 
 
 def may_import(dotted: str, allow: Sequence[str]) -> bool:
@@ -123,7 +121,7 @@ def _refused_text(text: str, is_loaded: bool) -> str:
         return "is an address, from which a library may fetch"
     if is_loaded:
         return ""
-    if _SAVED.fullmatch(text) or (not text.isidentifier() and _is_there(text)):
+    if _SAVED.fullmatch(text) or (not text.isidentifier() and is_there(text)):
         return "is a file, which the library may load"
     return "is code, which the library may run" if _CALLS.search(text) or _is_code(text) else ""
 
@@ -133,35 +131,12 @@ def _is_outside(text: str) -> bool:
     if text.startswith(("~", "\\")) or "\0" in text or re.match(r"[A-Za-z]:[\\/]", text):
         return True
     text = text.replace("\\", "/")
-    is_path = os.path.isabs(text) or ".." in PurePath(text).parts or _is_there(text)
-    return is_path and not any(_is_in(os.path.realpath(text), folder) for folder in _folders_of_project())
-
-
-def _is_there(path: str) -> bool:
-    try:
-        _stat(path)
-    except (OSError, ValueError):  # it may be any text
-        return False
-    return True
+    is_path = os.path.isabs(text) or ".." in PurePath(text).parts or is_there(text)
+    return is_path and not any(_is_in(os.path.realpath(text), folder) for folder in folders_of_project())
 
 
 def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder + os.sep)
-
-
-def _folders_of_project() -> set[str]:
-    """Where the project lies: what its modules are imported from and where the build runs, each with its repository."""
-    own = (entry for entry in sys.path if entry and not is_installed(entry) and not is_stdlib(entry + os.sep))
-    return {_repository(os.path.realpath(folder)) for folder in (os.getcwd(), *own) if not is_ours(folder + os.sep)}
-
-
-def _repository(folder: str) -> str:
-    top = folder
-    while top != os.path.dirname(top):
-        if any(_is_there(os.path.join(top, name)) for name in (".git", "pyproject.toml", "setup.py")):
-            return top
-        top = os.path.dirname(top)
-    return folder
 
 
 def _is_code(text: str) -> bool:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import stat
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from types import FrameType
 from typing import Any, TypeVar
 
-from torchrecorder.cache.index import Stamp, stamp_of
+from torchrecorder.cache.index import Stamp, is_younger, stamp_of
 from torchrecorder.trace.covers import Covers, caller_name
 from torchrecorder.trace.digests import is_passing, text_digest
 from torchrecorder.trace.ownership import caller, is_asked_for_user, is_stdlib, is_user_code
+from torchrecorder.trace.readers import files_of_database
 
 _T = TypeVar("_T")
 _Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _IMPORT_SYSTEM = "<frozen importlib"
 _CODE = (".py", ".pyc", ".so", ".pyd")
 _PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"}
+_SUBPROCESS = ("subprocess.py",)
 _PRINTERS = ("warnings.py", "traceback.py")
 """They read source to print a line of it."""
 _METADATA = f"importlib{os.sep}metadata{os.sep}"
@@ -33,10 +37,10 @@ that of what a thread of a pool runs."""
 _OF_FOLDER = {"", "cwd"}
 _OF_LINK = {"", "lstat", "islink", "is_symlink", "run"}
 """Functions that ask whether there is a link, and not only on the way to where it leads."""
+_QUEUE = 4096
+"""Files that are opened between two readings of the kernel's queue, which has room for 16,384."""
 _stat = os.stat
 """Bound when it is imported: our own questions are not the model's."""
-_COMPILED_READERS = (f"torch{os.sep}jit{os.sep}_serialization.py",)
-"""Look whether a file is there before compiled code reads it."""
 
 
 class Files:
@@ -70,18 +74,23 @@ class Files:
         """Those in each folder that was listed."""
         self._made: set[str] = set()
         """Folders that it made."""
+        self.empty_queue: Callable[[], None] = lambda: None
+        """Has the kernel's reports of opened files read, which it keeps only so many of."""
+        self._opens = 0
         self._is_on = False
+        self._begun_ns = 0
         self._covers = Covers()
 
     def start(self) -> None:
         self._is_on = True
+        self._begun_ns = time.time_ns()
         sys.addaudithook(self._hook)
         self._covers.put_after(os, "stat", self._note_stat)
         self._covers.put_after(os, "lstat", self._note_lstat)
         self._covers.put_after(os, "readlink", self._note_link)
         self._covers.put(os, "getcwd", self._note_current_folder)
-        if (torch := sys.modules.get("torch")) is not None:
-            self._covers.put(torch, "from_file", self._note_mapped)
+        with contextlib.suppress(ImportError):  # Windows has none
+            self._covers.put(importlib.import_module("_posixsubprocess"), "fork_exec", self._note_spawned)
 
     def stop(self) -> None:
         self._is_on = False  # an audit hook can never be removed
@@ -96,6 +105,15 @@ class Files:
             with contextlib.suppress(Exception):
                 self._note_read(_absolute(path))
 
+    def note_opened(self, path: str, *, is_changed: bool) -> None:
+        """Note a file that the kernel reports, with whether another process wrote it in the course of the recording."""
+        if path not in self.sources and not path.endswith((*_CODE, "-shm")) and not self.is_made(path):
+            if is_changed and is_user_code(path):
+                self._changed.add(path)
+            elif path.endswith("-wal"):
+                self.read.pop(path, None)  # SQLite gives it another owner where it may
+            self._note_read(path)
+
     def is_made(self, path: str) -> bool:
         """Whether the recording itself wrote the file, or made a folder that it lies in."""
         return path in self.written or any(path == made or path.startswith(made + os.sep) for made in self._made)
@@ -109,7 +127,7 @@ class Files:
         found = {path for path in self._changed if not self.is_made(path)}
         for folder, names in self._names.items():
             own = {os.path.basename(path) for path in {*self.written, *self._made} if os.path.dirname(path) == folder}
-            if own:
+            if own or _has_new_passing(folder, self._begun_ns):
                 self.listed[folder] = stamp_of(folder)  # before the names are: what comes between is seen later
                 self.measured[folder] = measure_of(folder, self.measured.get(folder) or "")
                 (found.discard if names ^ names_in(folder) <= own else found.add)(folder)
@@ -139,8 +157,8 @@ class Files:
             if args[0] and os.path.isabs(os.fspath(args[0])):
                 self._note_read(_absolute(args[0]))
         elif event == "sqlite3.connect":
-            name = os.fsdecode(args[0])
-            self._note_read(_absolute(name.removeprefix("file:").partition("?")[0]))
+            for path in files_of_database(os.fsdecode(args[0])):
+                self._note_read(_absolute(path))
         elif event in _PROCESSES:
             words = os.fsdecode(args[0]).split() if isinstance(args[0], bytes | os.PathLike | str) else []
             self._note_untracked("starts " + (PurePath(words[0]).name if words else "a program"), frame)
@@ -155,6 +173,9 @@ class Files:
             self.untracked.add(what)
 
     def _note_open(self, path: int | _Path, mode: str | None, flags: int | None, frame: FrameType) -> None:
+        self._opens += 1
+        if self._opens % _QUEUE == 0:
+            self.empty_queue()
         if isinstance(path, int) or not is_user_code(full := _absolute(path)):
             return
         if full.endswith(_CODE) and (_is_importing(frame) or _is_within(_PRINTERS, frame)):
@@ -204,9 +225,7 @@ class Files:
         asker = caller(frame)
         file = "" if asker is None else asker.f_code.co_filename
         name = caller_name(frame, asker)
-        if file.endswith(_COMPILED_READERS):
-            self._note_read(_absolute(path))
-        elif (asker is None or is_user_code(file)) and name in _FACTS:
+        if (asker is None or is_user_code(file)) and name in _FACTS:
             self._add(self.measured, path, _measure_in(answer), frame)
         elif name == "samefile":
             self._note_link(frame, None, path)
@@ -215,8 +234,9 @@ class Files:
         if caller_name(frame, caller(frame)) in _OF_LINK:
             self._note_link(frame, answer, path)
 
-    def _note_mapped(self, frame: FrameType, filename: _Path, *args: object, **more: object) -> None:
-        self.note_read(filename)
+    def _note_spawned(self, frame: FrameType, *args: object) -> None:
+        if not _is_within(_SUBPROCESS, frame):  # which reports what it starts
+            self._note_untracked("spawns a process", frame)
 
     def _note_link(self, frame: FrameType, answer: object, path: _Path, **more: object) -> None:
         if is_asked_for_user(frame):
@@ -282,6 +302,15 @@ def _facts_in(folder: str | PurePath, kind: str) -> str:
         kept = [entry for entry in entries if not is_passing(entry.name)]
         facts = [(it.name, it.is_dir(), *((_measure_in(it.stat()),) if kind == "sizes" else ())) for it in kept]
     return text_digest(repr(sorted(facts)))
+
+
+def _has_new_passing(folder: str, since_ns: int) -> bool:
+    """Whether a folder has got something that comes and goes, our cache for one, by which its stamp changed."""
+    try:
+        names = [os.path.join(folder, name) for name in os.listdir(folder) if is_passing(name)]
+        return any(is_younger(name, since_ns) for name in names)
+    except OSError:
+        return False
 
 
 def names_in(folder: str) -> set[str]:

@@ -18,6 +18,7 @@ from torchrecorder.trace.ownership import caller, is_user_code
 
 _EXECUTES = "exec_module"
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap_external>"
+_gettrace = sys.gettrace
 _FREE_TOOLS = (4, 3)
 """The tool ids of `sys.monitoring` that are not meant for debuggers, coverage, profilers or optimizers."""
 
@@ -44,6 +45,7 @@ class Executed:
         else:
             threading.settrace(self._on_event)
             sys.settrace(self._on_event)
+            sys.gettrace = self._shown_trace
 
     def stop(self) -> bool:
         """Whether it saw everything: False if other code had switched it off before."""
@@ -53,6 +55,7 @@ class Executed:
             sys.monitoring.set_events(self._tool, 0)
             sys.monitoring.free_tool_id(self._tool)
             return True
+        sys.gettrace = _gettrace
         was_on = sys.gettrace() == self._on_event
         threading.settrace(None)
         sys.settrace(None)
@@ -62,8 +65,8 @@ class Executed:
         """Whether this thread was traced; from now on it is if `want`."""
         if sys.version_info >= (3, 12):
             return True
-        was_on = sys.gettrace() == self._on_event
-        if was_on != want and (was_on or sys.gettrace() is None):
+        was_on = _gettrace() == self._on_event
+        if was_on != want and (was_on or _gettrace() is None):
             sys.settrace(self._on_event if want else None)
         return was_on
 
@@ -77,6 +80,11 @@ class Executed:
         def _on_start(self, code: CodeType, offset: int) -> object:
             self._note(code)
             return sys.monitoring.DISABLE
+
+    def _shown_trace(self) -> Any:
+        """None in place of this: python-dotenv, for one, looks elsewhere for its file if it believes in a debugger."""
+        found = _gettrace()
+        return None if found == self._on_event else found
 
     def _on_event(self, frame: FrameType, event: str, argument: object) -> None:
         self._note(frame.f_code)

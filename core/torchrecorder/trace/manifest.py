@@ -64,6 +64,8 @@ class Manifest:
     machine: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     """What means something on the machine of the recording only, by kind: `files` and `folders` outside of the project,
     variables of the `environment`, `measures` of files, and `links`."""
+    is_from_names: bool = False
+    """Whether the inputs were guessed from the names of parameters alone, for which no page gets a picture unasked."""
 
     def is_of(self, request: RecordingRequest) -> bool:
         """Whether it was made for that request; an entry of a cache may have been moved."""
@@ -146,6 +148,7 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "environment": _is_digests,
     "missing": _is_texts,
     "distributions": _is_digests,
+    "is_from_names": lambda value: value is True,
     "untracked": _is_texts,
     "installed": lambda value: isinstance(value, str),
     "machine": lambda value: isinstance(value, dict) and all(map(_is_digests, value.values())),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import sysconfig
 from pathlib import Path, PurePath
 from types import FrameType
@@ -11,6 +12,8 @@ from types import FrameType
 _INSTALLED = ("site-packages", "dist-packages")
 OURS = Path(__file__).parent.parent
 _OURS = str(OURS) + os.sep
+_stat = os.stat
+"""Bound when it is imported: a trace covers `os.stat` later, and would take our questions for the model's."""
 _STDLIB = tuple(
     f"{folder}{os.sep}"
     for name in ("stdlib", "platstdlib")
@@ -62,3 +65,28 @@ def is_asked_for_user(frame: FrameType | None) -> bool:
         is_of_python = is_of_python and is_stdlib(file)
         frame = frame.f_back
     return is_of_python
+
+
+def folders_of_project() -> list[str]:
+    """Where the project lies: what its modules are imported from and where the build runs, each with its repository."""
+    own = (entry for entry in sys.path if entry and not is_installed(entry) and not is_stdlib(entry + os.sep))
+    found = [_repository(os.path.realpath(folder)) for folder in (os.getcwd(), *own)]
+    return [folder for folder in dict.fromkeys(found) if folder != os.sep and not is_ours(folder + os.sep)]
+
+
+def _repository(folder: str) -> str:
+    top = folder
+    while top != os.path.dirname(top):
+        if any(is_there(os.path.join(top, name)) for name in (".git", "pyproject.toml", "setup.py")):
+            return top
+        top = os.path.dirname(top)
+    return folder
+
+
+def is_there(path: str) -> bool:
+    """Whether a file or folder has the name."""
+    try:
+        _stat(path)
+    except (OSError, ValueError):  # it may be any text
+        return False
+    return True

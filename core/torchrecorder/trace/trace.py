@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable
 from pathlib import PurePath
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
-from typing import Any
 
 from torchrecorder.cache.index import Stamp, is_younger
 from torchrecorder.trace.covers import Covers
@@ -20,7 +19,9 @@ from torchrecorder.trace.environment import Environment
 from torchrecorder.trace.files import Files, kind_of
 from torchrecorder.trace.imports import Executed, Imports, attributes, function_name, origin
 from torchrecorder.trace.observed import TraceResult
-from torchrecorder.trace.ownership import is_asked_for_user, is_user_code
+from torchrecorder.trace.opened import Opened
+from torchrecorder.trace.ownership import folders_of_project, is_asked_for_user, is_user_code
+from torchrecorder.trace.readers import Readers
 
 _OWN = {__name__.partition(".")[0], "__main__", "__mp_main__"}
 _CLOCK = ("time", "time_ns", "localtime", "gmtime", "ctime", "strftime", "asctime")
@@ -36,16 +37,21 @@ class Trace:
         self._before = set(sys.modules)
         self._begun_ns = time.time_ns()
         self._files = Files()
+        self._readers = Readers(self._files.note_read)
+        self._opened = Opened(lambda path, is_changed: self._files.note_opened(path, is_changed=is_changed))
+        self._files.empty_queue = self._opened.read
         self._executed = Executed()
-        self._imports = Imports(self._executed, self._files.note_source, self._watch_readers)
+        self._imports = Imports(self._executed, self._files.note_source, self._readers.watch)
         self._environment = Environment()
         self._covers = Covers()
         self._asks_clock = False
         self._saw_all = True
 
     def start(self) -> None:
+        self._opened.start(folders_of_project())
         self._environment.start()
         self._files.start()
+        self._readers.start()
         for name in _CLOCK:
             self._covers.put(time, name, self._note_clock)
         for name in ("getlocale", "getdefaultlocale", "setlocale"):
@@ -57,8 +63,18 @@ class Trace:
         self._saw_all = self._executed.stop()
         self._imports.stop()
         self._covers.remove()
+        self._readers.stop()
+        self._opened.stop()
         self._files.stop()
         self._environment.stop()
+
+    def read_opened(self) -> None:
+        """Note what has been opened until now: a forked child hears no more of it."""
+        self._opened.read()
+
+    def follow(self) -> None:
+        """Go on in a forked child."""
+        self._opened.follow()
 
     def stamps(self) -> dict[str, Stamp | None]:
         return {**self._files.sources, **self._files.read}
@@ -109,6 +125,8 @@ class Trace:
         codes = (self._executed.at_import, self._executed.after_import)
         if self._asks_clock or any(_asks_date(code) for found in codes for code in found):
             untracked.add("asks for the date or the time")
+        if not self._opened.is_whole:
+            untracked.add("opens more files at once than the kernel reports")
         for path in self._files.written:
             if self._files.read.get(path) is not None:
                 untracked.add(f"reads and writes {PurePath(path).name}")
@@ -121,17 +139,6 @@ class Trace:
         if is_asked_for_user(frame):
             for name in _OF_LOCALE:
                 self._environment.asked.setdefault(name, "python")
-
-    def _watch_readers(self, module: ModuleType) -> None:
-        """Have a module that has just been imported say which files its compiled code opens."""
-        if module.__name__ == "safetensors" and callable(opened := getattr(module, "safe_open", None)):
-
-            @functools.wraps(opened)
-            def safe_open(filename: Any, *args: Any, **kwargs: Any) -> Any:
-                self._files.note_read(filename)
-                return opened(filename, *args, **kwargs)
-
-            vars(module)["safe_open"] = safe_open
 
     def _modules(self) -> dict[str, str]:
         modules: dict[str, str] = {}

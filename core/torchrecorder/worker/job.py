@@ -53,7 +53,10 @@ def begin(job: Job) -> Trace:
 
 def answer(job: Job, trace: Trace | None = None) -> Answer:
     """Record the job's request and say what came of it and what it depended on."""
-    trace = trace or begin(job)
+    if trace is None:
+        trace = begin(job)
+    else:
+        trace.follow()
     path = list(sys.path)
     try:
         graph, answered = _graph_or_error(job.request, job.allow)

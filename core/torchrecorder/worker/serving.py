@@ -100,6 +100,8 @@ class Serving:
 
     def run(self, job: Job) -> None:
         """Run a job in a child of this very process."""
+        if self.trace is not None:
+            self.trace.read_opened()
         self._add(_RunningJob(self, job))
 
     def end_left_behind(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
@@ -17,6 +18,7 @@ from torchrecorder.drawing.text import caption_facts
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Failure, Graph
+from torchrecorder.graph.model import Grade
 from torchrecorder.request import DrawingOptions, read_drawing
 from torchrecorder.request.requests import Fact, shown
 from torchrecorder.view import ViewOptions, make_view
@@ -107,3 +109,16 @@ def test_the_classic_look() -> None:
     assert 'fill-opacity=".16"' not in svg
     assert parsed(fixed(svg)) is not None
     assert "currentColor" not in fixed(svg)
+
+
+@pytest.mark.parametrize("grade", get_args(Grade))
+def test_what_is_guessed_from_names_alone_shows_no_sizes(grade: Grade) -> None:
+    graph = counted()
+    graph = replace(graph, info=replace(graph.info, guessed="x=1,16,8,8, from its names", grade=grade))
+    options = DrawingOptions(show=("shapes", "params", "flops"), table=True)
+    (drawing,) = draw([DrawJob(graph, "a" * 64, options)], find_engine())
+    assert isinstance(drawing, Drawing)
+    said = f"{drawing.svg} {drawing.text} {drawing.alt} {drawing.table} {drawing.details}"
+    assert ("16×8×8" in said) is ("FLOPs" in said) is (grade != "names")
+    assert "3.68 k params" in said, "those of the model are certain"
+    assert drawing.facts.get("grade", "") == grade

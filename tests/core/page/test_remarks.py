@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from docutils import nodes
 
 from mkdocs_torchrecorder.figure import figure
@@ -33,6 +35,7 @@ from torchrecorder.page import (
     warning_text,
     with_code,
 )
+from torchrecorder.page.words import translation
 from torchrecorder.request import Body, read_request
 
 
@@ -67,6 +70,12 @@ def test_remarks() -> None:
         "a note",
     )
     assert reader_notes(Outcome(request, None, error)) == ()
+    graded = replace(drawing, facts={"guessed": "1,7, from fc (Linear)", "grade": "layer"}, notes=())
+    found = Outcome(request, Diagram(graded, load_graph=no_graph))
+    assert reader_notes(found) == ("inputs guessed from its first layers: 1,7, from fc (Linear)",)
+    assert reader_notes(found, translation("de")) == (
+        "Eingaben erraten aus seinen ersten Schichten: 1,7, aus fc (Linear)",
+    )
 
 
 def test_a_reader_is_not_told_what_only_the_author_can_use() -> None:

@@ -15,7 +15,7 @@ from torchrecorder.page import ASSETS, CATALOG, LOCALE, SCRIPT, words
 from torchrecorder.recording.guess.search import _NOT_COMPUTED
 
 LANGUAGES = ("de", "fr", "ja", "zh_CN")
-TEXTS = {*words.FIGURE, *words.BOX, *words.SCRIPT_WORDS, *words.NOTES}
+TEXTS = {*words.FIGURE, *words.BOX, *words.SCRIPT_WORDS, *words.NOTES, *words.GRADES.values()}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -30,6 +30,7 @@ ODD: tuple[Any, ...] = (
     *("", "\0", "a\ud800", "\x1b[2J\x07", "x" * 100_000, ".".join(["a"] * 3000), "<script>alert(1)</script>"),
     *("/proc/kmsg", "/dev/zero", "../../../etc/passwd", "~/x", "{fuz_nets}../../x", "{", "a" * 64),
     *([], {}, [[]], [None], {"a": 1}, {"": []}, [1, "a"], [[[[[[]]]]]]),
+    *("\ud800", "\udfff\ud800", "x\udc80y", "\u202e", "\u2028", "\ufffe", "\x85", "a\nb\r\nc", "@everyone", "${HOME}"),
 )
 LIMIT_S = 60
 EXTRA = ""
@@ -145,19 +146,28 @@ class FuzzedSite:
         """Spoil what the cache has of one request; says what was changed."""
         self.heal()
         chance = random.Random(seed)
-        part = chance.choice(("recording", "table", "graph", "drawing", "picture"))
+        part = chance.choice(PARTS)
         kind: Kind = "drawing" if part in ("drawing", "picture") else "recording"
-        file = Path(self._store.entry_file(kind, self.key(kind)))
-        entry, data = facts_of(file), behind(file)
-        if part in ("graph", "picture"):
-            head, end, rest = data.partition(b"\n" if part == "picture" else b"\0")
-            said = mutate(facts := json.loads(head), chance)
-            data = json.dumps(facts).encode() + end + rest
-            entry["drawing" if part == "picture" else part] = hashlib.sha256(data).hexdigest()
-        else:
-            said = mutate(entry["table"] if part == "table" else entry, chance)
-        rewrite(file, entry, data)
-        return f"seed {seed}: {part}: {said}"
+        said = spoil(Path(self._store.entry_file(kind, self.key(kind))), part, chance)
+        return f"seed {seed}: {said}"
+
+
+PARTS = ("recording", "table", "graph", "drawing", "picture")
+"""Of an entry and the object behind it."""
+
+
+def spoil(file: Path, part: str, chance: random.Random) -> str:
+    """Spoil a part of an entry, or of the object behind it, under right checksums; says what was changed."""
+    entry, data = facts_of(file), behind(file)
+    if part in ("graph", "picture"):
+        head, end, rest = data.partition(b"\n" if part == "picture" else b"\0")
+        said = mutate(facts := json.loads(head), chance)
+        data = json.dumps(facts).encode() + end + rest
+        entry["drawing" if part == "picture" else part] = hashlib.sha256(data).hexdigest()
+    else:
+        said = mutate(entry["table"] if part == "table" else entry, chance)
+    rewrite(file, entry, data)
+    return f"{part}: {said}"
 
 
 def mutate(data: Any, chance: random.Random) -> str:
@@ -172,6 +182,11 @@ def mutate(data: Any, chance: random.Random) -> str:
         way = chance.random()
         if way < 0.1:
             del holder[key]
+        elif way > 0.9 and isinstance(holder[key], str):  # half a pair within what is right otherwise
+            at = chance.randint(0, len(holder[key]))
+            holder[key] = holder[key][:at] + chance.choice("\ud800\udc41\udfff") + holder[key][at:]
+        elif way > 0.8:  # of the right type, and empty
+            holder[key] = type(holder[key])() if holder[key] is not None else ""
         elif way < 0.2 and isinstance(holder, dict):
             holder[str(chance.choice(ODD))[:5000]] = holder.pop(key)
         elif way < 0.3 and isinstance(holder, list):

@@ -225,7 +225,7 @@ def test_what_a_site_only_tries_costs_time_once(site: Site, text: str) -> None:
     assert Counted.jobs == 0
     failure(site, asked)
     assert Counted.jobs == 1, "a directive asks for it now"
-    site.write("broken.py", "from torch import nn\n\nNet = nn.ReLU\n")
+    site.write("broken.py", "from pip_nets.net import Net\n")
     assert site.build(replace(asked, is_tried=True))[0].error is None
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.core.answering import NoTorch
 from tests.core.graph.building import mlp
+from tests.core.pipeline.fuzzing import FuzzedSite
+from torchrecorder import __version__
 from torchrecorder.cache.layered import LayeredCache
 from torchrecorder.cache.store import Store
 from torchrecorder.drawing import svg
@@ -17,6 +21,7 @@ from torchrecorder.drawing.model import Drawing
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import FormatError
 from torchrecorder.page.diagram import Diagram
+from torchrecorder.pipeline import Pipeline
 from torchrecorder.pipeline.drawings import DrawingIndex
 from torchrecorder.request import DrawingOptions
 
@@ -117,3 +122,58 @@ def test_no_drawing(own: Store, shared: Store) -> None:
     assert kept(own, shared).find("../../../etc/passwd", is_trusted=True) is None
     assert kept(own, shared).find(own.put_object(b"{}"), is_trusted=True) is None
     assert kept(own, shared).find(own.put_object(b"\xff"), is_trusted=True) is None
+
+
+NEXT = "2.1.0"
+OLD_WORDS = "an older picture"
+
+
+@pytest.fixture
+def upgraded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FuzzedSite:
+    """A project whose drawings were made by a version that drew otherwise; the machine keeps them too."""
+    site = FuzzedSite(tmp_path)
+    site.change("recording", lambda entry: entry.pop("distributions"))  # else it is also out of date
+    older = Drawing.from_bytes(site.drawing())
+    assert older is not None
+    data = replace(older, svg=older.svg.replace(">Residual<", f">{OLD_WORDS}<")).to_bytes()
+    assert OLD_WORDS.encode() in data
+    site.change("drawing", lambda entry: entry.update(drawing=hashlib.sha256(data).hexdigest()), data)
+    assert OLD_WORDS in picture(site)
+    monkeypatch.setattr("torchrecorder.pipeline.drawings.__version__", NEXT)
+    return site
+
+
+def picture(site: FuzzedSite, *, engine: str = "auto") -> str:
+    """The picture that is shown of the request where nothing can be recorded."""
+    pipeline = Pipeline(replace(site.settings("machine"), engine=engine), lambda path: NoTorch(path))
+    diagram = pipeline.run([site.spoilt])[site.spoilt].diagram
+    return "" if diagram is None else diagram.svg
+
+
+def test_another_version_draws_again_without_torch_and_once(
+    upgraded: FuzzedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = picture(upgraded)
+    assert OLD_WORDS not in drawn
+    assert ">Residual<" in drawn
+    monkeypatch.setattr("torchrecorder.pipeline.drawings.Drawings.make", _never)
+    assert picture(upgraded) == drawn
+
+
+def test_without_an_engine_the_drawing_of_another_version_serves(upgraded: FuzzedSite) -> None:
+    assert OLD_WORDS in picture(upgraded, engine="no-such-engine")
+
+
+def test_without_its_graph_the_drawing_of_another_version_serves(upgraded: FuzzedSite) -> None:
+    upgraded.change("recording", lambda _: None, b"")
+    assert OLD_WORDS in picture(upgraded)
+
+
+def test_a_drawing_that_does_not_say_its_version_is_of_the_first(tmp_path: Path) -> None:
+    """What was committed before drawings said it serves until the next version."""
+    site = FuzzedSite(tmp_path)
+    site.change("drawing", lambda entry: entry.pop("version"))
+    assert __version__ == "2.0.0.dev0", "then this test has done its work"
+    pipeline = Pipeline(site.settings("machine"), lambda path: NoTorch(path))
+    pipeline.run([site.spoilt])
+    assert not pipeline.cache._first.folder.joinpath("ren").exists(), "nothing was drawn"

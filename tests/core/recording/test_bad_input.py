@@ -236,16 +236,14 @@ def test_a_model_that_does_not_show_its_modules() -> None:
 
     model = Shy()
     assert op_names(capture(model, (X,))) == op_names(capture(Layer(), (X,)))
-    model.add_module("again", model.fc)  # of what has several paths, it is asked for all of them
-    with pytest.raises(ForwardError, match=r"before it began, looking for its modules .* raised ValueError: no"):
-        capture(model, (X,))
+    model.add_module("again", model.fc)
+    assert capture(model, (X,)).modules["fc"].aliases == ("again",)
 
 
 def test_modules_that_hold_one_another() -> None:
     model = Layer()
     model.fc.add_module("up", model)
-    with pytest.raises(ForwardError, match="RecursionError"):
-        capture(model, (X,))
+    assert op_names(record(model, X)) == op_names(record(Layer(), X))
 
 
 @pytest.mark.parametrize("register", ["register_forward_hook", "register_forward_pre_hook"])

@@ -224,7 +224,7 @@ class Short(Counts):
         (Thirds(), "qkv=1,48,16, from"),
         (Turns(), "x=1,16,6; context=1,16,6; angle_ids=1,32,3, from"),
         (MayHaveEdges(), "x=4,5; edge_index=int64[2,8]<4, from"),
-        (Short(), "wav=1,96; wav_lens=int64[1], from"),
+        (Short(), "wav=1,16000; wav_lens=[16000], from"),
     ],
     ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
 )

@@ -11,18 +11,22 @@ from dataclasses import dataclass, replace
 from torch import nn
 
 from torchrecorder.errors import ForwardError
+from torchrecorder.graph.model import Grade
 from torchrecorder.recording.blame import Blame
 from torchrecorder.recording.guess.documented import from_docstring
 from torchrecorder.recording.guess.examples import from_examples
-from torchrecorder.recording.guess.guess import Guess, parameters
+from torchrecorder.recording.guess.guess import Guess, is_object, parameters
 from torchrecorder.recording.guess.layers import from_layers
-from torchrecorder.recording.guess.libraries import diffusers, timm, transformers
+from torchrecorder.recording.guess.libraries import diffusers, timm, torch_geometric, transformers
 from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import advice as advice
 from torchrecorder.recording.guess.roles import from_roles
 from torchrecorder.recording.guess.rules import NAMED_AXIS
 from torchrecorder.recording.guess.signature import from_annotations, from_names
+from torchrecorder.recording.guess.sound import audible
 from torchrecorder.recording.target import as_arguments
+
+_Source = Callable[[nn.Module, int], Iterator[Guess]]
 
 _REPAIRED = 16
 """Guesses that are made from refused ones, for each source, after the last one with which the forward came further."""
@@ -78,16 +82,23 @@ class Guesses:
         """The refused guess with which the forward came furthest."""
 
     def __iter__(self) -> Iterator[Guess]:
-        for source in _SOURCES:
+        for source, grade in _SOURCES:
             self._depth, self._parent = 0, None
             is_first = True
             with suppress(Exception):  # attributes of a model may be properties, whose code may raise
-                for guess in filter(self._is_new, source(self._model, self._batch)):
+                for guess in filter(self._is_new, self._from(source, grade)):
                     yield guess
                     if is_first and self._lacks_channels:
                         yield from self._repaired(_AT_ONCE)
                         is_first, self._depth, self._parent = False, 0, None
             yield from self._repaired(_REPAIRED)
+
+    def _from(self, source: _Source, grade: Grade) -> Iterator[Guess]:
+        for guess in source(self._model, self._batch):
+            graded = guess if guess.grade else replace(guess, grade=grade)
+            if source is not from_examples:  # authors know how long theirs is
+                yield from audible(self._model, graded)
+            yield graded
 
     def refused(self, guess: Guess, error: ForwardError) -> None:
         """Keep a guess that the forward did not accept, to be repaired."""
@@ -133,7 +144,11 @@ class Guesses:
     def _is_new(self, guess: Guess) -> bool:
         names = iter([p.name for p in parameters(self._model)])
         specs = tuple(spec if spec.name else replace(spec, name=next(names, None)) for spec in guess.specs)
-        key = replace(guess, specs=specs).inputs()
+        guess = replace(guess, specs=specs)
+        objects = {p.name for p in parameters(self._model) if is_object(p.annotation)}
+        if any(spec.name in objects and spec.dtype == "int64" for spec in specs):
+            return False
+        key = guess.inputs()
         is_new = key not in self._seen or not key
         self._seen.add(key)
         return is_new
@@ -153,15 +168,16 @@ def _of_itself(model: nn.Module, _batch: int) -> Iterator[Guess]:
         yield Guess(f"the example_input_array of {type(model).__name__}", arguments=as_arguments(example))
 
 
-_SOURCES: tuple[Callable[[nn.Module, int], Iterator[Guess]], ...] = (
-    _of_itself,
-    transformers,
-    timm,
-    diffusers,
-    from_annotations,
-    from_docstring,
-    from_examples,
-    from_names,
-    from_layers,
-    from_roles,
+_SOURCES: tuple[tuple[_Source, Grade], ...] = (
+    (_of_itself, "declared"),
+    (transformers, "model"),
+    (timm, "model"),
+    (diffusers, "model"),
+    (from_annotations, "declared"),
+    (from_docstring, "declared"),
+    (from_examples, "declared"),
+    (torch_geometric, "model"),
+    (from_names, "layer"),
+    (from_layers, "layer"),
+    (from_roles, "layer"),
 )

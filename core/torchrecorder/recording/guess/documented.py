@@ -10,7 +10,7 @@ from dataclasses import replace
 from torch import nn
 
 from torchrecorder.recording.guess import layers
-from torchrecorder.recording.guess.guess import Guess, parameters, required
+from torchrecorder.recording.guess.guess import Guess, by_name, parameters, required
 from torchrecorder.recording.guess.roles import input_for, masked
 from torchrecorder.request import InputSpec
 
@@ -43,8 +43,7 @@ def documented(model: nn.Module, batch: int) -> dict[str, InputSpec]:
     """What the forward's docstring says of its parameters, by name."""
     found: dict[str, InputSpec] = {}
     taken = {p.name: p for p in parameters(model)}
-    parts = re.split(r"^[ \t]*(\w+)[ \t]*[:(]", inspect.getdoc(type(model).forward) or "", flags=re.MULTILINE)
-    for name, text in zip(parts[1::2], parts[2::2], strict=True):
+    for name, text in by_name(inspect.getdoc(type(model).forward)):
         shape = _shape(text, model, batch) if name in taken else None
         if shape is None:
             continue

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_origin
 
 from torch import Tensor, nn
 
+from torchrecorder.graph.model import Grade
 from torchrecorder.recording.guess.leaves import specs_in
 from torchrecorder.recording.target import Arguments
 from torchrecorder.request import InputSpec, format_shapes
@@ -26,14 +27,15 @@ class Guess:
     """Inputs that exist already."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     """Inputs that must not be random, such as lengths, and lists and dictionaries of inputs; passed by name."""
+    grade: Grade = ""
+    """What the sizes were read from; that of the source, if it is empty."""
 
     @classmethod
-    def named(cls, why: str, values: Mapping[str, Any]) -> Guess:
+    def named(cls, why: str, values: Mapping[str, Any], grade: Grade = "") -> Guess:
         """Inputs by the names of parameters: each an `InputSpec`, or what is passed as it is."""
         specs = tuple(replace(value, name=name) for name, value in values.items() if isinstance(value, InputSpec))
-        return cls(
-            why, specs, fixed={name: value for name, value in values.items() if not isinstance(value, InputSpec)}
-        )
+        fixed = {name: value for name, value in values.items() if not isinstance(value, InputSpec)}
+        return cls(why, specs, fixed=fixed, grade=grade)
 
     def inputs(self) -> str:
         """The inputs as the option `shape` writes them, with those that it cannot make."""
@@ -67,9 +69,41 @@ def is_from(model: nn.Module, library: str) -> bool:
     return any(cls.__module__.partition(".")[0] == library for cls in type(model).__mro__)
 
 
+def configured(model: nn.Module, *names: str) -> Any:
+    """The first value that the model has for one of these attributes, or its configuration, or its hyperparameters."""
+    for holder in (model, *(getattr(model, name, None) for name in ("config", "hparams"))):
+        for name in names:
+            value = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+            if value is not None and not callable(value):
+                return value
+    return None
+
+
+def is_documented(model: nn.Module, name: str, words: str) -> bool:
+    """Whether the docstring of the forward, or of the class, says one of some words of a parameter."""
+    texts = (inspect.getdoc(type(model).forward), inspect.getdoc(type(model)))
+    return any(re.search(words, text) for doc in texts for known, text in by_name(doc) if known == name)
+
+
+def by_name(docstring: str | None) -> Iterator[tuple[str, str]]:
+    """What a docstring says of each parameter."""
+    parts = re.split(r"^[ \t]*(\w+)[ \t]*[:(]", docstring or "", flags=re.MULTILINE)
+    return zip(parts[1::2], parts[2::2], strict=True)
+
+
 def required(model: nn.Module) -> list[inspect.Parameter]:
     """The parameters of the forward that have no default."""
     return [p for p in parameters(model) if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def is_object(annotation: object) -> bool:
+    """Whether an annotation says that a parameter takes no tensor, but a dictionary or an object of some class."""
+    if get_origin(annotation) is not None or not isinstance(annotation, type):
+        return get_origin(annotation) is dict
+    is_plain = annotation.__module__.partition(".")[0] in ("torch", "builtins", "typing", "inspect", "numpy")
+    return annotation is dict or not (
+        is_plain or issubclass(annotation, (Tensor, tuple)) or hasattr(annotation, "dim_str")
+    )
 
 
 def is_flag(parameter: inspect.Parameter) -> bool:

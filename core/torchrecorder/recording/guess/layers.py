@@ -6,10 +6,13 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from torchrecorder.recording.guess.guess import Guess, parameters, required
+from torchrecorder.graph.model import Grade
+from torchrecorder.recording.guess.guess import Guess, configured, parameters, required
+from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
 from torchrecorder.request import InputSpec
 
 _LAYERS = 3
@@ -34,19 +37,63 @@ def from_layers(model: nn.Module, batch: int) -> Iterator[Guess]:
     needed = required(model)
     found = [*accepted(model, batch)]
     if any(re.search(_OF_SEQUENCES, p.name) for p in parameters(model)):
-        found.sort(key=lambda one: one[1].dtype == "float32" and len(one[1].shape) < 3)
-    for where, spec in found:
-        yield Guess(f"from {where}", (spec,) * max(1, len(needed)))
+        found.sort(key=lambda main: main.spec.dtype == "float32" and len(main.spec.shape) < 3)
+    for where, spec, grade in found:
+        yield Guess(f"from {where}", (spec,) * max(1, len(needed)), grade=grade)
     if len(needed) > 1:
         yield from _each_its_own(model, [p.name for p in needed], batch)
+    elif needed and role_of(needed[0].name, (ROLES, ALONE)) != "words":
+        yield from _of_codebook(model, batch)
     yield from _in_patches(model, batch)
 
 
-def accepted(model: nn.Module, batch: int) -> Iterator[tuple[str, InputSpec]]:
-    """What the first layers with parameters take, each with the layer's name."""
+class Main(NamedTuple):
+    """An input that something of the model takes."""
+
+    where: str
+    """What takes it; ends a sentence that begins with `from`."""
+    spec: InputSpec
+    grade: Grade = "layer"
+
+
+def accepted(model: nn.Module, batch: int) -> Iterator[Main]:
+    """What the model says that it takes, then what its first layers with parameters take."""
+    yield from described(model, batch)
     for path, layer in islice(_leaves(model), _LAYERS):
         for spec in _accepted(layer, batch):
-            yield _name(path, layer), spec
+            yield Main(_name(path, layer), spec)
+
+
+def described(model: nn.Module, batch: int) -> Iterator[Main]:
+    """What the model says in attributes that hold sizes, its own or those of its configuration."""
+    if type(model).__module__.startswith("torch."):
+        return
+    channels, side, steps, features = (_size_of(model, names) for names in (_CHANNELS, _SIDE, _STEPS, _FEATURES))
+    conv = next((m for m in model.modules() if isinstance(m, (nn.Conv1d, nn.Conv2d, nn.Conv3d))), None)
+    if side:
+        axes = 3 if isinstance(conv, nn.Conv3d) else 2
+        yield Main("its size of images", InputSpec((batch, *(channels or (3,)), *(side * axes)[:axes])), "model")
+    elif channels and steps:
+        yield Main("its channels and steps", InputSpec((batch, *channels, *steps)), "model")
+    elif channels and conv is not None and channels != (conv.in_channels,):
+        axes = len(conv.kernel_size)
+        for size in _SIDES[axes]:
+            yield Main("its channels", InputSpec((batch, *channels, *(size,) * axes)), "model")
+    elif features and conv is None and (steps or not any(True for it in _leaves(model) for _ in _accepted(it[1], 1))):
+        yield Main("its features", InputSpec((batch, *(steps or (16,)), *features)), "model")
+
+
+_CHANNELS = ("in_channels", "in_chans", "num_channels", "n_chans", "n_channels", "input_channels")
+_SIDE = ("image_size", "img_size", "input_resolution")
+_STEPS = ("n_times", "seq_len", "seq_length", "sequence_length")
+_FEATURES = ("in_features", "input_size", "input_dim", "n_features", "enc_in", "emb_dim", "embed_dim", "d_model")
+_LARGEST = 1 << 11
+
+
+def _size_of(model: nn.Module, names: Sequence[str]) -> tuple[int, ...]:
+    value = configured(model, *names)
+    sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    return sizes if all(type(size) is int and 0 < size <= _LARGEST for size in sizes) else ()
 
 
 def widths(model: nn.Module) -> Iterator[int]:
@@ -74,6 +121,14 @@ def _each_its_own(model: nn.Module, names: Sequence[str], batch: int) -> Iterato
         where = ", ".join(_name(*leaf) for leaf in chosen)
         for specs in zip(*(_accepted(layer, batch) for _, layer in chosen), strict=False):
             yield Guess(f"from {where}", specs)
+
+
+def _of_codebook(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """Vectors for an embedding whose rows are put in the place of those that lie near, not looked up by index."""
+    for path, layer in islice(_leaves(model), _LAYERS):
+        if isinstance(layer, nn.Embedding):
+            for shape in ((layer.embedding_dim, 16, 16), (16, layer.embedding_dim)):
+                yield Guess(f"from {_name(path, layer)} as a codebook", (InputSpec((batch, *shape)),))
 
 
 def _in_patches(model: nn.Module, batch: int) -> Iterator[Guess]:

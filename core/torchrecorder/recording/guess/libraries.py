@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,7 +11,8 @@ from torch import nn
 
 from torchrecorder.recording.guess.documented import documented
 from torchrecorder.recording.guess.guess import Guess, is_from, parameters, required
-from torchrecorder.recording.guess.roles import from_roles, input_for, masked
+from torchrecorder.recording.guess.roles import from_roles, input_for, masked, nodes
+from torchrecorder.recording.guess.signature import from_names
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
 
@@ -26,6 +28,16 @@ _PROMPT_WIDTHS = (
     *("caption_channels", "joint_attention_dim", "cross_attention_dim", "text_embed_dim", "text_dim"),
     *("encoder_hid_dim", "text_in_channels", "embedding_dim"),
 )
+
+
+def torch_geometric(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """A small graph, of which each class of the library takes at least the nodes."""
+    if is_from(model, "torch_geometric"):
+        yield from (replace(guess, grade="model") for guess in from_names(model, batch))
+        wanted = required(model) or parameters(model)[:1]
+        for _, node, _ in nodes(model):
+            found = {p.name: input_for(p, model, node, batch) for p in wanted}
+            yield Guess.named("a small graph, for which the classes of torch_geometric are", found)
 
 
 def timm(model: nn.Module, batch: int) -> Iterator[Guess]:
@@ -167,9 +179,18 @@ def _as_taken(usual: object, known: object) -> object:
     return usual if isinstance(usual, list) and isinstance(known[0], InputSpec) else [usual] * len(known)
 
 
+_OF_SAMPLES = (
+    *("in_channels", "num_channels", "out_channels", "audio_channels", "latent_channels", "z_dim", "embedding_dim"),
+    *("sample_size", "sample_height", "sample_frames", "patch_size"),
+)
+"""What the configuration of a model for pictures, films or sound has at least one of."""
+
+
 def _sample_shapes(config: Mapping[str, Any], batch: int, is_packed: bool) -> Iterator[tuple[int, ...]]:
     """Shapes of the noisy sample: image, packed patches, audio or video."""
-    channels = config.get("in_channels") or config.get("num_channels") or 3
+    channels = config.get("in_channels") or config.get("num_channels") or config.get("audio_channels") or 3
+    if not is_packed and not any(config.get(name) for name in _OF_SAMPLES):
+        return  # it describes a width alone, which the first layer takes
     if is_packed:
         yield (batch, _PATCHES, channels)
         return

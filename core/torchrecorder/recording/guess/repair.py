@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from torch import nn
 
 from torchrecorder.graph import Graph
@@ -19,7 +20,8 @@ from torchrecorder.recording.blame import Blame
 from torchrecorder.recording.guess import layers, rules
 from torchrecorder.recording.guess.guess import Guess, is_flag, parameters
 from torchrecorder.recording.guess.leaves import leaf_at, leaves, placed
-from torchrecorder.recording.guess.roles import ROLES, input_for, masked, role_of
+from torchrecorder.recording.guess.names import ROLES, role_of
+from torchrecorder.recording.guess.roles import following, input_for, masked
 from torchrecorder.request import InputSpec
 
 Values = Mapping[str, Any]
@@ -47,25 +49,21 @@ def repairs(model: nn.Module, guess: Guess, refusal: Refusal, batch: int) -> Ite
     values: dict[str, Any] = {spec.name: spec for spec in guess.specs if spec.name}
     values = {**dict(zip(names, positional, strict=False)), **values, **guess.fixed}
     for changed in _changes(model, values, refusal, batch):
-        longer = _masks_of(values, changed)
-        yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, placed(values, {**longer, **changed}))
+        if any(_is_a_crowd(new, values.get(name)) for name, new in changed.items()):
+            continue
+        longer = following(values, changed)
+        yield Guess.named(guess.why.removesuffix(_TOLD) + _TOLD, placed(values, {**longer, **changed}), guess.grade)
 
 
-def _masks_of(values: Values, changed: Values) -> Values:
-    """The masks that were as long as a sequence whose length is changed, which they follow."""
-    found: dict[str, Any] = {}
-    for name, new in changed.items():
-        old = values.get(name)
-        if isinstance(old, InputSpec) and isinstance(new, InputSpec) and len(old.shape) == len(new.shape) == 3:
-            masks = {
-                mask: spec for mask, spec in values.items() if isinstance(spec, InputSpec) and spec.dtype == "bool"
-            }
-            found |= {
-                mask: replace(spec, shape=new.shape[:2])
-                for mask, spec in masks.items()
-                if spec.shape == old.shape[:2] != new.shape[:2]
-            }
-    return found
+_MOST_EXAMPLES = 8
+"""The first axis of what a repair makes, if another was refused: what fits as a batch of 512 was not meant so."""
+
+
+def _is_a_crowd(new: object, old: object) -> bool:
+    is_small = not isinstance(new, InputSpec) or len(new.shape) < 2 or new.shape[0] <= _MOST_EXAMPLES
+    if is_small or new.dtype == "bool":  # a mask may have no axis for examples
+        return False
+    return not isinstance(old, InputSpec) or new.shape[:1] != old.shape[:1]
 
 
 _TOLD = ", and from what its forward raised"
@@ -144,6 +142,9 @@ def _of_choice(model: nn.Module, values: Values, cause: str, said: str) -> Itera
         for name, value in values.items():
             if isinstance(value, InputSpec) and re.search(taken_apart.format(name), line, re.MULTILINE):
                 yield {name: (value,) * (int(count[1]) if count else _PARTS)}
+    if "index out of range in self" in cause:  # numbers that are made indices: columns of categories beside others
+        rows = {name: it for name, it in values.items() if isinstance(it, InputSpec) and it.dtype == "float32"}
+        yield from ({name: torch.zeros(spec.shape)} for name, spec in rows.items())
     if "list index out of range" in cause:
         many = {name: value for name, value in values.items() if isinstance(value, (list, tuple)) and value}
         yield from ({name: value * 2} for name, value in many.items())
@@ -235,7 +236,7 @@ def _in_dictionaries(model: nn.Module, values: Values, cause: str, batch: int) -
     """A dictionary for a tensor that is asked for names, and what is missing in it."""
     if re.search(_ASKS_FOR_NAMES, cause):
         yield from ({name: {}} for name, value in values.items() if isinstance(value, InputSpec))
-    main = next((spec for _, spec in layers.accepted(model, batch)), InputSpec((batch, 16)))
+    main = next((one.spec for one in layers.accepted(model, batch)), InputSpec((batch, 16)))
     held = {name: value for name, value in values.items() if isinstance(value, dict)}
     for key in dict.fromkeys(re.findall(r"[`']([^\W\d]\w*)[`']", cause) if held else ()):
         found = input_for(inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY), model, main, batch)
@@ -288,9 +289,9 @@ def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], graph: Graph | N
             seen = graph.ops[producer].inputs[0]
         name = leaf_at(by_value.get(seen, ""), specs)
         if name in specs:
-            for _, spec in layers.accepted(layer, batch):
-                if seen == value or spec.dtype != specs[name].dtype:
-                    yield {name: spec}
+            for main in layers.accepted(layer, batch):
+                if seen == value or main.spec.dtype != specs[name].dtype:
+                    yield {name: main.spec}
 
 
 def _as_long_as_computed(specs: Mapping[str, InputSpec], cause: str, graph: Graph | None) -> Iterator[Values]:

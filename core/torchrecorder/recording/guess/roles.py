@@ -1,4 +1,4 @@
-"""What a parameter of some name usually holds, and an input for it."""
+"""An input for a parameter of some name."""
 
 from __future__ import annotations
 
@@ -13,57 +13,19 @@ from types import UnionType
 from typing import Any, TypeGuard, Union, get_args, get_origin
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from torchrecorder.graph.model import Grade
 from torchrecorder.recording.guess import layers
-from torchrecorder.recording.guess.guess import Guess, is_flag, parameters, required
+from torchrecorder.recording.guess.guess import Guess, is_documented, is_flag, parameters, required
+from torchrecorder.recording.guess.layers import Main
+from torchrecorder.recording.guess.names import ALONE, GRAPH, ROLES, role_of
 from torchrecorder.request import InputSpec, format_shapes
 
 NODES, EDGES = 4, 8
 _LENGTH = 16
-
-ROLES = {
-    "time": r"t|times?|timesteps?|steps?|time_?steps?|sigmas?|noise_(level|labels?)|log_snr",
-    "length": r"(.*_)?(lengths?|lens?)",
-    "mask": r"(.*_)?masks?",
-    "edges": r"(.*_|hyper)?edge_index|edges|edge_label_index",
-    "weight": r"(hyper)?edge_weights?",
-    "attributes": r"edge_(attrs?|attributes|features?)",
-    "kind": r"(edge|node)_types?|type_vec",
-    "group": r"batch(_index|_idx)?",
-    "adjacency": r"adj|adjacency(_matrix)?",
-    "place": r"pos|coords|coordinates|normals?",
-    "element": r"z|atomic_numbers",
-    "categories": r"x_cat(eg|egorical)?|cat(egorical|_features)?|categ",
-    "numbers": r"x_(cont|num|continuous|numerical)|cont(inuous)?|num(erical)?(_features)?",
-}
-"""What a parameter of some name usually holds, where several of them go together."""
-GRAPH = {"edges", "weight", "attributes", "kind", "group", "adjacency", "place", "element"}
-TABLE = {"categories", "numbers"}
-
-_ALONE = {
-    "time": r".*timesteps?.*|.*_times?|r|fps|.*_step",
-    "mask": r".*mask.*",
-    "index": r"(.*_)?(index|indices|labels?|class_labels|y)",
-    "words": r"(.*_)?(ids|tokens?|token_ids?|words|text|phonemes|characters|tgt|trg|target_ids)(_\d)?|input_ids.*",
-    "picture": r"(.*_)?(images?|imgs?|pixel_values|pictures?|frames|heatmap|depth|moving|fixed|cond)_?\d?",
-    "sound": r"(.*_)?(wavs?|waveforms?|audio(_\w+)?|signals?|mix(ture)?|speech|noisy|sounds?)(_\d)?",
-    "spectrogram": r"(.*_)?(spec(tro)?grams?|mels?)",
-    "pooled": r"(.*_)?(pooled|global)_.*|(.*_)?vec(tor)?",
-    "sizes": r"(.*_)?(original|target|image|input)(_\w+)?_sizes?|crop_coords\w*|spatial_shapes?",
-    "context": r"encoder_.*|context.*|memory|.*hidden_states.*|.*embed(ding)?s?|.*_emb|.*features",
-}
-"""The same for parameters that stand alone; the first that fits."""
-
-
 _BINS = ("n_mels", "num_mels", "n_freq", "n_mel_channels")
 """What modules call the number of bins of the spectrograms that they take."""
-
-
-def role_of(name: str, tables: tuple[dict[str, str], ...] = (ROLES,)) -> str:
-    """What a parameter holds, if its name says it."""
-    known = ((role, pattern) for table in tables for role, pattern in table.items())
-    return next((role for role, pattern in known if re.fullmatch(pattern, name.lower())), "")
 
 
 def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, batch: int) -> InputSpec | Any:
@@ -87,11 +49,14 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
         return {}  # what has to be in it, the forward says
     if (sizes := _of_numbers(parameter.annotation, batch)) is not None:
         return sizes
+    if role_of(name) == "length" and main.shape:
+        is_share = is_documented(model, name, r"\b[Rr]elative\b")
+        return torch.ones(main.shape[:1]) if is_share else _length("", main)
     spec = _named(name, model, main, batch)
     is_float, is_long = "FloatTensor" in annotation, re.search("LongTensor|IntTensor", annotation) is not None
     if is_float and not is_long and spec.dtype == "int64":
         spec = InputSpec((batch, _LENGTH, _LENGTH))
-    if is_long and role_of(name, (_ALONE,)) == "sizes":
+    if is_long and role_of(name, (ALONE,)) == "sizes":
         return InputSpec(spec.shape, "int64")  # of ones, so that what has a size is there
     if is_long and not is_float and spec.dtype != "int64":
         spec = InputSpec(spec.shape if spec.dtype == "bool" else (batch, _LENGTH), "int64", high=2)
@@ -114,16 +79,35 @@ def _of_numbers(annotation: object, batch: int) -> Any:
     return None
 
 
+def following(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    """The masks and the lengths of sequences whose length is changed, if they were as long."""
+    found: dict[str, Any] = {}
+    for name, new in changed.items():
+        old = values.get(name)
+        if not isinstance(old, InputSpec) or not isinstance(new, InputSpec) or len(old.shape) != len(new.shape):
+            continue
+        for other, value in values.items():
+            is_mask = isinstance(value, InputSpec) and value.dtype == "bool" and len(old.shape) == 3
+            if is_mask and value.shape == old.shape[:2] != new.shape[:2]:
+                found[other] = replace(value, shape=new.shape[:2])
+            elif isinstance(value, Tensor) and role_of(other) == "length" and value.dim() == 1:
+                counted = [new.shape[i] for i, size in enumerate(old.shape) if i and {*value.tolist()} == {size}]
+                found[other] = torch.full((new.shape[0],), counted[0]) if counted else value
+    return found
+
+
 def masked(found: Mapping[str, Any]) -> dict[str, Any]:
     """The same inputs, with masks as long as what they are for by their names: `text_mask` for `text_embeds`.
 
-    If a sequence has a mask right behind it that is named like none, that is its mask.
+    If a sequence has a mask right behind it that is named like none, that is its mask. Lengths count the axis of time.
     """
     rows = {name: spec for name, spec in found.items() if isinstance(spec, InputSpec) and len(spec.shape) in (2, 3)}
-    rows = {name: spec for name, spec in rows.items() if role_of(name, (ROLES, _ALONE)) != "mask"}
+    rows = {name: spec for name, spec in rows.items() if role_of(name, (ROLES, ALONE)) != "mask"}
     changed: dict[str, Any] = {}
     for name, mask in found.items():
-        if not isinstance(mask, InputSpec) or role_of(name, (ROLES, _ALONE)) != "mask" or len(mask.shape) != 2:
+        if isinstance(mask, Tensor) and role_of(name) == "length" and rows and not mask.is_floating_point():
+            changed[name] = _length(*max(rows.items(), key=lambda row: _in_common(name, row[0])))
+        if not isinstance(mask, InputSpec) or role_of(name, (ROLES, ALONE)) != "mask" or len(mask.shape) != 2:
             continue
         like = max(rows, key=lambda other: _in_common(name, other), default="")
         if like and _in_common(name, like) <= (0, 0):
@@ -132,6 +116,12 @@ def masked(found: Mapping[str, Any]) -> dict[str, Any]:
         if like:
             changed[name] = replace(mask, shape=rows[like].shape[:2])
     return {**found, **changed}
+
+
+def _length(name: str, sequence: InputSpec) -> Tensor:
+    """The length of each example of a sequence, whose frames stand last if it is a spectrogram."""
+    axis = -1 if role_of(name, (ROLES, ALONE)) == "spectrogram" else min(1, len(sequence.shape) - 1)
+    return torch.full(sequence.shape[:1], sequence.shape[axis])
 
 
 def _in_common(name: str, other: str) -> tuple[int, int]:
@@ -168,9 +158,9 @@ def _held(module: nn.Module) -> Iterator[Any]:
 
 def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpec:
     length = main.shape[1] if main.dtype == "int64" and len(main.shape) == 2 else _LENGTH
-    role = role_of(name, (ROLES, _ALONE))
+    role = role_of(name, (ROLES, ALONE))
     match role:
-        case "time" | "length":
+        case "time":
             return InputSpec((batch,), "int64")
         case "sizes":
             return InputSpec((batch, 2))
@@ -214,7 +204,7 @@ def _of_graphs(role: str, name: str, model: nn.Module, main: InputSpec) -> Input
             return InputSpec((NODES, NODES))
         case "place":
             return InputSpec((NODES, 3))
-        case "element":
+        case "element" if any(isinstance(module, nn.Embedding) for module in model.modules()):
             return InputSpec((NODES,), "int64")
     return None
 
@@ -240,47 +230,51 @@ def from_roles(model: nn.Module, batch: int) -> Iterator[Guess]:
     """An input for each required parameter, by its name; the others are what the first layers take, or anything."""
     wanted = required(model) or [p for p in parameters(model) if not is_flag(p)][:1]
     mains = list(layers.accepted(model, batch))
-    mains += [("nothing but the names of its parameters", InputSpec((batch, *shape))) for shape in _BARE]
+    mains += [Main("nothing but the names of its parameters", InputSpec((batch, *shape)), "names") for shape in _BARE]
     is_graph = any(role_of(p.name) in GRAPH or p.name.endswith("_dict") for p in wanted)
     if is_graph or any(role_of(p.name) == "edges" for p in parameters(model)):
-        mains = [("the names of its parameters", node) for node in nodes(model)]
+        mains = [*nodes(model)]
     if is_grid := any(p.name.endswith("grid_thw") for p in wanted):
         mains = list(_flat_patches(model))
-    for where, main in mains:
+    for where, main, grade in mains:
         found = masked({p.name: input_for(p, model, main, batch) for p in wanted})
-        if wanted and (is_grid or role_of(wanted[0].name, (ROLES, _ALONE)) == "context"):
+        if wanted and (is_grid or role_of(wanted[0].name, (ROLES, ALONE)) == "context"):
             found[wanted[0].name] = main
         if found:
-            yield Guess.named(f"from {where}", found)
+            yield Guess.named(f"from {where}", found, grade)
 
 
-def _flat_patches(model: nn.Module) -> Iterator[tuple[str, InputSpec]]:
+def _flat_patches(model: nn.Module) -> Iterator[Main]:
     """A row for each of 16 patches, as long as the first layer takes one."""
     for path, module in model.named_modules():
         if isinstance(module, (nn.Conv2d, nn.Conv3d)):
-            yield path, InputSpec((16, math.prod(module.weight.shape[1:])))
-            yield path, InputSpec((16, *module.weight.shape[1:]))
+            yield Main(path, InputSpec((16, math.prod(module.weight.shape[1:]))))
+            yield Main(path, InputSpec((16, *module.weight.shape[1:])))
         elif isinstance(module, nn.Linear):
-            yield path, InputSpec((16, module.in_features))
+            yield Main(path, InputSpec((16, module.in_features)))
             return
 
 
-def nodes(model: nn.Module) -> Iterator[InputSpec]:
-    """The nodes of a small graph, with as many features as the first layers take, or of some kind."""
+def nodes(model: nn.Module) -> Iterator[Main]:
+    """The nodes of a small graph, with as many features as the model or its first layers say, or of some kind."""
     own = (getattr(model, name, None) for name in ("in_channels", "channels", "in_features", "in_dim"))
     first = [
         next(iter(width.values() if isinstance(width, dict) else width), 0) if _is_many(width) else width
         for width in own
     ]
-    widths = dict.fromkeys((*(w for w in first if type(w) is int and w > 0), *islice(layers.widths(model), 6)))
-    yield from (InputSpec((NODES, width)) for width in widths or (_LENGTH,))
+    widths: dict[int, Grade] = {width: "model" for width in first if type(width) is int and width > 0}
+    for width in islice(layers.widths(model), 6):
+        widths.setdefault(width, "layer")
+    widths = widths or {_LENGTH: "names"}
+    why = "the names of its parameters"
+    yield from (Main(why, InputSpec((NODES, width)), grade) for width, grade in widths.items())
     embedding = next((m for m in model.modules() if isinstance(m, nn.Embedding)), None)
     for shape in ((NODES,), (NODES, 1)):
         if embedding is not None:
-            yield InputSpec(shape, "int64", high=embedding.num_embeddings)
-        elif shape == (NODES,) and not widths:
-            yield InputSpec(shape, "int64", high=2)
-    yield from (InputSpec((NODES, 3, width)) for width in islice(widths, 1))
+            yield Main(why, InputSpec(shape, "int64", high=embedding.num_embeddings))
+        elif shape == (NODES,) and "names" in widths.values():
+            yield Main(why, InputSpec(shape, "int64", high=2), "names")
+    yield from (Main(why, InputSpec((NODES, 3, width)), grade) for width, grade in islice(widths.items(), 1))
 
 
 def _is_many(value: object) -> TypeGuard[tuple[Any, ...] | list[Any] | dict[Any, Any]]:

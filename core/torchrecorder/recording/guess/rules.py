@@ -17,7 +17,7 @@ _INTEGERS = (
 )
 _NUMBERS = (
     r"for 'Long'|Long and|found Long|mean\(\): could not|type \(long|but got Long|for 'Int'|LongTensor|long int"
-    r"|Long.* != |Half != Long|dtype: Long|floating"
+    r"|Long.* != |Half != Long|dtype: Long|floating|output type Long"
 )
 _BEYOND = r"out of range|out of bounds|larger than|Invalid"
 

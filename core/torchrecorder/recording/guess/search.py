@@ -82,9 +82,11 @@ class _Search:
         self._run: Run = run
         self._first: Run = "fake" if run == "auto" and not is_small(model) else run
         self._guesses = Guesses(model, batch=batch)
-        self._accepted: Inputs | None = None
+        self._accepted: tuple[Inputs, Guess] | None = None
         """The first inputs that the forward takes, though it cannot go on with them on shapes alone."""
         self._without_tensors: list[Graph] = []
+        self._is_idle = False
+        """Whether a forward ran in which nothing was computed."""
         self._tried: list[str] = []
         self._ran_out_of_time = False
 
@@ -118,8 +120,12 @@ class _Search:
                 return reason
             if self._first == self._run:
                 raise
-            self._accepted = self._accepted or inputs
+            self._accepted = self._accepted or (inputs, guess)
             return reason if reason.startswith(_BY_SHAPE) else None
+        graph = _graded(graph, guess)
+        if _is_idle(self._model, graph):
+            self._is_idle = True
+            return "with it the forward computes nothing"
         if any(graph.outputs.values()):
             return graph
         self._without_tensors.append(graph)
@@ -128,19 +134,33 @@ class _Search:
     def _last_resort(self) -> Graph:
         """A recording of what was at least not refused for its sizes."""
         if self._accepted is not None:
-            return self._record(self._accepted, self._run)
+            inputs, guess = self._accepted
+            return _graded(self._record(inputs, self._run), guess)
         if self._without_tensors:
             return self._without_tensors[0]
         furthest = self._guesses.furthest
         if self._first != self._run and furthest is not None:
             with suppress(ForwardError):
-                return self._record(_guessed(self._model, furthest, self._seed), self._run)
+                return _graded(self._record(_guessed(self._model, furthest, self._seed), self._run), furthest)
+        name = type(self._model).__name__
+        idle = f"the forward of {name} computes nothing with the inputs that were guessed"
         raise InputError(
-            f"{type(self._model).__name__} is called with inputs of unknown shape",
+            idle if self._is_idle else f"{name} is called with inputs of unknown shape",
             advice(self._model),
             tuple(self._tried[:_LISTED]),
             self._ran_out_of_time,
         )
+
+
+def _graded(graph: Graph, guess: Guess) -> Graph:
+    return replace(graph, info=replace(graph.info, grade=guess.grade))
+
+
+def _is_idle(model: nn.Module, graph: Graph) -> bool:
+    """Whether a model has layers and a forward did without all of them, and without more than one operation."""
+    used = {value for op in graph.ops for value in op.inputs}
+    is_used = any(graph.values[value].kind == "param" for value in used)
+    return len(graph.ops) < 2 and not is_used and any(True for _ in model.parameters())
 
 
 def _recorded(record: _Record, inputs: Inputs, guess: Guess, run: Run) -> Graph:

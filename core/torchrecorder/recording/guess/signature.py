@@ -11,7 +11,8 @@ from torch import nn
 
 from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, required
-from torchrecorder.recording.guess.roles import EDGES, GRAPH, ROLES, TABLE, edge_widths, input_for, nodes, role_of
+from torchrecorder.recording.guess.names import GRAPH, ROLES, TABLE, role_of
+from torchrecorder.recording.guess.roles import EDGES, edge_widths, input_for, nodes
 from torchrecorder.request import InputSpec
 from torchrecorder.request.shapes import DTYPES
 
@@ -75,8 +76,8 @@ def _sequences(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[
     # What has a length or is masked is a sequence, rather than one row of features.
     needs_axis = set(roles.values()) & {"length", "mask"}
     mains = list(layers.accepted(model, batch))
-    mains.sort(key=lambda found: bool(needs_axis) and found[1].dtype == "float32" and len(found[1].shape) < 3)
-    for where, main in mains:
+    mains.sort(key=lambda one: bool(needs_axis) and one.spec.dtype == "float32" and len(one.spec.shape) < 3)
+    for where, main, grade in mains:
         specs = tuple(InputSpec(main.shape, main.dtype, name, main.high) for name, role in roles.items() if not role)
         for variant in range(_VARIANTS):
             made: list[InputSpec] = [*specs]
@@ -91,18 +92,18 @@ def _sequences(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[
                 elif role:  # no mask, or one that hides nothing
                     dtype = torch.bool if variant == 1 else torch.float32
                     fixed[name] = None if variant == 0 else torch.ones(main.shape[:2], dtype=dtype)
-            yield Guess(f"from the names of its parameters and {where}", tuple(made), fixed=fixed)
+            yield Guess(f"from the names of its parameters and {where}", tuple(made), fixed=fixed, grade=grade)
 
 
 def _graphs(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
     needed = required(model)
-    for node in nodes(model):
+    for _, node, grade in nodes(model):
         for edge_width in dict.fromkeys((*edge_widths(model), node.shape[-1])):
             found = {p.name: input_for(p, model, node, batch) for p in needed}
             for name, role in roles.items():
                 if role == "attributes":
                     found[name] = InputSpec((EDGES, edge_width))
-            yield Guess.named("a small graph, from the names of its parameters and its first layers", found)
+            yield Guess.named("a small graph, from the names of its parameters and its first layers", found, grade)
 
 
 def _tables(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:

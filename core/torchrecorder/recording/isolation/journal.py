@@ -48,13 +48,14 @@ _UNSET = object()
 class Journal:
     """Keeps what is given to it as it is, and puts it back."""
 
-    def __init__(self, *, computes: bool = True) -> None:
+    def __init__(self, *, computes: bool = True, sees_writes: bool = True) -> None:
         """Keep nothing yet.
 
         Args:
             computes: Whether the forward runs on numbers. If not, tensors without memory of their own are fake ones.
+            sees_writes: Whether it is given tensors that are about to be overwritten.
         """
-        self._tensors = KeptTensors(computes=computes)
+        self._tensors = KeptTensors(computes=computes, sees_writes=sees_writes)
         self._seen: dict[int, object] = {}
         """By id, which is not used again as long as the object is in here."""
         self._dicts: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
@@ -85,7 +86,7 @@ class Journal:
         Returns:
             The object; for a script module, which lives in C++, a copy.
         """
-        if isinstance(obj, torch.jit.ScriptModule):
+        if issubclass(type(obj), torch.jit.ScriptModule):
             copied: _T = self._in_place_of(obj)
             return copied
         waiting: list[object] = [obj]
@@ -128,9 +129,7 @@ class Journal:
 
     def put_back(self) -> None:
         """Put everything back now. What is kept stays kept."""
-        swap = torch_private.SWAP.get()
-        while self._swaps and swap is not None:
-            swap(*self._swaps.pop())
+        self._put_back_swaps()
         for held, saved in self._dicts:
             if not is_same(held, saved):
                 held.clear()
@@ -141,10 +140,20 @@ class Journal:
         for obj, kind in self._classes:
             if type(obj) is not kind:
                 object.__setattr__(obj, "__class__", kind)  # the class may have a `__setattr__` of its own
+        failed: list[Exception] = []
         with outside_of_modes():
-            for undo in self._undo:
-                undo()
-            self._tensors.put_back()
+            for undo in (*self._undo, self._tensors.put_back):
+                try:
+                    undo()
+                except Exception as error:  # all else is put back nonetheless
+                    failed.append(error)
+        if failed:
+            raise failed[0]
+
+    def _put_back_swaps(self) -> None:
+        swap = torch_private.SWAP.get()
+        while self._swaps and swap is not None:
+            swap(*self._swaps.pop())
 
     def _later(self, undo: Callable[..., object], *args: object) -> Iterable[object]:
         """Call this when everything is put back; gives nothing to follow."""
@@ -297,6 +306,19 @@ class Journal:
                 held.append(content)
         found = [value for value in held if issubclass(type(value), LEADS_TO_MODEL)]
         return self._contents(enumerate((*found, function.__dict__)), None)
+
+
+class NoJournal(Journal):
+    """Keeps nothing."""
+
+    def keep(self, obj: _T) -> _T:
+        return obj
+
+    def before_write(self, tensor: Tensor) -> None:
+        pass
+
+    def touch(self, tensor: Tensor) -> None:
+        pass
 
 
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)

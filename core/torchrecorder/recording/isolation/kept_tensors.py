@@ -41,14 +41,15 @@ _HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 class KeptTensors:
     """What a recording may change of the tensors that are older than it is."""
 
-    def __init__(self, *, computes: bool) -> None:
+    def __init__(self, *, computes: bool, sees_writes: bool = True) -> None:
         """Keep none yet.
 
         Args:
             computes: Whether the forward runs on numbers. If not, tensors without memory of their own are fake ones.
+            sees_writes: Whether it is given tensors that are about to be overwritten.
         """
         self._computes = computes
-        self._sees_writes = torch_private.sees_writes()
+        self._sees_writes = sees_writes and torch_private.sees_writes()
         self._states: dict[int, _State] = {}
         self._memories: dict[int, tuple[torch.UntypedStorage, torch.UntypedStorage]] = {}
         """Each memory that was about to be overwritten, with a copy of what it held, by its address."""

@@ -35,15 +35,15 @@ class Fingerprint:
         waiting: list[tuple[str, object]] = [(f"<{i}>", root) for i, root in enumerate(roots)]
         while waiting:
             path, obj = waiting.pop()
-            self.facts[path] = f"{type(obj).__name__} {obj!r}" if isinstance(obj, _CLOSED) else id(obj)
-            if isinstance(obj, _CLOSED) or id(obj) in self._held:
+            self.facts[path] = f"{type(obj).__name__} {obj!r}" if issubclass(type(obj), _CLOSED) else id(obj)
+            if issubclass(type(obj), _CLOSED) or id(obj) in self._held:
                 continue
             self._held[id(obj)] = obj
             self.facts[f"{path} class"] = id(type(obj))
             self.facts.update((f"{path} {name}", fact) for name, fact in _own(obj))
             parts = [*_parts(obj)]
             self.facts[f"{path} holds"] = [f"{name} {id(part)}" for name, part in parts]
-            self._held.update((id(part), part) for _, part in parts if isinstance(part, _CLOSED))
+            self._held.update((id(part), part) for _, part in parts if issubclass(type(part), _CLOSED))
             waiting += [(f"{path}.{name}", part) for name, part in parts]
 
     def changes(self, *roots: object) -> list[str]:
@@ -76,20 +76,20 @@ def _process() -> Iterator[tuple[str, object]]:
 
 def _own(obj: Any) -> Iterator[tuple[str, object]]:
     """Facts of an object that are not other objects."""
-    if isinstance(obj, Tensor):
+    if issubclass(type(obj), Tensor):
         with torch._C.DisableTorchFunction():
             yield from _of_tensor(obj)
-    elif isinstance(obj, torch.Generator):
+    elif issubclass(type(obj), torch.Generator):
         yield "state", obj.get_state().tolist()
-    elif isinstance(obj, random.Random):
+    elif issubclass(type(obj), random.Random):
         yield "state", obj.getstate()
-    elif isinstance(obj, (np.random.Generator, np.random.RandomState)):
-        yield "state", str(obj.bit_generator.state if isinstance(obj, np.random.Generator) else obj.get_state())
-    elif isinstance(obj, np.ndarray):
+    elif issubclass(type(obj), (np.random.Generator, np.random.RandomState)):
+        yield "state", str(obj.bit_generator.state if issubclass(type(obj), np.random.Generator) else obj.get_state())
+    elif issubclass(type(obj), np.ndarray):
         yield "data", obj.tobytes()
-    elif isinstance(obj, torch.jit.ScriptModule):
+    elif issubclass(type(obj), torch.jit.ScriptModule):
         yield "state", {name: t.tolist() for name, t in obj.state_dict().items()}
-    elif isinstance(obj, functools._lru_cache_wrapper):
+    elif issubclass(type(obj), functools._lru_cache_wrapper):
         yield "entries", obj.cache_info().currsize
 
 
@@ -109,28 +109,28 @@ def _of_tensor(tensor: Tensor) -> Iterator[tuple[str, object]]:
 
 def _parts(obj: Any) -> Iterator[tuple[str, Any]]:
     """The objects that it holds, in their order; those of a set, which has none, in that of their ids."""
-    if isinstance(obj, Tensor):
+    if issubclass(type(obj), Tensor):
         with torch._C.DisableTorchFunction():
             held = [("grad", obj.grad)] if obj.is_leaf else []
         yield from held
-    elif isinstance(obj, dict):
-        keyed: Any = next(base for base in (collections.OrderedDict, dict) if isinstance(obj, base))
+    elif issubclass(type(obj), dict):
+        keyed: Any = next(base for base in (collections.OrderedDict, dict) if issubclass(type(obj), base))
         for i, (key, value) in enumerate(keyed.items(obj)):
             yield f"key{i}", key
             yield f"[{key if isinstance(key, (str, int)) else i}]", value
-    elif isinstance(obj, _SEQUENCES):
-        native: Any = next(base for base in _SEQUENCES if isinstance(obj, base))
+    elif issubclass(type(obj), _SEQUENCES):
+        native: Any = next(base for base in _SEQUENCES if issubclass(type(obj), base))
         held = native.__iter__(obj)
         for i, value in enumerate(sorted(held, key=id) if native in (set, frozenset) else held):
             yield f"[{i}]", value
-    elif isinstance(obj, types.MethodType):
+    elif issubclass(type(obj), types.MethodType):
         yield "self", obj.__self__
-    elif isinstance(obj, types.FunctionType):
+    elif issubclass(type(obj), types.FunctionType):
         for name, value in [*zip(obj.__code__.co_freevars, obj.__closure__ or (), strict=True)]:
             if isinstance(value.cell_contents, (nn.Module, Tensor)):
                 yield name, value.cell_contents
         yield "defaults", obj.__defaults__
-    if not isinstance(obj, (torch.Generator, types.FunctionType, types.MethodType, torch.jit.ScriptModule)):
+    if not issubclass(type(obj), (torch.Generator, types.FunctionType, types.MethodType, torch.jit.ScriptModule)):
         with contextlib.suppress(AttributeError):
             yield from object.__getattribute__(obj, "__dict__").items()
         cls: Any = type(obj)

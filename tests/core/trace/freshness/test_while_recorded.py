@@ -140,3 +140,21 @@ def test_no_edit_is_lost(ask: str, edit: str, stop: int, make_project: MakeProje
     if stop == 0:
         assert is_kept, "it was edited before it was asked for"
     assert is_kept != ("changed while it was recorded" in first.info), first.info
+
+
+def test_what_comes_and_goes_in_a_listed_folder_is_no_change(make_project: MakeProject, pipes: Path) -> None:
+    code = "import os\nstop(0)\nWIDTH = len(os.listdir(HERE)) + 3\nstop(1)\nstop(2)"
+    project = make_project({"src/pkg/__init__.py": net("WIDTH", STOPS.replace("PIPES", str(pipes)) + code)})
+    with at_stop(pipes, 1, lambda: put({f"{HERE}.torchrecorder/README": "", f"{HERE}.a.swp": ""})(project)):
+        outcome = build(project)
+    assert outcome.info == ""
+    assert project.finding().verdict.value == "fresh"
+
+
+def test_what_the_recording_writes_itself_is_no_change(make_project: MakeProject) -> None:
+    code = "import os\nfrom pathlib import Path\nHERE = Path(__file__).parent\nWIDTH = len(os.listdir(HERE)) + 3\n"
+    code += "(HERE / 'new').write_text('1')\nos.replace(HERE / 'new', HERE / 'made')\n"
+    code += "(HERE / 'd').mkdir(exist_ok=True)\nos.path.exists(HERE / 'made')\nlen(os.listdir(HERE))"
+    project = make_project({"src/pkg/__init__.py": net("WIDTH", code)})
+    assert build(project).info == ""
+    assert project.finding().verdict.value == "fresh"

@@ -1,0 +1,124 @@
+"""Whether guessed inputs are what the models are made for: 200 models of the zoo, whose guesses are judged by hand.
+
+    python bench/guesses.py draw           # the names, by a seed; once, before a rule is changed
+    python bench/guesses.py work           # records those of the half that rules may be tried on, with no input given
+    python bench/guesses.py held           # and those of the half that is looked at when the rules are ready
+    python bench/guesses.py figures        # of the verdicts that are there
+
+`guesses.tsv` has a line for each model: its half, the guess and its grade, the verdict and a reason. A guess that is
+not the one that was judged loses its verdict: it must be judged again. The libraries must be installed, as for the zoo.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from importlib import import_module
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from bench.figures import Figure, show
+
+ROOT = Path(__file__).parent.parent
+FILE = Path(__file__).with_suffix(".tsv")
+SEED, COUNT = 29, 200
+LIBRARIES = (
+    *("kornia", "transformers", "x_transformers", "diffusers", "torch_geometric", "monai", "torchaudio", "speechbrain"),
+)
+"""Those whose models take different things; nearly every one of timm and torchvision takes one picture, and says so."""
+MOST_LOST, MOST_WRONG = 0.03, 0.05
+
+
+@dataclass(slots=True)
+class Row:
+    half: str
+    model: str
+    guess: str = ""
+    """Empty if nothing was recorded; the reason says why."""
+    grade: str = ""
+    verdict: str = ""
+    """`sensible` or `not`, `lost`, or `not built` for a model that cannot be made here at all."""
+    reason: str = ""
+
+
+def main() -> None:
+    match sys.argv[1:]:
+        case ["draw"]:
+            _write(_drawn())
+        case ["figures"]:
+            show(_figures(_read()))
+        case [("work" | "held") as half]:
+            rows = _read()
+            _record([row for row in rows if row.half == half])
+            _write(rows)
+            show(_figures(rows))
+        case _:
+            sys.exit(__doc__)
+
+
+def _drawn() -> list[Row]:
+    """Equally many names for both halves."""
+    import_module("tests.corpus.torchvision_ops").define_missing_operators()
+    known = import_module("zoo.libraries").LIBRARIES
+    names = sorted(entry.name for library in LIBRARIES for entry in known[library]())
+    chosen = random.Random(SEED).sample(names, COUNT)
+    return [Row("work" if i < COUNT // 2 else "held", name) for i, name in enumerate(chosen)]
+
+
+def _record(rows: list[Row]) -> None:
+    """Put into each row what comes of its model now; a verdict on another guess is dropped."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "zoo.json")
+        names = [row.model for row in rows]
+        libraries = dict.fromkeys(name.partition("/")[0] for name in names)
+        command = [sys.executable, str(ROOT / "zoo" / "run.py"), *libraries, *names, f"to={file}"]
+        subprocess.run(command, check=False, stdout=sys.stderr)
+        results = json.loads(file.read_text(encoding="utf-8"))
+    for row in rows:
+        result = results[row.model]
+        guess, grade = result.get("guessed", ""), result.get("grade", "")
+        if not guess:
+            row.verdict, row.reason = "lost" if result["built"] else "not built", result["reason"]
+        elif guess != row.guess:
+            row.verdict = row.reason = ""
+        row.guess, row.grade = guess, grade
+
+
+def _figures(rows: list[Row]) -> Iterator[Figure | str]:
+    for half in ("work", "held"):
+        built = [row for row in rows if row.half == half and row.verdict != "not built"]
+        guessed = [row for row in built if row.guess]
+        judged = [row for row in guessed if row.verdict]
+        if not judged:
+            yield f"{half}: no guess has been judged"
+            continue
+        yield Figure(
+            f"{half}: models that are not recorded, of {len(built)}", 1 - len(guessed) / len(built), "", MOST_LOST
+        )
+        wrong = sum(row.verdict != "sensible" for row in judged)
+        yield Figure(f"{half}: guesses that are not sensible, of {len(judged)}", wrong / len(judged), "", MOST_WRONG)
+        if judged != guessed:
+            yield f"{half}: {len(guessed) - len(judged)} guesses are to be judged"
+
+
+def _read() -> list[Row]:
+    with FILE.open(encoding="utf-8", newline="") as file:
+        return [Row(**row) for row in csv.DictReader(file, delimiter="\t")]
+
+
+def _write(rows: list[Row]) -> None:
+    with FILE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Row)], delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(row) for row in rows)
+
+
+if __name__ == "__main__":
+    main()
