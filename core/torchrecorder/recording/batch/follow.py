@@ -28,7 +28,7 @@ from torchrecorder.recording.batch.rules import (
     create,
     rule_for,
 )
-from torchrecorder.recording.batch.sizes import BatchSize, Origin, plain
+from torchrecorder.recording.batch_size import BatchSize, Origin, plain
 from torchrecorder.recording.names import OpName
 from torchrecorder.recording.values import Values, in_transform
 
