@@ -48,8 +48,6 @@ DEATHS = {
     "a recording": Death(of_children=True, costs_diagrams=True),
     "each recording": Death(of_children=True, times=50, costs_diagrams=True),
     "a recording by a fault": Death(of_children=True, by=signal.SIGSEGV, costs_diagrams=True),
-    "the engine": Death(b"graphviz", costs_diagrams=True),
-    "the engine each time": Death(b"graphviz", times=50, costs_diagrams=True),
     "all children": Death(b"", after_s=0.5, costs_diagrams=True),
     "all children, each time": Death(b"", after_s=0.1, times=200, costs_diagrams=True),
 }

@@ -28,8 +28,8 @@ def test_a_build_on_such_a_host(tmp_path: Path, name: str, tool: str, tally: Tal
     host = HOSTS[name]
     if host.only not in ("", tool):
         pytest.skip("the tool itself does not build there")
-    write_project(tmp_path, tool)
-    built = build(tmp_path, tool, host)
+    write_project(root := tmp_path / "project", tool)
+    built = build(root, tool, host)
     wrong = built.wrong(host)
     tally.add("builds in odd environments")
     tally.add("builds ended", built.status != 0)

@@ -65,7 +65,7 @@ def warned(built: Built) -> list[str]:
     [
         ("torchrecorder.drawing.model:Drawing.to_bytes", 0, 2, "index.md:"),
         ("torchrecorder.pipeline.batch:_Batch._load", 1, 1, ""),
-        ("torchrecorder.pipeline.batch:_Batch.outcomes", 1, 2, "index.md:"),
+        ("torchrecorder.pipeline.batch:_Batch.outcomes", 0, 2, "index.md:"),
         ("mkdocs_torchrecorder.batch:figure", 2, 1, "index.md:"),
         ("mkdocs_torchrecorder.batch:log_entries", 1, 2, ""),
         ("mkdocs_torchrecorder.batch:slowest", 1, 2, ""),

@@ -6,6 +6,7 @@ from tests.truth import (
     argument_cases,
     flow_cases,
     layer_cases,
+    lineage_cases,
     operation_cases,
     quiet_cases,
     refused_cases,
@@ -23,5 +24,6 @@ CASES = [
     *weight_cases.CASES,
     *scope_cases.CASES,
     *quiet_cases.CASES,
+    *lineage_cases.CASES,
     *refused_cases.CASES,
 ]

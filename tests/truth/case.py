@@ -10,7 +10,8 @@ Keys of the nodes:
 - `<scope fqn>/<op>[#k]`: the k-th op of that name directly inside that other module (empty: the model)
 
 Ops are named as in the public API, those that write in place end in `_`, a custom autograd function is one op with the
-name of its class. An edge says that the target reads (or overwrites) what the source made.
+name of its class, and so is a control flow operator (`cond`) if no layer runs in it. An edge says that the target reads
+(or overwrites) what the source made.
 
 Rules:
 
@@ -55,6 +56,8 @@ class Case:
     """Whether TorchScript runs layers, of which a note must tell."""
     decides: bool = False
     """Whether a tensor decides which branch is taken, of which a note must tell."""
+    unknown: bool = False
+    """Whether a tensor comes from nowhere though it is new, of which a note must tell."""
 
     @property
     def nodes(self) -> set[str]:
@@ -74,6 +77,7 @@ class Cases(list[Case]):
         leaves: bool = False,
         scripted: bool = False,
         decides: bool = False,
+        unknown: bool = False,
         **named: Any,
     ) -> Callable[[type[nn.Module]], type[nn.Module]]:
         """Register the class below as a case; functions among the inputs are called to make the input."""
@@ -83,7 +87,7 @@ class Cases(list[Case]):
                 return tuple(map(_made, inputs)), {name: _made(value) for name, value in named.items()}
 
             graph = read_edges(edges), frozenset(lone)
-            found = Case(cls.__name__, cls, make, *graph, train, needs_numbers, leaves, scripted, decides)
+            found = Case(cls.__name__, cls, make, *graph, train, needs_numbers, leaves, scripted, decides, unknown)
             self.append(found)
             return cls
 

@@ -44,7 +44,7 @@ class _Lowering:
 
     def _is_atomic(self, call: Call) -> bool:
         if call.kind == "function":
-            return True
+            return call.id not in self._with_children
         return self._graph.modules[call.module].native and call.id not in self._with_children
 
     def _outermost_atom(self, call: Call) -> int | None:

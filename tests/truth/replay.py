@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from tests.truth.transformed import Batched, Levels, hidden, inside, levels, running
 from torchrecorder.graph import Graph, Info
+from torchrecorder.recording.control_flow import is_control_flow
 from torchrecorder.recording.kernels import Kernel
 from torchrecorder.recording.machine.devices import Devices
 from torchrecorder.recording.modes import KernelMode
@@ -164,6 +165,8 @@ class Tape(OpLog):
         if self._whole is not None:  # it is the first one in a function of several
             self._parts = WholeStep()
             self._parts.take(step, out)
+        elif is_control_flow(func) and self.rows[-1].name != func.__name__:
+            pass  # what runs in it is on the tape itself
         elif len(self.rows) > count:
             after = [self._own(tensor) for tensor in given]
             step.renamed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]

@@ -44,7 +44,12 @@ def test_graph_is_exact(case: Case, grad_mode: str) -> None:
             pytest.skip("torch gives no gradients here")
         graph = recorded(case) if grad_mode == "grad" else record(case)
     assert problems(graph) == []
-    expected = {"values left PyTorch": case.leaves, "TorchScript ran": case.scripted, "one branch of": case.decides}
+    expected = {
+        "values left PyTorch": case.leaves,
+        "TorchScript ran": case.scripted,
+        "one branch of": case.decides,
+        "a tensor of unknown origin": case.unknown,
+    }
     found = [next((text for text in expected if note.startswith(text)), note) for note in graph.info.notes]
     assert {*found} == {text for text, is_expected in expected.items() if is_expected}
     assert bool(graph.decisions) == case.decides

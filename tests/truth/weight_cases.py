@@ -102,7 +102,8 @@ class TwoNames(nn.Module):
 
 
 @case(
-    "in:x -> m:~Linear -> out; p:fc.weight -> /data -> /clone; p:fc.bias -> /data#2 -> /clone#2",
+    """in:x -> m:~Linear -> out; p:fc.weight -> /data -> /clone -> m:~Linear
+    p:fc.bias -> /data#2 -> /clone#2 -> m:~Linear""",
     numbers(2, 3),
     needs_numbers=True,
 )

@@ -64,6 +64,7 @@ NOTES = (
     "{} stands for {}, which this machine does not have{}",
     "one branch of `{}` was taken, {}",
     "values left PyTorch through {}",
+    "a tensor of unknown origin {}",
     "not looked into: arguments of class {}; tensors in them are drawn as constants",
     "layers ran in another thread: what they gave is drawn as constants",
     "a thread was started {}: what operations in it gave is drawn as constants",

@@ -152,22 +152,33 @@ class Pipeline:
             olds = (replace(it, recording=it.old, drawing=DrawingOptions()) for it in each if it.old is not None)
             collecting.write_requests(file, self.settings, [*dict.fromkeys((*each, *olds))])
             return {request: Outcome(request, None, NotDrawn()) for request in singles}
-        batch = _Batch(self, self._looked or self.recordings(), each, on_progress)
-        self._looked = None
+        recordings, self._looked = self._looked or self.recordings(), None
         try:
-            outcomes = batch.outcomes()
-        except Exception as error:  # a cache or a file system that no check foresees ends no build
-            outcomes = {it: Outcome(it, None, unforeseen(it.recording.target, error)) for it in each}
+            outcomes = self._outcomes(recordings, each, on_progress)
         finally:
             self.close()
             self.cache.close()
-        self.has_worked = self.has_worked or batch.has_worked
-        self.seconds = batch.recordings.seconds
+        self.seconds = recordings.seconds
         if not switches:
             return outcomes
         return {
             request: Outcome.of_depths(request, [outcomes[one] for one in ones]) for request, ones in singles.items()
         }
+
+    def _outcomes(
+        self, recordings: Recordings, wanted: Sequence[DiagramRequest], on_progress: Callable[[Progress], None]
+    ) -> dict[DiagramRequest, Outcome]:
+        """What became of each request; where our own code raises, each by itself, with an error for that one."""
+        batch = _Batch(self, recordings, wanted, on_progress)
+        try:
+            return batch.outcomes()
+        except Exception as error:  # a cache or a file system that no check foresees ends no build
+            if len(wanted) == 1:
+                return {one: Outcome(one, None, unforeseen(one.recording.target, error)) for one in wanted}
+        finally:
+            self.has_worked = self.has_worked or batch.has_worked
+        each = (self._outcomes(recordings, [one], on_progress) for one in wanted)
+        return {one: outcome for outcomes in each for one, outcome in outcomes.items()}
 
     def graphs(self, requests: Sequence[DiagramRequest]) -> list[Graph]:
         """The Graphs of some requests, recorded where nothing true is kept.

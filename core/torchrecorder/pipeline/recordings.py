@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchrecorder.cache.layered import LayeredCache
-from torchrecorder.cache.store import Store
+from torchrecorder.cache.store import Store, object_name
 from torchrecorder.errors import FormatError, OutOfDate, TorchMissing, TorchRecorderError, shown_target
 from torchrecorder.faults import failed_inside
 from torchrecorder.pipeline.failures import Failures, files_of
@@ -145,7 +145,7 @@ class Recordings:
                 break
             try:
                 manifest = Manifest.from_json(entry)
-                if manifest is None or not manifest.graph or not manifest.is_of(request):
+                if manifest is None or object_name(manifest.graph) is None or not manifest.is_of(request):
                     continue
                 manifest = manifest if is_local else manifest.shared()
                 finding = self._freshness.of(manifest)

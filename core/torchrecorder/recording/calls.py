@@ -84,14 +84,20 @@ class Calls:
     def starts_threads(self) -> bool:
         return bool(self._threads)
 
-    def notes(self) -> Iterator[str]:
-        """What is lost in threads: tensors from nowhere, first read after the thread was started."""
-        constants = [value.id for value in self._values.rows if value.kind == "const"]
-        if not constants or _IN_THREAD in self._ops.notes:
-            return
+    def notes(self, unknown: dict[int, str]) -> Iterator[str]:
+        """What is lost in threads: tensors of unknown origin that were first read after the thread was started.
+
+        Args:
+            unknown: Those tensors; what is said of them here is taken out.
+        """
+        if _IN_THREAD in self._ops.notes:
+            unknown.clear()
         for place, first in self._threads.items():
-            if constants[-1] >= first:
+            found = [value for value in unknown if value >= first]
+            if found:
                 yield f"a thread was started {place}: what operations in it gave is drawn as constants"
+                for value in found:
+                    del unknown[value]
 
     def failure(self, error: BaseException) -> Failure:
         """Where the exception that ended the forward came from."""

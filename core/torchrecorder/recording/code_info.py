@@ -36,7 +36,7 @@ _STDLIB = sysconfig.get_path("stdlib") + os.sep
 _INSTALLED = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(Path(_STDLIB, "site-packages")))
 """Folders of packages, which may lie in that of the standard library."""
 _MACHINERY = ("<frozen", "<string>")
-_SESSION = str(Path(__file__).with_name("session.py"))
+_SESSION, _CONTROL_FLOW = (str(Path(__file__).with_name(name)) for name in ("session.py", "control_flow.py"))
 _RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -71,6 +71,11 @@ def is_user_file(filename: str) -> bool:
 
 def is_stdlib(filename: str) -> bool:
     return filename.startswith(_STDLIB) and not filename.startswith(_INSTALLED)
+
+
+def is_of_library(filename: str) -> bool:
+    """Whether the file belongs to a package that was installed."""
+    return filename.startswith(_INSTALLED)
 
 
 def import_path(filename: str, namespace: Mapping[str, object]) -> str:
@@ -261,7 +266,11 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
     is_seen = is_user_file(filename) and not filename.startswith("<")
     file = import_path(filename, namespace) if is_seen else None
     is_end = code is CALL or code is HOOKED_CALL or (code.co_name == "run" and filename == _SESSION)
-    is_scope = code is APPLY or (code.co_name == "forward" and code.co_argcount > 0)
+    is_scope = (
+        code in (APPLY, torch.autograd.backward.__code__)
+        or filename == _CONTROL_FLOW
+        or (code.co_name == "forward" and code.co_argcount > 0)
+    )
     named = file is not None and _is_named_function(code)
     function = (code.co_qualname.rpartition("<locals>.")[2], f"{file}:{code.co_firstlineno}") if named else None
     is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__

@@ -35,7 +35,7 @@ def detours(values: Values, ops: OpLog, journal: Journal) -> Iterator[None]:
 
     def constructing(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def new(cls: type[Tensor], *args: Any, **kwargs: Any) -> Tensor:
-            if cls is Tensor or not is_recorded():
+            if not is_recorded():
                 return original(cls, *args, **kwargs)
 
             def made(*args: Any, **kwargs: Any) -> Tensor:

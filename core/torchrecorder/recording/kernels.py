@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from torchrecorder.recording.control_flow import is_control_flow
 from torchrecorder.recording.names import OpName, kernel_name
 from torchrecorder.running import torch_private
 from torchrecorder.running.objects import ByIdentity
@@ -84,8 +85,11 @@ class Kernel(NamedTuple):
     """The argument that says whether it is training; empty, if it always is."""
     makes: bool
     """Whether what it gives is on memory of its own, as far as its schema says."""
-    saves: bool
-    """Whether autograd keeps a tensor with it."""
+    is_no_op: bool
+    """Whether autograd keeps a tensor with it, or what it runs is logged itself."""
+    is_random: bool
+    is_sized_by_data: bool
+    """Whether the sizes of what it gives depend on numbers, as those of `nonzero` do."""
     rule: Rule | None
     is_torchs: bool
     """Whether it is of torch itself, so that no other code has registered what it does in a mode."""
@@ -145,4 +149,7 @@ def _describe(func: Callable[..., object], rule: Rule | None) -> Kernel:
     )
     makes = schema is not None and all(given.alias_info is None for given in schema.returns)
     is_torchs = schema is not None and schema.name.startswith(("aten::", "prim::"))
-    return Kernel(name, str(func), writes, updates, training, makes, func is SAVING, rule, is_torchs)
+    tags = getattr(func, "tags", ())
+    is_random, is_sized = torch.Tag.nondeterministic_seeded in tags, torch.Tag.dynamic_output_shape in tags
+    is_no_op = func is SAVING or is_control_flow(func)
+    return Kernel(name, str(func), writes, updates, training, makes, is_no_op, is_random, is_sized, rule, is_torchs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -41,6 +41,18 @@ class ApiMode(TorchFunctionMode):
         if "device" in kwargs or func in MOVES:
             func, args, kwargs = self._devices.changed(func, args, kwargs)
         return self._log.run(func, args, kwargs)
+
+
+@contextlib.contextmanager
+def switched_on(*modes: Any) -> Iterator[None]:
+    """In this, the modes see what runs, also those that are off because they look at what it runs in."""
+    seen = (torch_private.FUNCTION_MODES.get(), torch_private.DISPATCH_MODES.get())
+    running = [mode for functions in seen if functions is not None for mode in functions[0]()]
+    with contextlib.ExitStack() as stack:
+        for mode in modes:
+            if mode not in running:
+                stack.enter_context(mode)
+        yield
 
 
 _fake_modes: tuple[Any, Any, Any] = torch_private.FAKE_MODES.get() or (lambda: 0, None, None)
@@ -91,18 +103,20 @@ class KernelMode(_DispatchMode):  # type: ignore[misc]
         super().__init__()
         self._log = log
         self._devices = devices
-        self._dispatch: AbstractContextManager[None] | None = None
+        self._dispatch: list[AbstractContextManager[None]] = []
 
     def __enter__(self) -> Any:
         if higher := torch_private.HIGHER_ORDER.get():
-            self._dispatch = replaced(higher[0], "dispatch", lambda original: _seen(original, *higher[1:]))
-            self._dispatch.__enter__()
-        return super().__enter__()
+            self._dispatch.append(replaced(higher[0], "dispatch", lambda original: _seen(original, *higher[1:])))
+            self._dispatch[-1].__enter__()
+        entered = super().__enter__()
+        self._log.depth = self._log.depth or _depth()
+        return entered
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
-        if self._dispatch is not None:
-            self._dispatch.__exit__(*error)
+        if self._dispatch:
+            self._dispatch.pop().__exit__(*error)
 
     def __torch_dispatch__(
         self,

@@ -57,8 +57,6 @@ _QUESTIONS = {
     "equal",
     "allclose",
     "__len__",
-    "__format__",
-    "__repr__",
     "__bool__",
     "__hash__",
     "__dir__",
@@ -70,8 +68,17 @@ _QUESTIONS = {
 }
 """Functions that give no tensor (or, `requires_grad_`, their argument): they are not operations."""
 
-EXITS = {"numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__int__", "__index__", "__complex__"}
+EXITS = {
+    *("numpy", "tolist", "item", "__array__", "__dlpack__", "__float__", "__int__", "__index__", "__complex__"),
+    *("__format__", "__repr__"),
+}
 """Functions that hand values to code which the recording does not see."""
+
+POINTERS = {"data_ptr", "untyped_storage", "storage"}
+"""Functions that show code which the recording does not see where the values lie; torch itself asks them often."""
+
+SIZES = {Tensor.size, Tensor.__len__, Tensor.numel, Tensor.nelement, Tensor.shape.__get__}  # type: ignore[attr-defined]
+"""Functions that give sizes of a tensor."""
 
 DECISIONS = {"__bool__", "__contains__", "is_nonzero", "equal", "allclose"}
 """Functions whose answer is not computed with, but decides which branch is taken."""

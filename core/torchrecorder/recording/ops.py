@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from torchrecorder.errors import text_of
@@ -18,6 +19,8 @@ from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
 from torchrecorder.recording.batch.follow import ABOUT_SIZES, BatchAxes
+from torchrecorder.recording.births import Births
+from torchrecorder.recording.control_flow import Watched, computed, is_control_flow
 from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.kernels import SAVING, Kernel, arguments_at, counted, kernel_facts
 from torchrecorder.recording.machine.memory import Room
@@ -26,23 +29,40 @@ from torchrecorder.recording.names import (
     DECISIONS,
     EXITS,
     LAYS_OPEN,
+    POINTERS,
+    SIZES,
     OpName,
     attributes,
     op_name,
 )
 from torchrecorder.recording.running_op import MASKS, Facts, RunningOp, Whole
 from torchrecorder.recording.scopes import Scopes
-from torchrecorder.recording.values import Values, innermost, storage_address
+from torchrecorder.recording.values import (
+    Values,
+    are_rewrapped,
+    innermost,
+    is_in_transform,
+    is_of_others,
+    parts_of,
+    storage_address,
+)
 from torchrecorder.running import torch_private
 from torchrecorder.running.nested import tensors_in
 
 _op = quick(Op)
+_depth: Callable[[], int] = (torch_private.FAKE_MODES.get() or (lambda: 0,))[0]
+_BACKWARD: tuple[Any, ...] = Tensor.backward, torch.autograd.backward
+_MOST_FIXED = 1000
+"""Values that are looked at to see whether numbers that leave PyTorch depend on data."""
 _unseen: type[AbstractContextManager[object]] = torch_private.NO_TORCH_FUNCTION.get() or contextlib.nullcontext
 """In this, a tensor of a class of the user's own does not see what it is asked, which it may refuse."""
 
 
 class OpLog:
     """The operations of one recording, in the order in which they ended. Used by one thread."""
+
+    switched_on: Callable[[], AbstractContextManager[object]]
+    """In this, what runs inside of an operation is recorded."""
 
     def __init__(self, values: Values, scopes: Scopes, journal: Journal, nodes: AutogradNodes | None = None) -> None:
         self.rows: list[Op] = []
@@ -56,6 +76,11 @@ class OpLog:
         """Operations after which the forward is stopped; one that allocates without end does end only on numbers."""
         self.room: Room | None = None
         """The memory that is left for it, on numbers."""
+        self._births = Births()
+        self.depth = 0
+        """How many modes see kernels, if none is the forward's own."""
+        self.unknown: dict[int, str] = {}
+        """Values that no operation gave though they are new, and where each was met."""
         self._values = values
         self._scopes = scopes
         self._running: RunningOp | None = None
@@ -66,6 +91,10 @@ class OpLog:
         self.batch = BatchAxes(values)
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""
+        self._sized_by_data: dict[int, str] = {}
+        """Values the sizes of which depend on numbers, and the operations that gave them."""
+        self._random: set[str] = set()
+        """Those of the kernels that draw random numbers."""
         self._kept: list[Callable[..., object]] = []
         """The same functions, kept alive so that no id is used again."""
 
@@ -87,6 +116,8 @@ class OpLog:
             with _unseen():
                 self._protect(tensors_in(args[:1], []))
         running = self._running = RunningOp()
+        if (is_in_transform() and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
+            running.given = innermost(tensors_in((*args, *kwargs.values()), []))
         try:
             out = self.batch.called(func, args, kwargs) if self.batch.was_asked else func(*args, **kwargs)
         except RuntimeError as error:
@@ -111,6 +142,17 @@ class OpLog:
                     self.settled.append(error)
 
     @contextlib.contextmanager
+    def running(self, switched_on: Callable[[], AbstractContextManager[object]]) -> Iterator[None]:
+        """In this, the forward runs and what it gives is read; then all that leads from its parts back here is gone."""
+        self.switched_on = switched_on
+        self._values.on_constant = self._met
+        try:
+            with self._births.noticed():
+                yield
+        finally:
+            del self._values.on_constant, self.switched_on
+
+    @contextlib.contextmanager
     def unlogged(self) -> Iterator[None]:
         """In this, what runs does not belong to the model."""
         was, self.paused = self.paused, True
@@ -119,9 +161,26 @@ class OpLog:
         finally:
             self.paused = was
 
+    def _met(self, tensor: Tensor) -> None:
+        """A tensor is about to be a constant, which is right if it was there before or came from outside of torch."""
+        if self._journal.has(tensor) or self._values.is_aside(tensor) or is_of_others(tensor):
+            return
+        if not self._births.has(tensor):
+            return
+        if not (parts := parts_of(tensor)):
+            self.unknown[len(self._values.rows)] = self._scopes.place()
+            return
+        kind = type(tensor)
+        call, frame, source, offset = self._scopes.locate()
+        facts: Facts = (call or 0, frame, source, offset), "op", {}
+        name = OpName(kind.__name__, f"{kind.__module__}.{kind.__qualname__}")
+        self.batch.unsure(self._add(name, RunningOp(), parts, (), (tensor,), facts))
+
     def facts(self, func: Callable[..., object]) -> Kernel:
         found = self.kernels[id(func)] = kernel_facts(func)
         self._kept.append(func)
+        if found.is_random:
+            self._random.add(found.label)
         return found
 
     def before_write(self, kernel: Kernel, args: Sequence[object], kwargs: Mapping[str, object]) -> None:
@@ -159,10 +218,14 @@ class OpLog:
             self._take_part(self._whole, innermost(tensors_in([*args, *kwargs.values()], [])), ())
         running = RunningOp() if around is None else around
         running.kernels.append(kernel.label)
+        if running.given is not None:  # a mode of the user's reads, too; a wrapper gets the writes that it lacks
+            running.given += filter(self._values.is_known, tensors_in((*args, *kwargs.values()), []))
         if kernel.rule is not None:
             flops = counted(kernel.rule, args, kwargs, out)
             if flops is not None:
                 running.flops = (running.flops or 0) + flops
+        if kernel.is_sized_by_data and (kernel.name.name != "index" or _has_mask(args)):
+            running.is_sized_by_data = True
         if kernel.writes:
             written = tensors_in(arguments_at(kernel.writes, args, kwargs), [])
             running.written += [(id(tensor), storage_address(tensor)) for tensor in written]
@@ -173,7 +236,7 @@ class OpLog:
         running.results += results
         if kernel.makes:
             running.made += results
-        if around is None and not kernel.saves:
+        if around is None and not kernel.is_no_op:
             self._log(kernel.name, "kernel", running, args, kwargs, out)
 
     def passed(self, tensor: Tensor, call: int, fresh: Tensor) -> None:
@@ -187,9 +250,15 @@ class OpLog:
         self.rows.append(_op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
 
     def _question(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        if is_control_flow(func):
+            return self._control_flow(func, args, kwargs)
+        if func in _BACKWARD:  # each kernel of it is an operation, as those of `torch.autograd.grad` are
+            return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         with _unseen():
             self._before_question(name, args)
+            if self._sized_by_data and func in SIZES:
+                self._sized(args)
         self._running = RunningOp()
         try:
             answer = func(*args, **kwargs)
@@ -204,15 +273,60 @@ class OpLog:
         if name in ("untyped_storage", "__reduce_ex__") and self._scopes.is_pickling():
             self.notes[f"values left PyTorch through pickling, as torch.save does, {self._scopes.place()}"] = None
         elif name in EXITS:
-            self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
+            if not self._are_fixed(args):
+                self.notes[f"values left PyTorch through {name.strip('_')}() {self._scopes.place()}"] = None
             self._decided(args, self._scopes.asked(in_condition=True))
         elif name in DECISIONS:
             self._decided(args, self._scopes.asked())
+        elif name in POINTERS and self._scopes.is_asked_by_user():
+            self.notes[f"values left PyTorch through {name}() {self._scopes.place()}"] = None
         if name in LAYS_OPEN:
             self._protect(tensors_in(args, []))
         elif name in CHANGES_STATE:
             for tensor in tensors_in(args[:1], []):
                 self._journal.touch(tensor)
+
+    def _are_sized_like(self, outputs: Sequence[int], inputs: Sequence[int]) -> bool:
+        """Whether results have the sizes of an input whose sizes depend on numbers."""
+        rows = self._values.rows
+        sizes = [meta.shape for value in inputs if value in self._sized_by_data and (meta := rows[value].meta)]
+        return any((meta := rows[value].meta) and meta.shape in sizes for value in outputs)
+
+    def _sized(self, args: Sequence[object]) -> None:
+        """The code asks how large tensors are."""
+        for tensor in filter(self._values.is_known, innermost(tensors_in(args, []))):
+            name = self._sized_by_data.get(self._values.read(tensor)[0])
+            if name is not None and self._scopes.is_asked_by_user():
+                self.notes[f"values left PyTorch through the size of {name}() {self._scopes.place()}"] = None
+
+    def _are_fixed(self, args: Sequence[object]) -> bool:
+        """Whether tensors hold what operations made of nothing, as `torch.arange(n)` does; not random numbers."""
+        values = self._values.read_all(filter(self._values.is_known, innermost(tensors_in(args, []))))
+        waiting = [*values]
+        for value in waiting:
+            producer = self._values.rows[value].producer
+            if (
+                producer is None
+                or len(waiting) > _MOST_FIXED
+                or not self._random.isdisjoint(self.rows[producer].kernels)
+            ):
+                return False
+            waiting += self.rows[producer].inputs
+        return bool(waiting)
+
+    def _control_flow(self, operator: Any, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
+        """Call an operator that calls functions of the user's. What it gives and they did not is an operation."""
+        watched = Watched(operator, self.switched_on)
+
+        def log(out: object) -> None:
+            name = OpName(operator.__name__, f"torch.ops.higher_order.{operator.__name__}")
+            with _unseen():
+                self._log(name, "op", RunningOp(), (*args, watched.results), kwargs, out)
+
+        out, is_chosen = computed(watched, args, kwargs, log)
+        if is_chosen and (chose := watched.chose(args)):
+            self._decided(chose, self._scopes.asked(of_torch=True))
+        return out
 
     def _decided(self, args: Sequence[object], place: tuple[str, str] | None) -> None:
         """The code asks whether tensors are so or so, and goes on accordingly."""
@@ -239,7 +353,7 @@ class OpLog:
         if kwargs:
             tensors_in(kwargs.values(), given)
         if given:
-            given = innermost(given)
+            given = innermost(given) if running.given is None else running.given
         overwritten = _overwritten(name, given, running.written) if running.written or name.name == "set_data" else ()
         fresh = self._fresh(given, out)
         if name.name == "set_" and len(given) == 1 and self._values.moved(given[0]):  # to the memory of another one
@@ -299,6 +413,12 @@ class OpLog:
                     self._nodes.learn(tensor, values.read(tensor)[0])
         mutates = tuple([values.wrote(tensor, op, i) for i, tensor in enumerate(overwritten)])
         outputs = mutates + tuple([values.made(tensor, op, i) for i, tensor in enumerate(fresh, len(mutates))])
+        for tensor, value in zip((*overwritten, *fresh), outputs, strict=True):
+            if type(tensor) is not Tensor:
+                for part in parts_of(tensor, deep=True):
+                    values.holds(part, value, is_written=value in mutates)
+        if running.is_sized_by_data or (self._sized_by_data and self._are_sized_like(outputs, inputs)):
+            self._sized_by_data.update(dict.fromkeys(outputs, name.name))
         self._adopt(running.results, outputs[0])
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
         more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)
@@ -375,10 +495,15 @@ class OpLog:
                 self._values.alias(tensor, value)
 
     def _name(self, func: Callable[..., object]) -> OpName | None:
-        name = None if func is SAVING else op_name(func)
+        name = None if func is SAVING or func in _BACKWARD or is_control_flow(func) else op_name(func)
         with contextlib.suppress(TypeError):  # not every callable can be a key
             self._names[func] = name
         return name
+
+
+def _has_mask(args: Sequence[object]) -> bool:
+    """Whether a tensor is indexed with flags; with integers, its sizes are theirs."""
+    return any(tensor.dtype in (torch.bool, torch.uint8) for tensor in tensors_in(args[1:], []))
 
 
 def _overwritten(name: OpName, given: Sequence[Tensor], written: Sequence[tuple[int, int | None]]) -> Sequence[Tensor]:

@@ -336,7 +336,7 @@ def _looking_at(model: nn.Module) -> Iterator[None]:
     Its tensors are asked without their classes, which may refuse.
     """
     try:
-        with torch_private.without_torch_function():
+        with torch_private.without_subclass_function():  # not without modes, which the compiler needs when it is loaded
             yield
     except Exception as error:
         raise unseen_error(type(model).__name__, error) from error

@@ -15,11 +15,15 @@ from torchrecorder.recording.scopes import Place
 class RunningOp:
     """What has been seen of an operation that is running."""
 
-    __slots__ = ("flops", "kernels", "made", "results", "written")
+    __slots__ = ("flops", "given", "is_sized_by_data", "kernels", "made", "results", "written")
 
     def __init__(self) -> None:
         self.kernels: list[str] = []
         self.flops: int | None = None
+        self.is_sized_by_data = False
+        """Whether the sizes of its results depend on numbers."""
+        self.given: list[Tensor] | None = None
+        """What it reads, if that cannot be asked when it has ended."""
         self.written: list[tuple[int, int | None]] = []
         """Identity and storage address of the tensors that its kernels overwrote."""
         self.results: list[weakref.ref[Tensor]] = []

@@ -23,7 +23,8 @@ import torch.utils.checkpoint
 from torch import fx, nn
 
 from torchrecorder.graph.model import CallKind, Frame
-from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos, is_stdlib
+from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos, is_of_library, is_stdlib
+from torchrecorder.recording.control_flow import computed
 from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
 from torchrecorder.recording.names import OpName
@@ -34,6 +35,8 @@ _LONGEST = 120
 """Signs of a statement in a note."""
 _SESSION = str(Path(__file__).with_name("session.py"))
 """The file of what calls the model; frames outside it are not the forward's."""
+_BACKWARD = torch.autograd.backward
+_HIGHER_ORDER = "torch._higher_order_ops."
 _BETWEEN = (str(Path(__file__).parent), torch.overrides.__file__, torch.Tensor.backward.__code__.co_filename)
 """Files between what asks a tensor and the recorder that sees the question."""
 
@@ -118,6 +121,8 @@ class Scopes:
         self.rows: list[CallRow] = []
         self.frames: list[Frame] = []
         self.stack: list[RunningCall] = []
+        self.libraries: set[str] = set()
+        """Files of which notes tell, and that belong to packages which were installed."""
         self._names = names
         self._codes = CodeInfos()
         self._counts: dict[str, int] = {}
@@ -142,9 +147,14 @@ class Scopes:
         while frame is not None and frame.f_code.co_filename != _SESSION:
             file = self._codes.of_code(frame).file
             if file is not None and not is_stdlib(frame.f_code.co_filename):
+                self._learn(frame, file)
                 return f"at {file}:{frame.f_lineno}"
             frame = frame.f_back
         return f"in {self.stack[-1].row.module or 'the forward'}"
+
+    def _learn(self, frame: FrameType, file: str) -> None:
+        if is_of_library(frame.f_code.co_filename):
+            self.libraries.add(file)
 
     def is_pickling(self) -> bool:
         """Whether a tensor is asked for its memory in order to be pickled.
@@ -158,23 +168,38 @@ class Scopes:
             frame = frame.f_back
         return reduces and frame is not None and frame.f_code.co_filename != copy.__file__
 
-    def asked(self, in_condition: bool = False) -> tuple[str, str] | None:
+    def is_asked_by_user(self) -> bool:
+        """Whether a tensor is asked by the user's code, and not by torch or Python's own modules for themselves."""
+        asks = self._asking()
+        return (
+            asks is not None and self._codes.of_code(asks).file is not None and not is_stdlib(asks.f_code.co_filename)
+        )
+
+    def _asking(self, of_torch: bool = False) -> FrameType | None:
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and (
+            frame.f_code.co_filename.startswith(_BETWEEN) or (of_torch and self._codes.of_code(frame).file is None)
+        ):
+            frame = frame.f_back
+        return frame
+
+    def asked(self, in_condition: bool = False, of_torch: bool = False) -> tuple[str, str] | None:
         """`file:line` and text of the user's statement that asks a tensor which branch to take.
 
         None if torch asks for itself.
 
         Args:
             in_condition: Whether it does so only if the answer is part of a condition, as that of `x.item()` may be.
+            of_torch: Whether it asks by a function of torch's, `torch.cond`.
         """
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename.startswith(_BETWEEN):
-            frame = frame.f_back
+        frame = self._asking(of_torch)
         info = None if frame is None else self._codes.of_code(frame)
         if frame is None or info is None or info.file is None:
             return None
         statement = info.statement(frame)
         if not statement.text or (in_condition and not statement.decides_at(frame)):
             return None
+        self._learn(frame, info.file)
         return f"{info.file}:{statement.line}", statement.text[:_LONGEST]
 
     def knows(self, module: nn.Module) -> bool:
@@ -368,7 +393,11 @@ def _scope_of(frame: FrameType, top: RunningCall) -> Any:
     if code is APPLY:
         function = frame.f_locals["cls"]
         return None if _is_means(function) else function
+    if code is computed.__code__:
+        return _first_argument(frame, code).operator
     back = frame.f_back
+    if code is _BACKWARD.__code__:  # that which calls the recorder, not that which the recorder calls
+        return None if back is not None and back.f_code.co_filename.startswith(_BETWEEN[0]) else _BACKWARD
     if back is not None and back.f_code is HOOKED_CALL:
         return None
     owner = _first_argument(frame, code)
@@ -377,7 +406,7 @@ def _scope_of(frame: FrameType, top: RunningCall) -> Any:
 
 def _is_means(function: type) -> bool:
     """Whether the function is a means of torch's, and nothing of the model's."""
-    return function.__module__ == torch.utils.checkpoint.__name__
+    return function.__module__ == torch.utils.checkpoint.__name__ or function.__module__.startswith(_HIGHER_ORDER)
 
 
 def _first_argument(frame: FrameType, code: CodeType) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+import functools
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import ClassVar
@@ -22,7 +22,7 @@ from torchrecorder.recording.isolation.journal import Journal
 from torchrecorder.recording.isolation.model_copy import ITERATORS, RecordedIterator
 from torchrecorder.recording.machine.devices import Devices
 from torchrecorder.recording.machine.memory import Room
-from torchrecorder.recording.modes import ApiMode, KernelMode
+from torchrecorder.recording.modes import ApiMode, KernelMode, switched_on
 from torchrecorder.recording.modules import ModuleNames, Signatures, describe
 from torchrecorder.recording.ops import OpLog
 from torchrecorder.recording.scopes import Scopes
@@ -89,6 +89,16 @@ class Session:
             self._ops.batch.begin(self._inputs.values())
         given = [tensor for _, tensor in named_tensors((args, kwargs), objects=True)]
         devices = Devices(lambda: (*self.model.parameters(), *self.model.buffers(), *given), self._ops.notes)
+        kernels = (KernelMode(self._ops, devices),) if self._sees_kernels else ()
+        modes = *kernels, ApiMode(self._ops, devices)
+        with self._ops.running(functools.partial(switched_on, *modes)):
+            result = self._called(devices, args, kwargs)
+            self._ops.settle()
+            for path, tensor in named_tensors(result, objects=True, private=False):
+                self._outputs[path] = self._values.read(tensor)
+        return result
+
+    def _called(self, devices: Devices, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         try:
             with (
                 self._calls.hooked(),
@@ -96,8 +106,7 @@ class Session:
                 self._scopes.functions_announced(),
                 detours(self._values, self._ops, self._journal),
                 devices.answering(),
-                KernelMode(self._ops, devices) if self._sees_kernels else nullcontext(),
-                ApiMode(self._ops, devices),
+                self._ops.switched_on(),
             ):
                 result = self.model(*args, **kwargs)
                 if issubclass(type(result), ITERATORS):
@@ -107,9 +116,6 @@ class Session:
         except Exception as error:
             self._failure = self._calls.failure(error)
             raise
-        self._ops.settle()
-        for path, tensor in named_tensors(result, objects=True, private=False):
-            self._outputs[path] = self._values.read(tensor)
         return result
 
     def values_of(self, tensor: Tensor) -> tuple[int, ...]:
@@ -124,7 +130,10 @@ class Session:
                 self._nodes.learn(tensor, self._inputs[inner])
         for inner, iterator in named(arg, RecordedIterator, path, objects=True):
             iterator.next_item = self._aside
-            iterator.path, iterator.on_item = inner, self._take
+            iterator.path, iterator.on_item = inner, self._take_aside
+
+    def _take_aside(self, path: str, item: object) -> None:
+        self._aside(lambda: self._take(path, item))
 
     def _aside(self, take: Callable[[], object]) -> object:
         """Run code that is not part of the model."""
@@ -145,10 +154,19 @@ class Session:
             _call(row.id, row.parent, row.module, row.index, row.inputs, row.outputs, row.ok, row.kind, row.frame)
             for row in self._scopes.rows
         ]
-        notes = (*torch_private.notes(), *info.notes, *self._ops.notes, *self._calls.notes(), *self._notes)
+        unknown = dict(self._ops.unknown)
+        libraries = {file for file in self._scopes.libraries if not file.startswith(_package(self.model))}
+        notes = (
+            *torch_private.notes(),
+            *info.notes,
+            *_one_a_file(self._ops.notes, libraries),
+            *self._calls.notes(unknown),
+            *self._notes,
+        )
         if self._unseen and any(value.kind == "const" for value in self._values.rows):
             names = ", ".join(self._unseen)
             notes = (*notes, f"not looked into: arguments of class {names}; tensors in them are drawn as constants")
+        notes = (*notes, *(f"a tensor of unknown origin {place}" for place in dict.fromkeys(unknown.values())))
         if not self._outputs and self._failure is None:
             notes = (*notes, "the forward returned no tensor")
         return Graph(
@@ -164,6 +182,24 @@ class Session:
             decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.decisions.items()),
             batch=self._ops.batch.axes() if self._failure is None else {},
         )
+
+
+_OF_NUMBERS = ("values left PyTorch", "one branch of")
+_LINES = 5
+"""Lines of a file that one note has."""
+
+
+def _one_a_file(notes: Iterable[str], files: Container[str]) -> Iterator[str]:
+    """The notes, with those of numbers that left PyTorch in one of the files as one: the first, and further lines."""
+    found: dict[str, list[str]] = {}
+    for note in notes:
+        text, _, line = note.rpartition(":")
+        file = text.rpartition(" ")[2]
+        key = file if file in files and note.startswith(_OF_NUMBERS) else note
+        found[key] = [*found[key], line] if key in found else [note]
+    for first, *more in found.values():
+        lines = sorted(set(more), key=int)
+        yield ", ".join((first, *lines[: _LINES - 1], *("…" for _ in lines[_LINES - 1 :][:1])))
 
 
 _TABLES = ("torch.nn.modules.sparse.Embedding", "torch.nn.modules.sparse.EmbeddingBag")
@@ -196,6 +232,11 @@ def unseen_error(model: str, error: Exception) -> ForwardError:
         origin=innermost_origin(error),
         traceback=user_traceback(error),
     )
+
+
+def _package(model: nn.Module) -> str:
+    """How files of the package begin that a model is of."""
+    return type(model).__module__.partition(".")[0] + "/"
 
 
 def _integers(graph: Graph, call: Call) -> str:

@@ -7,6 +7,7 @@ equal addresses mean equal memory. It is let go when the storage is gone. No ten
 
 from __future__ import annotations
 
+import functools
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from torchrecorder.graph import TensorMeta, Value
 from torchrecorder.graph.model import ValueKind
@@ -23,6 +24,7 @@ from torchrecorder.graph.quick import quick
 from torchrecorder.recording.machine.memory import OWN
 from torchrecorder.running import torch_private
 from torchrecorder.running.facts import describe_tensor
+from torchrecorder.running.nested import tensors_in
 
 _value = quick(Value)
 _transform: tuple[Any, Any, Any] = torch_private.FUNCTORCH.get() or (None, None, None)
@@ -101,6 +103,9 @@ class Entry:
 class Values:
     """The values of one recording, and the live tensors that hold them. Not thread-safe."""
 
+    on_constant: Callable[[Tensor], object] = staticmethod(lambda tensor: None)
+    """Is given each tensor that is about to become a constant; it may give it another value."""
+
     def __init__(self) -> None:
         self.rows: list[Value] = []
         self.moment: Moment = 0
@@ -120,6 +125,8 @@ class Values:
         """Weak references to memory that is not in the picture, by address."""
         self._metas: dict[Any, TensorMeta] = {}
         self._names: dict[int, tuple[weakref.ref[Tensor], ValueKind, str]] = {}
+        self._late: set[int] = set()
+        """By id those that were not the model's when its forward began."""
         self._named: dict[tuple[ValueKind, str], int] = {}
         self._by_memory: dict[int, int | None] = {}
         self._memories: dict[int, int] = {}
@@ -129,6 +136,8 @@ class Values:
         known = self._names.get(id(tensor))
         if known is None or known[0]() is not tensor:
             self._names[id(tensor)] = (weakref.ref(tensor), kind, name)
+            if self.rows:
+                self._late.add(id(tensor))
 
     def is_known(self, tensor: Tensor) -> bool:
         entry = self._entries.get(id(tensor))
@@ -155,7 +164,7 @@ class Values:
 
         Both, if it is a view taken before that write: the data comes from the write, its arrangement from the view.
         """
-        return self._read(tensor if _in_transform is None or _in_transform() is None else _unwrapped(tensor))
+        return self._read(_unwrapped(tensor) if is_in_transform() else tensor)
 
     def read_all(self, tensors: Iterable[Tensor]) -> tuple[int, ...]:
         """What reads of these tensors depend on, each value once; the tensors are innermost ones."""
@@ -179,7 +188,7 @@ class Values:
 
     def at(self, tensor: Tensor, moment: Moment) -> int:
         """The value that a read gave at a moment of the past; its first one if it was not known then."""
-        tensor = tensor if _in_transform is None or _in_transform() is None else _unwrapped(tensor)
+        tensor = _unwrapped(tensor) if is_in_transform() else tensor
         now = self._read(tensor)[0]
         entry = self._entries[id(tensor)]
         writes = entry.storage.writes if entry.storage else []
@@ -196,6 +205,10 @@ class Values:
         for tensor in tensors:
             if (address := storage_address(tensor)) is not None:
                 self._aside[address] = _reference(tensor.untyped_storage())
+
+    def is_aside(self, tensor: Tensor) -> bool:
+        """Whether its memory was made in this recording, but is not in the picture."""
+        return storage_address(tensor) in self._aside
 
     def is_made(self, tensor: Tensor) -> bool:
         """Whether its memory is new in this recording, made by an op or copied for an input."""
@@ -233,6 +246,15 @@ class Values:
         storage, _ = self._storage(tensor)
         self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, False)
         self.reads_are_own = self.reads_are_own and self.own(tensor) is not None
+
+    def holds(self, part: Tensor, value: int, *, is_written: bool) -> None:
+        """Let a tensor inside of another one stand for the value of that."""
+        if is_written or not self.is_known(part):
+            self.alias(part, value)
+            storage = self._entries[id(part)].storage
+            if is_written and storage is not None:
+                self.moment += 1
+                storage.writes.append((self.moment, value))
 
     @contextmanager
     def swapped(self, first: Tensor, second: Tensor) -> Iterator[None]:
@@ -277,6 +299,8 @@ class Values:
             return self._unnamed(tensor)
         _, kind, name = named
         value = self._named.get((kind, name))
+        if id(tensor) in self._late and self._known_memory(tensor) is not None:  # it was made of data
+            return self._unnamed(tensor)
         if value is None:
             self._named[kind, name] = self._add(tensor, kind, name=name)
         else:
@@ -293,7 +317,9 @@ class Values:
             return self._entries[id(tensor)]
         storage = self._known_memory(tensor)
         if storage is None:
-            self.constants.append(self._add(tensor, "const"))
+            self.on_constant(tensor)
+            if not self.is_known(tensor):
+                self.constants.append(self._add(tensor, "const"))
         else:
             self.alias(tensor, storage.writes[-1][1] if storage.writes else storage.owner)
         return self._entries[id(tensor)]
@@ -302,11 +328,23 @@ class Values:
         address = storage_address(tensor)
         if address is None or address in self._storages:
             return self._storages.get(address or 0)
+        if is_of_others(tensor):  # it may have come by way of NumPy
+            return self._sharing(tensor)
         other = self._declared_at(address)
         if other is None or other is tensor:
             return None
         self.read(other)
         return self._storages.get(address)
+
+    def _sharing(self, tensor: Tensor) -> Storage | None:
+        """The memory that is known of which a tensor shows a part that did not come from torch."""
+        at = tensor.data_ptr()
+        for ref in (*(entry.ref for entry in self._entries.values()), *(ref for ref, _, _ in self._names.values())):
+            other = ref()
+            if other is not None and other is not tensor and at in _memory(other):
+                self._read(other)
+                return self._entries[id(other)].storage
+        return None
 
     def _declared_at(self, address: int) -> Tensor | None:
         """The declared tensor with this memory. Their addresses are taken together, since few forwards need any."""
@@ -385,16 +423,51 @@ def storage_address(tensor: Tensor) -> int | None:
         return None
 
 
-def in_transform() -> bool:
-    """Whether a transform of `torch.func` is running."""
+def is_of_others(tensor: Tensor) -> bool:
+    """Whether its memory was not made by torch, but by NumPy or another library."""
+    try:
+        return not tensor.untyped_storage().resizable()
+    except _NO_STORAGE:
+        return False
+
+
+@functools.cache
+def _is_wrapper(kind: type) -> bool:
+    """Whether tensors of a class hold others, and compute with those."""
+    fake = torch_private.FAKE_TENSOR.get()
+    computes = getattr(kind, "__torch_dispatch__", None) is not getattr(Tensor, "__torch_dispatch__", None)
+    return computes and not issubclass(kind, (nn.Parameter, *(() if fake is None else (fake,))))
+
+
+def parts_of(tensor: Tensor, *, deep: bool = False) -> list[Tensor]:
+    """The tensors in one of a class that computes with those that it holds, with those in them or without."""
+    found = tensors_in(vars(tensor).values(), []) if _is_wrapper(type(tensor)) else []
+    return [*found, *(inner for part in found for inner in parts_of(part, deep=True))] if deep else found
+
+
+def _memory(tensor: Tensor) -> range:
+    """Where the data of a tensor lies; nowhere, if it is not data of this process."""
+    try:
+        raw = tensor.untyped_storage()
+        return range(raw.data_ptr(), raw.data_ptr() + raw.nbytes())
+    except _NO_STORAGE:
+        return range(0)
+
+
+def is_in_transform() -> bool:
+    """Whether a transform of `torch.func` (vmap, grad) runs."""
     return _in_transform is not None and _in_transform() is not None
 
 
+def are_rewrapped(args: Iterable[object]) -> bool:
+    """Whether a write puts another tensor into one of these, as `torch.func.functionalize` has it."""
+    is_functional = torch_private.FUNCTIONAL.get()
+    return is_functional is not None and any(map(is_functional, tensors_in(args, [])))
+
+
 def innermost(tensors: list[Tensor]) -> list[Tensor]:
-    """The tensors inside the wrappers that `torch.func` transforms (vmap, grad) put around them."""
-    if _in_transform is None or _in_transform() is None:
-        return tensors
-    return [_unwrapped(tensor) for tensor in tensors]
+    """The tensors inside the wrappers that `torch.func` transforms put around them."""
+    return [_unwrapped(tensor) for tensor in tensors] if is_in_transform() else tensors
 
 
 def _unwrapped(tensor: Tensor) -> Tensor:

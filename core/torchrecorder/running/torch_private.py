@@ -201,6 +201,21 @@ FUNCTORCH = Part(
     find=lambda: _functorch(),
 )
 """The three functions that see through what the transforms put around tensors."""
+FUNCTIONAL = Part(
+    "torch:_is_functional_tensor",
+    "what is written to tensors inside `torch.func.functionalize` is lost",
+)
+
+HIGHER_ORDER_CLASS = Part(
+    "torch._ops:HigherOrderOperator",
+    "what `torch.cond` and its like run is one operation, and the layers in it are not connected",
+)
+COMPUTE = Part(
+    "torch._ops:HigherOrderOperator.py_kernels",
+    "what functions close over that `torch.cond` and its like call for gradients is not seen",
+    find=lambda: _compute(),
+)
+"""A function that gives how a higher-order operator computes on numbers, None for one that cannot."""
 
 # Tensors and their memory.
 
@@ -303,6 +318,12 @@ def _functorch() -> tuple[Callable[..., object], ...]:
 
 def _script_class(type_of: Callable[[Any], Any]) -> Callable[[Any], str]:
     return lambda module: str(type_of(module._c).qualified_name())
+
+
+def _compute() -> Callable[[Any], Any]:
+    key = torch._C.DispatchKey.CompositeExplicitAutograd  # type: ignore[attr-defined]
+    pkgutil.resolve_name("torch._ops:torch.ops.higher_order.cond.py_kernels")
+    return lambda operator: operator.py_kernels.get(key)
 
 
 def _skipper() -> Callable[[CodeType], None]:

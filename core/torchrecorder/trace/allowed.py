@@ -8,18 +8,24 @@ are code, since constructors of libraries do all three with a text that they are
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
+import importlib.metadata
 import importlib.util
 import inspect
+import json
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import PurePath
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from torchrecorder.request import Target
 from torchrecorder.trace.ownership import folders_of_project, is_installed, is_ours, is_stdlib, is_there
+from torchrecorder.trace.trace import distribution_names
 
 EVERYTHING = "*"
 """Allows whatever is named: for who writes the target where commands are written, too."""
@@ -212,7 +218,20 @@ def _is_of_project(top: str) -> bool:
     if _is_of_python(top):
         return False
     files = _files(top)
-    return all(is_ours(file) or not is_installed(file) for file in files) if files else top == "__main__"
+    if not files:
+        return top == "__main__"
+    return all(is_ours(file) or not is_installed(file) for file in files) or _is_built_from_project(top)
+
+
+def _is_built_from_project(top: str) -> bool:
+    """Whether it was installed from a folder of the project, as `pip install .` does where documentation is built."""
+    for distribution in distribution_names().get(top, ()):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError, ValueError, AttributeError):
+            origin = json.loads(importlib.metadata.distribution(distribution).read_text("direct_url.json") or "{}")
+            source = os.path.realpath(url2pathname(urlsplit(origin.get("url", "")).path))
+            if "dir_info" in origin and any(_is_in(source, folder) for folder in folders_of_project()):
+                return True
+    return False
 
 
 def _is_of_python(top: str) -> bool:

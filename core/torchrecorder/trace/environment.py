@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Literal
 
-from torchrecorder.trace.digests import is_salted_of, salted_digest
+from torchrecorder.trace.digests import is_salted_of, salted_digest, text_digest
 from torchrecorder.trace.ownership import caller, is_asked_for_user, is_stdlib, is_user_code
 
 Asker = Literal["user", "package", "python"]
@@ -54,7 +54,9 @@ def is_of_a_machine(name: str, asker: Asker) -> bool:
 def value_digest(name: str, salt: Callable[[], str]) -> str | None:
     """The digest of a variable as it is now; None if it is not set."""
     value = _value(name)
-    return None if value is None else salted_digest(value, salt())
+    if value is None or name == SWITCHES:  # without a salt, which a committed cache would have to hold for it
+        return value and text_digest(value)
+    return salted_digest(value, salt())
 
 
 def what_happened(name: str, then: str | None) -> str:

@@ -18,6 +18,7 @@ from tests.core.pipeline.fuzzing import TARGETS, FuzzedSite, Recorded, graph_of,
 from tests.entries import entries, facts_of
 from torchrecorder.drawing.model import Drawing, NestedDrawing
 from torchrecorder.pipeline import Pipeline
+from torchrecorder.pipeline.batch import _Batch
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_names_that_no_system_has(site: FuzzedSite, field: str, value: object) -
 
 
 @pytest.mark.parametrize("is_remote", [False, True], ids=["committed", "remote"])
-@pytest.mark.parametrize("digest", ["", "0" * 64, "../x"])
+@pytest.mark.parametrize("digest", ["", "0" * 64, "../x", "\ud800", "x" * 100_000])
 def test_a_recording_without_a_graph_is_none(site: FuzzedSite, digest: str, is_remote: bool) -> None:
     """It was taken for a fresh one, so that a page said "It was not drawn." and no log said anything."""
 
@@ -107,6 +108,22 @@ def test_what_no_check_foresees_costs_its_own_diagram(site: FuzzedSite, monkeypa
     assert outcomes[site.good].diagram is not None
     assert outcomes[site.spoilt].diagram is None
     assert "cannot draw nets.Residual: torchrecorder failed inside" in str(outcomes[site.spoilt].error)
+
+
+def test_what_no_check_foresees_of_a_key_costs_its_own_diagram(
+    site: FuzzedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = _Batch._key
+
+    def fail(batch: _Batch, item: Any) -> Any:
+        if item.request == site.spoilt:
+            raise LookupError("unforeseen")
+        return real(batch, item)
+
+    monkeypatch.setattr(_Batch, "_key", fail)
+    outcomes = Pipeline(site.settings("machine"), lambda path: NoTorch(path)).run(site.requests)
+    assert outcomes[site.good].diagram is not None
+    assert "unforeseen" in str(outcomes[site.spoilt].error)
 
 
 @pytest.mark.parametrize("where", ["recordings.Recordings.kept", "drawings.Drawings.kept", "batch._Batch._outcome"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import torch
 
 from torchrecorder.request import parse_target
 from torchrecorder.trace import allowed
+from torchrecorder.trace.trace import distribution_names
 
 Install = Callable[..., None]
 
@@ -103,6 +105,33 @@ def test_a_star_is_not_for_what_a_module_took_from_another(
     other = importlib.import_module("alw_other")
     assert not allowed.builds(other.make)
     assert not allowed.builds(other.system)
+
+
+@pytest.mark.parametrize(
+    ("origin", "is_own"),
+    [
+        ({"url": "file://{project}", "dir_info": {}}, True),
+        ({"url": "file://{project}/packages/a%20b", "dir_info": {"editable": False}}, True),
+        ({"url": "file://{project}/../other", "dir_info": {}}, False),
+        ({"url": "file://{project}/zoo.whl", "archive_info": {}}, False),
+        ({"url": "https://evil.example/{project}", "vcs_info": {}}, False),
+        (["dir_info"], False),
+        (None, False),
+    ],
+)
+def test_the_projects_own_package_may_be_installed(
+    origin: Any, is_own: bool, zoo: Any, project: Path, tmp_path: Path
+) -> None:
+    info = tmp_path / "site-packages" / "alw_zoo-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: alw_zoo\nVersion: 1\n")
+    (info / "RECORD").write_text("alw_zoo.py,,\n")
+    if origin is not None:
+        (info / "direct_url.json").write_text(json.dumps(origin).replace("{project}", str(project)))
+    distribution_names.cache_clear()
+    assert may(zoo.make) is is_own
+    assert not may(os.system)
+    distribution_names.cache_clear()
 
 
 def test_each_entry_of_the_table_has_a_module_a_name_and_a_reason() -> None:

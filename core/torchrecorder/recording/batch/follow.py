@@ -30,7 +30,7 @@ from torchrecorder.recording.batch.rules import (
 )
 from torchrecorder.recording.batch_size import BatchSize, Origin, plain
 from torchrecorder.recording.names import OpName
-from torchrecorder.recording.values import Values, in_transform
+from torchrecorder.recording.values import Values, is_in_transform
 
 _COUNTS = {"__len__", "numel", "nelement", "stride", "nbytes", "tolist", "item", "numpy", "__array__"}
 ABOUT_SIZES = {*_COUNTS, "size", "__get__"}
@@ -95,7 +95,7 @@ class BatchAxes:
         """What the model's code is given for the answer to a question about a tensor."""
         origin, tensor = self._origin, args[0]
         is_shape = type(answer) is torch.Size
-        if origin is None or in_transform() or not (is_shape or name in _COUNTS or type(answer) is int):
+        if origin is None or is_in_transform() or not (is_shape or name in _COUNTS or type(answer) is int):
             return answer
         if not isinstance(tensor, Tensor) or self._values.own(tensor) is None or (found := self.of(tensor)) == FIXED:
             return answer
@@ -172,7 +172,7 @@ class BatchAxes:
                 sizes = self._numbers(items)
         if not any(ones) and True not in sizes and None not in sizes and (given or rule is create):
             return
-        if in_transform():
+        if is_in_transform():
             self.unsure(made_as)
             return
         key = (name, *map(id, ones), *[id(values.rows[value].meta) for value in (*read, *made_as)])

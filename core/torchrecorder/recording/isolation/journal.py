@@ -101,6 +101,10 @@ class Journal:
                 waiting += keeper(self, item)
         return obj
 
+    def has(self, obj: object) -> bool:
+        """Whether an object is kept, so that it is older than the forward."""
+        return self._seen.get(id(obj)) is obj
+
     def meet(self, module: nn.Module) -> None:
         """Keep a module that is about to run in the recording."""
         if id(module) not in self._seen:

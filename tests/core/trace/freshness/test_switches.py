@@ -62,10 +62,12 @@ def test_only_what_makes_another_program_counts_in_a_committed_cache(
     request = read_request("pkg.Net", {"shape": "1,3"})
     settings = project.settings()
     committed = project.root / "diagrams"
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     object.__setattr__(settings, "committed", committed)
     Pipeline(settings, project.worker.open, writes_committed=True).run([request])
     (file,) = entries(committed)
     assert "PYTHON" not in str(facts_of(file))
+    assert not (committed / "salt").exists()
 
     def finding() -> object:
         return Pipeline(settings, project.worker.open).recordings().look(request.recording)[1]
