@@ -181,7 +181,7 @@ def _is_table(details: object) -> bool:
         rows = json.loads(details or "{}") if isinstance(details, str) else None
     except (ValueError, RecursionError):
         return False
-    return isinstance(rows, dict) and _are((list,), *rows.values())
+    return isinstance(rows, dict) and _are((list,), *rows.values()) and _are((str,), details)
 
 
 def _texts(parts: int) -> list[str]:

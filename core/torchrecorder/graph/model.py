@@ -253,7 +253,7 @@ class Graph:
     """Each line once, in the order in which they were first reached."""
     batch: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """By value id, in order, the axes that grow with the batch, which is the first axis of the inputs. A value without
-    such axes is not in it; it is empty if a second run with a larger batch did not do the same, or did not take place.
+    such axes is not in it, nor one of which that is not certain.
     """
 
     def __repr__(self) -> str:

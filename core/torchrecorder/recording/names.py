@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - everyone's name for it
 from torch import Tensor
 
+from torchrecorder.recording.batch_size import BatchSize
 from torchrecorder.running.objects import native_items
 
 _KERNELS = (type(torch.ops.aten.add.Tensor), type(torch.ops.aten.add))
@@ -165,7 +166,7 @@ def _plain(name: str) -> str:
 
 _ITEMS = 12
 _CHARACTERS = 120
-_SIMPLE = frozenset((bool, int, float, complex, str, bytes, type(None)))
+_SIMPLE = frozenset((bool, int, BatchSize, float, complex, str, bytes, type(None)))
 _NAMED = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.SymInt, torch.SymFloat, torch.SymBool)
 
 

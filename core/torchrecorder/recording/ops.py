@@ -18,7 +18,7 @@ from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
-from torchrecorder.recording.batch.trail import Trail
+from torchrecorder.recording.batch.follow import ABOUT_SIZES, BatchAxes
 from torchrecorder.recording.births import Births
 from torchrecorder.recording.control_flow import Watched, computed, is_control_flow
 from torchrecorder.recording.isolation.journal import Journal
@@ -79,8 +79,6 @@ class OpLog:
         self._births = Births()
         self.depth = 0
         """How many modes see kernels, if none is the forward's own."""
-        self.shows_memory = False
-        """Whether code asked where values lie, which it cannot be given on other tensors."""
         self.unknown: dict[int, str] = {}
         """Values that no operation gave though they are new, and where each was met."""
         self._values = values
@@ -90,8 +88,7 @@ class OpLog:
         self._journal = journal
         self._nodes = nodes
         self._whole: Whole | None = None
-        self.trail = Trail()
-        self._calls = self.trail.calls
+        self.batch = BatchAxes(values)
         self.kernels: dict[int, Kernel] = {}
         """What is known of kernels, by the id of their functions; what is not in it is for `facts` to find."""
         self._sized_by_data: dict[int, str] = {}
@@ -109,7 +106,6 @@ class OpLog:
             return self._part(func, args, kwargs)
         if self._nodes is not None and func in NEED_NO_GRAD and isinstance(args[0], Tensor):
             args = (args[0].detach(), *args[1:])
-        self._calls.append(func)
         try:
             name = self._names[func]
         except (KeyError, TypeError):
@@ -123,7 +119,7 @@ class OpLog:
         if (is_in_transform() and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
             running.given = innermost(tensors_in((*args, *kwargs.values()), []))
         try:
-            out = func(*args, **kwargs)
+            out = self.batch.called(func, args, kwargs) if self.batch.was_asked else func(*args, **kwargs)
         except RuntimeError as error:
             self._settle_whose(error, func, args, kwargs)
             raise
@@ -178,7 +174,7 @@ class OpLog:
         call, frame, source, offset = self._scopes.locate()
         facts: Facts = (call or 0, frame, source, offset), "op", {}
         name = OpName(kind.__name__, f"{kind.__module__}.{kind.__qualname__}")
-        self._add(name, RunningOp(), parts, (), (tensor,), facts)
+        self.batch.unsure(self._add(name, RunningOp(), parts, (), (tensor,), facts))
 
     def facts(self, func: Callable[..., object]) -> Kernel:
         found = self.kernels[id(func)] = kernel_facts(func)
@@ -248,6 +244,7 @@ class OpLog:
         inputs = self._values.read(tensor)
         op = len(self.rows)
         value = self._values.made(fresh, op, 0)
+        self.batch.learn(value, self.batch.of(tensor))
         if self._nodes is not None:
             self._nodes.learn(fresh, value)
         self.rows.append(_op(op, "pass", "pass", call, inputs, (value,), kind="pass"))
@@ -267,9 +264,9 @@ class OpLog:
             answer = func(*args, **kwargs)
         finally:
             self._running = None
-        if name in EXITS or name in DECISIONS or type(answer) is torch.device:
+        if name in ABOUT_SIZES and args:
             with _unseen():
-                self.trail.asked(name, args, answer)
+                return self.batch.answered(name, args, kwargs, answer)
         return answer
 
     def _before_question(self, name: str, args: Sequence[object]) -> None:
@@ -283,7 +280,6 @@ class OpLog:
             self._decided(args, self._scopes.asked())
         elif name in POINTERS and self._scopes.is_asked_by_user():
             self.notes[f"values left PyTorch through {name}() {self._scopes.place()}"] = None
-            self.shows_memory = True
         if name in LAYS_OPEN:
             self._protect(tensors_in(args, []))
         elif name in CHANGES_STATE:
@@ -363,6 +359,8 @@ class OpLog:
         if name.name == "set_" and len(given) == 1 and self._values.moved(given[0]):  # to the memory of another one
             return
         if not fresh and not overwritten:
+            if isinstance(out, (int, float, tuple, list)) and not tensors_in((out,), []):
+                self.batch.leak()
             return
         place = self._scopes.locate(reads=bool(given))
         whole = self._scopes.take_whole()
@@ -378,9 +376,15 @@ class OpLog:
             self._whole = Whole(*whole, name, running, facts)
             self._take_part(self._whole, given, fresh)
             return
-        if kind == "op":
-            self.trail.logged(len(self.rows), given, overwritten, fresh, out)
-        self._add(name, running, given, overwritten, fresh, facts)
+        before = self.batch.before(name, overwritten) if overwritten else ()
+        outputs = self._add(name, running, given, overwritten, fresh, facts)
+        for value, found in zip(outputs, before, strict=False):
+            self.batch.learn(value, found)
+        if fresh and kind == "kernel":  # of code whose numbers are not seen
+            self.batch.unsure(outputs)
+        elif fresh:
+            read = self.rows[-1].inputs
+            self.batch.follow(name, args, kwargs, facts[2], given, read, fresh, outputs[len(before) :])
 
     def _add(
         self,
@@ -390,7 +394,7 @@ class OpLog:
         overwritten: Sequence[Tensor],
         fresh: Sequence[Tensor],
         facts: Facts,
-    ) -> None:
+    ) -> Sequence[int]:
         values = self._values
         (call, frame, source, offset), kind, attrs = facts
         assert call is not None
@@ -419,6 +423,7 @@ class OpLog:
         made = () if self._nodes is None else self._nodes.made(zip((*overwritten, *fresh), outputs, strict=True))
         more = (tuple(running.kernels), running.flops, attrs, source, kind, made, frame, offset)
         self.rows.append(_op(op, name.name, name.target, call, inputs, outputs, mutates, *more))
+        return outputs
 
     def _part(self, func: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> object:
         """Call a function inside one that is a single operation for its users."""
@@ -464,7 +469,7 @@ class OpLog:
         if fresh or overwritten:
             facts: Facts = (whole.facts[0], "op", {}) if whole.parts > 1 else whole.facts
             name = whole.name if whole.parts > 1 else whole.first
-            self._add(name, whole.running, given, overwritten, fresh, facts)
+            self.batch.unsure(self._add(name, whole.running, given, overwritten, fresh, facts))
 
     def _fresh(self, given: Sequence[Tensor], out: object) -> Sequence[Tensor]:
         """The tensors of a result that are new, each once."""

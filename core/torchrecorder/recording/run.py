@@ -9,8 +9,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from time import thread_time
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -36,7 +35,7 @@ from torchrecorder.running import torch_private
 from torchrecorder.running.facts import named_modules, named_state
 from torchrecorder.running.nested import named_tensors
 from torchrecorder.running.objects import answer
-from torchrecorder.running.restore import preserved_process_state, start_random_numbers
+from torchrecorder.running.restore import preserved_process_state
 
 _ONE_AT_A_TIME = threading.RLock()
 """torch keeps some of what a recording switches on for the whole process, so two at once would leave it switched on."""
@@ -230,7 +229,7 @@ def _copied(forward: Forward) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def _attempt(forward: Forward, info: Info, most_ops: int | None, parts: Parts, settled: list[BaseException]) -> Graph:
-    executed, began = info.executed, thread_time()
+    executed = info.executed
     with prepared(executed, forward, parts=parts) as (running, args, kwargs):
         if most_ops is not None:
             running.stop_after(most_ops)
@@ -248,21 +247,7 @@ def _attempt(forward: Forward, info: Info, most_ops: int | None, parts: Parts, s
                 found.blame = blame(error, found.graph, running.values_of)
             raise found from error
         with _looking_at(forward.model):
-            graph = running.graph(info)
-        if forward.recorder == "modern" and parts == Parts():
-            graph = replace(graph, batch=_batch(running, forward, graph, thread_time() - began))
-        return graph
-
-
-def _batch(running: Session, forward: Forward, graph: Graph, took_s: float) -> dict[int, tuple[int, ...]]:
-    known = running.batch_by_rules(graph)
-    if known is not None:
-        return known
-    model = forward.model
-    running.put_back()
-    _switch(model, training=forward.mode == "train")
-    start_random_numbers(forward.seed)
-    return running.batch_axes(graph, model, (forward.args, forward.kwargs), took_s)
+            return running.graph(info)
 
 
 def wants_memory(error: ForwardError) -> bool:

@@ -15,7 +15,6 @@ from torchrecorder.graph import Call, Decision, Failure, Graph, Info
 from torchrecorder.graph.model import Recorder
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import AutogradNodes
-from torchrecorder.recording.batch.axes import axes_by_rules, batch_axes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.code_info import innermost_origin, user_traceback
 from torchrecorder.recording.detours import detours
@@ -70,29 +69,6 @@ class Session:
         self._unseen = unseen
         self._notes: list[str] = []
 
-    def put_back(self) -> None:
-        """Put back what the forward changed, before the end of the recording does."""
-        self._journal.put_back()
-
-    def batch_by_rules(self, graph: Graph) -> dict[int, tuple[int, ...]] | None:
-        """Which axes of the values follow the batch, if the operations say so; what others did with it is not seen."""
-        if self._unseen or self._calls.starts_threads():
-            return None
-        try:
-            return axes_by_rules(graph, self._ops.trail)
-        except TypeError:  # not every callable can be a key
-            return None
-
-    def batch_axes(
-        self, graph: Graph, model: nn.Module, given: tuple[Sequence[object], Mapping[str, object]], took_s: float
-    ) -> dict[int, tuple[int, ...]]:
-        """Run it once more, with a batch twice as large, to see which axes of the values follow it."""
-        if (
-            self._ops.shows_memory or self._journal.has_collected() or self._calls.starts_threads()
-        ):  # which would be seen outside of the model
-            return {}
-        return batch_axes(graph, self._ops.trail, self._journal, model, given, took_s)
-
     def stop_after(self, operations: int) -> None:
         """Let the forward fail if it goes on after so many."""
         self._ops.most = operations
@@ -109,6 +85,8 @@ class Session:
         """Call the model and give its result. After an exception, which goes on, `graph` ends where it was raised."""
         for path, arg in Signatures().named(self.model, args, kwargs):
             self._take(path, arg)
+        if self._sees_kernels and torch_private.sees_writes() and not self._unseen and self._nodes is None:
+            self._ops.batch.begin(self._inputs.values())
         given = [tensor for _, tensor in named_tensors((args, kwargs), objects=True)]
         devices = Devices(lambda: (*self.model.parameters(), *self.model.buffers(), *given), self._ops.notes)
         kernels = (KernelMode(self._ops, devices),) if self._sees_kernels else ()
@@ -202,6 +180,7 @@ class Session:
             tied=tied(every_path),
             frames=tuple(self._scopes.frames),
             decisions=tuple(Decision(*place, tuple(values)) for place, values in self._ops.decisions.items()),
+            batch=self._ops.batch.axes() if self._failure is None else {},
         )
 
 

@@ -96,8 +96,8 @@ class Entry:
     moment: Moment
     storage: Storage | None
     is_view: bool
-    past: tuple[tuple[Moment, int], ...] = ()
-    """The values it had before it was written to."""
+    past: list[tuple[Moment, int]] | None = None
+    """The values it had before it was written to, one list for each tensor: no write copies those before it."""
 
 
 class Values:
@@ -112,6 +112,10 @@ class Values:
         self._entries: dict[int, Entry] = {}
         self._storages: dict[int, Storage] = {}
         self._groups = 0
+        self.constants: list[int] = []
+        """Those that were met, until they are taken from here."""
+        self.reads_are_own = True
+        """Whether each tensor was read as the value that it was made as."""
         self.nbytes = 0
         """Of all memory that was met, and what is kept of it here."""
         self._passing: dict[int, Storage] = {}
@@ -138,6 +142,17 @@ class Values:
     def is_known(self, tensor: Tensor) -> bool:
         entry = self._entries.get(id(tensor))
         return entry is not None and entry.ref() is tensor
+
+    def own(self, tensor: Tensor) -> int | None:
+        """The value that a tensor of its shape was made or overwritten as, whatever was written to its memory since."""
+        entry = self._entries.get(id(tensor))
+        if entry is None or entry.ref() is not tensor:
+            return None
+        meta = self.rows[entry.value].meta
+        try:
+            return entry.value if meta is not None and meta.shape == tensor.shape else None
+        except (RuntimeError, ValueError):  # nested, or a lazy parameter: the sizes cannot be asked for
+            return None
 
     def is_met(self, tensor: Tensor) -> bool:
         """Whether it has a value, or would get one with a name."""
@@ -167,6 +182,7 @@ class Values:
         if storage is not None and storage.writes:
             moment, written = storage.writes[-1]
             if moment > entry.moment and written != entry.value:
+                self.reads_are_own = False
                 return (entry.value, written) if entry.is_view else (written,)
         return (entry.value,)
 
@@ -178,8 +194,9 @@ class Values:
         writes = entry.storage.writes if entry.storage else []
         if not writes:
             return now
-        own = [*entry.past, (entry.moment, entry.value)]
-        since, value = own[max(0, bisect_right(own, moment, key=_when) - 1)]
+        since, value = entry.moment, entry.value
+        if moment < since and entry.past:
+            since, value = entry.past[max(0, bisect_right(entry.past, moment, key=_when) - 1)]
         last = bisect_right(writes, moment, key=_when) - 1
         return writes[last][1] if last >= 0 and writes[last][0] > since else value
 
@@ -217,7 +234,8 @@ class Values:
         value = self._add(tensor, "op", op, index)
         entry = self._entries[id(tensor)]
         if old is not None and old.ref() is tensor:
-            entry.past = (*old.past, (old.moment, old.value))
+            entry.past = old.past or []
+            entry.past.append((old.moment, old.value))
         entry.is_view = False
         if entry.storage is not None:
             entry.storage.writes.append((self.moment, value))
@@ -227,6 +245,7 @@ class Values:
         """Let a tensor stand for a value that exists."""
         storage, _ = self._storage(tensor)
         self._entries[id(tensor)] = Entry(weakref.ref(tensor), value, self.moment, storage, False)
+        self.reads_are_own = self.reads_are_own and self.own(tensor) is not None
 
     def holds(self, part: Tensor, value: int, *, is_written: bool) -> None:
         """Let a tensor inside of another one stand for the value of that."""
@@ -300,7 +319,7 @@ class Values:
         if storage is None:
             self.on_constant(tensor)
             if not self.is_known(tensor):
-                self._add(tensor, "const")
+                self.constants.append(self._add(tensor, "const"))
         else:
             self.alias(tensor, storage.writes[-1][1] if storage.writes else storage.owner)
         return self._entries[id(tensor)]

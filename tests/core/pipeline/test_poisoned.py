@@ -193,6 +193,19 @@ def test_closed_layers_in_a_circle(
     assert pages == site.whole, "the picture was drawn again"
 
 
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_details_with_half_a_surrogate_pair(site: FuzzedSite, is_nested: bool) -> None:
+    """They go into an attribute of the page as they are."""
+    details = '{"a": ["\ud800"]}'
+    head, _, rest = site.drawing().partition(b"\n")
+    facts = json.loads(head)
+    (facts["insides"][0] if is_nested else facts)["details"] = details
+    data = json.dumps(facts).encode() + b"\n" + rest
+    assert Drawing.from_bytes(data) is None
+    site.change("drawing", lambda entry: entry.update(drawing=hashlib.sha256(data).hexdigest()), data)
+    assert site.shown() == site.whole, "the picture was drawn again"
+
+
 @pytest.mark.parametrize("folder", ["rec", "ren"])
 def test_entries_that_changed_places_show_no_other_model(site: FuzzedSite, folder: str) -> None:
     one, other = entries(site.root / "diagrams", folder)

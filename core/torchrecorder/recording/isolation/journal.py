@@ -15,9 +15,8 @@ import collections
 import functools
 import random
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from operator import is_
 from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, TypeVar
@@ -42,9 +41,6 @@ _Keeper = Callable[["Journal", Any], Iterable[object]]
 _ATOMS = {*SHARED, CodeType, ModuleType, RemovableHandle, weakref.ref, torch.UntypedStorage}
 """Types whose objects hold nothing that is to be kept."""
 _EMPTIED = {dict, collections.OrderedDict, set}
-_ITEMS = 64
-"""Items of a collection that are compared, to see whether it has changed."""
-_COLLECTIONS = (list, dict, set, collections.deque, bytearray)
 _REPLACED = (Tensor, torch.jit.ScriptModule)
 _UNSET = object()
 
@@ -59,11 +55,6 @@ class Journal:
             computes: Whether the forward runs on numbers. If not, tensors without memory of their own are fake ones.
             sees_writes: Whether it is given tensors that are about to be overwritten.
         """
-        self._outside: list[tuple[CellType | None, object, Sequence[object]]] = []
-        """What functions close over or find in globals and is not the model's: the cell, what is in it, and its items.
-        It is not put back, since it often collects what a function sees."""
-        self.met_others = False
-        """Whether modules ran that no walk had found."""
         self._tensors = KeptTensors(computes=computes, sees_writes=sees_writes)
         self._seen: dict[int, object] = {}
         """By id, which is not used again as long as the object is in here."""
@@ -114,17 +105,9 @@ class Journal:
         """Whether an object is kept, so that it is older than the forward."""
         return self._seen.get(id(obj)) is obj
 
-    def has_collected(self) -> bool:
-        """Whether a forward has changed what is not the model's, and is not put back."""
-        return any(
-            (cell is not None and _content(cell) is not content) or not _are(_first_items(content), items)
-            for cell, content, items in self._outside
-        )
-
     def meet(self, module: nn.Module) -> None:
         """Keep a module that is about to run in the recording."""
         if id(module) not in self._seen:
-            self.met_others = True
             with outside_of_modes():
                 self.keep(module)
 
@@ -325,11 +308,6 @@ class Journal:
             if issubclass(type(content := _content(cell)), LEADS_TO_MODEL):
                 self._later(_refill_cell, cell, content)
                 held.append(content)
-            else:
-                self._outside.append((cell, content, _first_items(content)))
-        for name in function.__code__.co_names:
-            if issubclass(type(content := function.__globals__.get(name)), _COLLECTIONS):
-                self._outside.append((None, content, _first_items(content)))
         found = [value for value in held if issubclass(type(value), LEADS_TO_MODEL)]
         return self._contents(enumerate((*found, function.__dict__)), None)
 
@@ -389,19 +367,6 @@ def _content(cell: CellType) -> object:
         return cell.cell_contents
     except ValueError:  # empty
         return _UNSET
-
-
-def _first_items(content: object) -> Sequence[object]:
-    """Some of what a collection holds, and how much it is."""
-    if not issubclass(type(content), _COLLECTIONS):
-        return ()
-    base: Any = native_base(type(content))
-    items = base.values(content) if issubclass(base, dict) else base.__iter__(content)
-    return [*islice(items, _ITEMS), str(base.__len__(content))]
-
-
-def _are(items: Sequence[object], others: Sequence[object]) -> bool:
-    return items[-1:] == others[-1:] and all(map(is_, items[:-1], others[:-1]))
 
 
 def _refill_cell(cell: CellType, content: object) -> None:

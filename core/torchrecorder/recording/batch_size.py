@@ -1,0 +1,101 @@
+"""Integers that know that they are the batch: what `x.shape[0]` gives while a forward is recorded.
+
+`x.view(1, -1)` and `x.view(x.shape[0], -1)` are one operation if the batch is 1. So the numbers that a forward gets for
+axes of the batch are kept apart from others: they are ints like any, and arithmetic keeps what is known of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class Origin:
+    """One recording, whose code is given sizes that depend on its batch."""
+
+    def __init__(self, batch: int) -> None:
+        self.batch = batch
+        self.has_leaked = self.has_decided = False
+        """Whether a plain number of the code may depend on the batch, and whether it asked if the batch is a certain
+        number, with another of which it may do something else."""
+
+
+class BatchSize(int):
+    """A size that depends on the batch."""
+
+    origin: Origin
+    is_multiple: bool | None
+    """Whether it is a multiple of the batch; None if nothing is known of it. Else it was computed from one."""
+
+    @classmethod
+    def of(cls, size: int, origin: Origin, is_multiple: bool | None) -> BatchSize:
+        new = cls(size)
+        new.origin, new.is_multiple = origin, is_multiple
+        return new
+
+    def __eq__(self, other: object) -> bool:
+        if self.is_multiple is not None and not isinstance(other, BatchSize):
+            self.origin.has_decided = True
+        return int.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    __hash__ = int.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return int, (int.__index__(self),)  # copies need not know
+
+
+def _operation(name: str) -> Any:
+    plain = getattr(int, f"__{name}__")
+
+    def operation(self: BatchSize, *others: Any) -> Any:
+        found = plain(self, *others)
+        if type(found) is int and name not in _GIVING_PLAIN:
+            is_multiple = self.is_multiple and found > 0 and _stays(name, self, *others)
+            return BatchSize.of(found, self.origin, is_multiple)
+        if found is not NotImplemented:
+            self.origin.has_leaked = True
+        return found
+
+    return operation
+
+
+def _stays(name: str, size: BatchSize, other: Any = None, *_: object) -> bool:
+    """Whether the result is a multiple too."""
+    if isinstance(other, BatchSize):
+        return name == "add" and other.is_multiple is True
+    return name in ("mul", "rmul") or (
+        name == "floordiv" and int.__index__(size) % (size.origin.batch * int(other)) == 0
+    )
+
+
+_GIVING_PLAIN = ("int", "float", "divmod", "rdivmod", "ceil", "floor", "round", "trunc")
+_OTHERS = (
+    "mul rmul add radd sub rsub floordiv rfloordiv mod rmod pow rpow neg pos abs invert truediv rtruediv and or xor"
+)
+for _name in (*_GIVING_PLAIN, *_OTHERS.split(), "lshift", "rshift"):
+    setattr(BatchSize, f"__{_name}__", _operation(_name))
+
+
+_FLAT = frozenset((Tensor, nn.Parameter, int, float, bool, str, type(None), torch.dtype, torch.device, BatchSize))
+
+
+def plain(item: Any) -> Any:
+    """Numbers as torch takes them: it looks long at an int of another class."""
+    kind = type(item)
+    if kind is BatchSize:
+        return int.__index__(item)
+    if kind is slice:
+        return slice(plain(item.start), plain(item.stop), plain(item.step))
+    if (kind is tuple or kind is list or kind is torch.Size) and (
+        BatchSize in (kinds := {*map(type, item)}) or not kinds <= _FLAT
+    ):
+        return kind(map(plain, item))
+    return item
