@@ -182,6 +182,9 @@ _FILES = {"torch.nn.attention.flex_attention": "nn/attention/flex_attention.py",
 _WHOLE = {(str(Path(_TORCH, _FILES[home])), name): home for home, names in _HOMES.items() for name in names}
 """By file and name the modules of functions of torch's that run several operations and are one for their users."""
 
+MAKES_PARAMETER = torch.nn.Parameter.__new__.__code__
+"""Of a tensor that is not plain, a fake one, say, it takes another with `detach`."""
+
 
 class CodeInfo(NamedTuple):
     """Facts of a function that frames are asked for."""
@@ -204,7 +207,7 @@ class CodeInfo(NamedTuple):
     is_checkpoint: bool
     """Whether it is of torch's checkpoints."""
     is_init: bool
-    """Whether it may be what makes a module."""
+    """Whether it may be what makes a module, or makes a parameter."""
     whole: OpName | None
     """What it is called, if it is a function of torch's that runs several operations and is one for its users."""
     is_looked_at: bool
@@ -274,7 +277,7 @@ def _facts_of(code: CodeType, namespace: Mapping[str, object]) -> CodeInfo:
     named = file is not None and _is_named_function(code)
     function = (code.co_qualname.rpartition("<locals>.")[2], f"{file}:{code.co_firstlineno}") if named else None
     is_import, is_checkpoint = filename.startswith("<frozen importlib"), filename == torch.utils.checkpoint.__file__
-    is_init = code.co_name == "__init__" and code.co_argcount > 0
+    is_init = (code.co_name == "__init__" and code.co_argcount > 0) or code is MAKES_PARAMETER
     home = _WHOLE.get((filename, code.co_name))
     whole = None if home is None else OpName(code.co_name, f"{home}.{code.co_name}")
     is_looked_at = is_scope or named or is_import or is_checkpoint or is_init or whole is not None

@@ -23,7 +23,16 @@ import torch.utils.checkpoint
 from torch import fx, nn
 
 from torchrecorder.graph.model import CallKind, Frame
-from torchrecorder.recording.code_info import APPLY, CALL, HOOKED_CALL, CodeInfo, CodeInfos, is_of_library, is_stdlib
+from torchrecorder.recording.code_info import (
+    APPLY,
+    CALL,
+    HOOKED_CALL,
+    MAKES_PARAMETER,
+    CodeInfo,
+    CodeInfos,
+    is_of_library,
+    is_stdlib,
+)
 from torchrecorder.recording.control_flow import computed
 from torchrecorder.recording.generated import Generated, GeneratedCalls
 from torchrecorder.recording.modules import ModuleNames
@@ -130,7 +139,7 @@ class Scopes:
         self.makes_layer = False
         """Whether the operation that was located last runs in what makes a module."""
         self.hands_on = False
-        """Whether it is a means by which torch sees that a gradient comes by."""
+        """Whether it is a means by which torch sees that a gradient comes by, or makes a parameter of a tensor."""
         self._whole: tuple[FrameType, OpName] | None = None
 
     def take_whole(self) -> tuple[FrameType, OpName] | None:
@@ -311,7 +320,9 @@ class Scopes:
         """Take what a frame around an operation says of it."""
         if info.whole is not None:
             self._whole = frame, info.whole
-        if info.is_init and issubclass(type(_first_argument(frame, frame.f_code)), nn.Module):
+        if frame.f_code is MAKES_PARAMETER:
+            self.hands_on = True
+        elif info.is_init and issubclass(type(_first_argument(frame, frame.f_code)), nn.Module):
             self.makes_layer = True
 
     def _is_running(self, frame: FrameType) -> bool:

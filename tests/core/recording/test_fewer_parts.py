@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from tests.core.recording.isolation.fingerprint import Fingerprint
 from tests.core.recording.nets import Net, record
 from torchrecorder.errors import FailedInside, ForwardError
-from torchrecorder.graph import Graph, from_json, to_json
+from torchrecorder.graph import from_json, to_json
 from torchrecorder.recording import capture
 from torchrecorder.recording import run as running
-from torchrecorder.recording.batch import axes
+from torchrecorder.recording.batch.follow import BatchAxes
 from torchrecorder.recording.calls import Calls
 from torchrecorder.recording.isolation import kept_tensors
 from torchrecorder.recording.isolation.journal import Journal
@@ -52,6 +52,7 @@ def broken(*args: Any, **kwargs: Any) -> Any:
 
 PARTS: dict[str, tuple[Any, str]] = {
     "kernels": (OpLog, "facts"),
+    "the batch": (BatchAxes, "follow"),
     "what kernels gave": (OpLog, "kernel"),
     "writes": (OpLog, "before_write"),
     "operations": (OpLog, "_log"),
@@ -187,11 +188,3 @@ def test_if_nothing_can_be_recorded_the_first_fault_is_raised(monkeypatch: pytes
     monkeypatch.setattr(running, "OnlyCalls", broken)
     with pytest.raises(FailedInside, match="planted"):
         capture(nn.Linear(3, 3), (X,))
-
-
-def test_the_batch_is_not_worth_a_recording(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "_batch", broken)
-    graph: Graph = record(nn.Linear(3, 3), X)
-    assert [op.name for op in graph.ops] == ["linear"]
-    assert not graph.batch
-    assert axes

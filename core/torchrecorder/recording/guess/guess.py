@@ -14,6 +14,7 @@ from torchrecorder.graph.model import Grade
 from torchrecorder.recording.guess.leaves import specs_in
 from torchrecorder.recording.target import Arguments
 from torchrecorder.request import InputSpec, format_shapes
+from torchrecorder.running.objects import answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,16 @@ def is_from(model: nn.Module, library: str) -> bool:
     return any(cls.__module__.partition(".")[0] == library for cls in type(model).__mro__)
 
 
+def held(holder: object, name: str) -> Any:
+    """The value of an attribute; None if it is missing or refuses, as a property that raises does."""
+    return answer(lambda: getattr(holder, name, None), None)
+
+
 def configured(model: nn.Module, *names: str) -> Any:
     """The first value that the model has for one of these attributes, or its configuration, or its hyperparameters."""
-    for holder in (model, *(getattr(model, name, None) for name in ("config", "hparams"))):
+    for holder in (model, *(held(model, name) for name in ("config", "hparams"))):
         for name in names:
-            value = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+            value = holder.get(name) if isinstance(holder, Mapping) else held(holder, name)
             if value is not None and not callable(value):
                 return value
     return None

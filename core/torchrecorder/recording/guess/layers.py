@@ -11,7 +11,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from torchrecorder.graph.model import Grade
-from torchrecorder.recording.guess.guess import Guess, configured, parameters, required
+from torchrecorder.recording.guess.guess import Guess, configured, held, parameters, required
 from torchrecorder.recording.guess.names import ALONE, ROLES, role_of
 from torchrecorder.request import InputSpec
 
@@ -100,7 +100,7 @@ def widths(model: nn.Module) -> Iterator[int]:
     """How many features layers take, in the order in which they are registered."""
     for module in model.modules():
         for attribute in ("in_features", "in_channels", "input_size", "embed_dim"):
-            width = getattr(module, attribute, None)
+            width = held(module, attribute)
             if type(width) is int and width > 0:
                 yield width
 

@@ -60,8 +60,9 @@ _MOST_EXAMPLES = 8
 
 
 def _is_a_crowd(new: object, old: object) -> bool:
-    is_small = not isinstance(new, InputSpec) or len(new.shape) < 2 or new.shape[0] <= _MOST_EXAMPLES
-    if is_small or new.dtype == "bool":  # a mask may have no axis for examples
+    if not isinstance(new, InputSpec) or new.dtype == "bool":  # a mask may have no axis for examples
+        return False
+    if len(new.shape) < 2 or new.shape[0] <= _MOST_EXAMPLES:
         return False
     return not isinstance(old, InputSpec) or new.shape[:1] != old.shape[:1]
 
