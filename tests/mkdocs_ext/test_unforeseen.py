@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -116,7 +117,11 @@ def test_a_file_of_another_plugin_that_cannot_be_filled(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
-def test_a_site_in_a_folder_whose_name_is_not_text(tmp_path: Path, nets: Path, recorded: Path) -> None:
+def test_a_site_in_a_folder_whose_name_is_not_text(
+    tmp_path: Path, nets: Path, recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("mkdocs", "torchrecorder"):  # pytest's workers cannot report such a name
+        monkeypatch.setattr(logging.getLogger(name), "propagate", False)
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/a\xff b")
     site = undrawn(recorded, Site(Path(folder), nets, recorded))
     for _ in range(2):

@@ -20,6 +20,8 @@ from typing import Any
 
 import torch
 
+from torchrecorder.running import torch_private
+
 _REBUILT = re.compile(
     r"torch\._utils _rebuild_(?:tensor|tensor_v2|tensor_v3|parameter|meta_tensor_no_storage)"
     r"|torch (?:\w+Storage|Size|device|strided|bool|(?:b?float|u?int|complex)\d+\w*)|torch\.serialization _get_layout"
@@ -72,7 +74,7 @@ class _Archive:
     """The records of a file, found by the reader that loads them: another one might be shown other records."""
 
     def __init__(self, file: str | io.BytesIO) -> None:
-        self._reader: Any = torch._C.PyTorchFileReader(file)
+        self._reader: Any = torch_private.ARCHIVE.get()(file)
         self.names: list[str] = self._reader.get_all_records()
 
     def bytes(self, name: str) -> bytes:
@@ -164,8 +166,6 @@ def _is_name_of_value(text: str) -> bool:
 
 def _is_operator(text: str) -> bool:
     """Whether a node calls an operator, and not what else its name can stand for: `torch.ops.load_library`."""
-    from torch._export.serde.serialize import _SYM_OPS  # slow to import, and rarely asked for
-
     if not _OPERATOR.fullmatch(text) or _WRITERS.search(text):
         return False
     root, *names = text.split(".")
@@ -174,7 +174,8 @@ def _is_operator(text: str) -> bool:
         if not hasattr(found, name):
             return True  # an operator that is not installed: loading says so
         found = getattr(found, name)
-    return isinstance(found, torch._ops.OpOverload | torch._ops.HigherOrderOperator) or found in _SYM_OPS
+    kinds = type(torch.ops.aten.relu.default), torch_private.HIGHER_ORDER_CLASS.get() or ()
+    return isinstance(found, kinds) or found in (torch_private.SIZE_FUNCTIONS.get() or ())
 
 
 def _is_arithmetic(text: str) -> bool:

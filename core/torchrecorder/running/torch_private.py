@@ -247,6 +247,16 @@ STORAGE_REFERENCE = Part(
     find=lambda: _functions_of_storage(),
 )
 """The three functions that make, ask and free a weak reference to memory."""
+ARCHIVE = Part(
+    "torch._C:PyTorchFileReader",
+    "pages cannot name saved models, since what they hold is not looked into",
+)
+"""Reads the records of a saved model, as what loads it does."""
+SIZE_FUNCTIONS = Part(
+    "torch._export.serde.serialize:_SYM_OPS",
+    "pages cannot name exported programs that compute sizes",
+)
+"""Functions of Python and of torch that an exported program calls for its sizes."""
 SWAP = Part(
     "torch._C:_swap_tensor_impl",
     "tensors that a forward swaps get their data back, but not what autograd knows of them",

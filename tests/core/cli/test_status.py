@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,6 +110,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def status(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
     monkeypatch.chdir(project)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
 
     def call(line: str) -> int:
         try:

@@ -290,7 +290,7 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return touched
 
 
-FETCHES = (
+OF_THE_HUB = (
     "transformers.AutoModel.from_pretrained('evil', trust_remote_code=True)",
     "transformers.AutoModel.from_pretrained('evil')",
     "transformers.AutoModelForCausalLM.from_pretrained(pretrained_model_name_or_path='evil', trust_remote_code=True)",
@@ -298,6 +298,8 @@ FETCHES = (
     "transformers.pipeline('text-generation', 'evil', trust_remote_code=True)",
     "transformers.dynamic_module_utils.get_class_from_dynamic_module('net.Model', 'evil')",
     "transformers.BertModel.from_pretrained('evil')",
+)
+SHELLS = (
     "tgt_pkg_shell.sync('{}', 's3://evil')",
     "tgt_pkg_shell.build('{}')",
     "tgt_pkg.again.sync('{}', 's3://evil')",
@@ -306,16 +308,19 @@ FETCHES = (
 )
 
 
-@pytest.mark.parametrize("target", FETCHES)
+@pytest.mark.parametrize(
+    "target", [*SHELLS, *(pytest.param(target, marks=pytest.mark.transformers) for target in OF_THE_HUB)]
+)
 def test_functions_of_installed_packages_are_not_called(target: str, evil: Path) -> None:
     with pytest.raises(TargetRefused, match="known builders of models"):
         load_model(target.format(evil), seed=0, allow=())
     assert not evil.exists()
 
 
+@pytest.mark.transformers
 def test_what_is_refused_runs_code_where_the_site_allows_it(evil: Path) -> None:
     with pytest.raises(TargetBuildFailed):
-        load_model(FETCHES[0], seed=0, allow=("transformers",))
+        load_model(OF_THE_HUB[0], seed=0, allow=("transformers",))
     assert evil.exists()
 
 

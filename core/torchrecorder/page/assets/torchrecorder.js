@@ -6,18 +6,11 @@
     return it;
   };
   const all = (at, selector) => [...at.querySelectorAll(selector)];
-  let words; /* by those of English */
+  let words;
   const _ = (text, ...facts) => (words[text] ?? text).replace(/{}/g, () => facts.shift());
   const button = (text, onclick, title = text) =>
     make("button", { type: "button", title: _(title), ariaLabel: _(title), textContent: _(text), onclick });
   const above = (path) => path.replace(/(^|[./~])[^./~]*$/, "");
-  const decoded = (text) => {
-    try {
-      return decodeURIComponent(text);
-    } catch {
-      return text; /* an address may end in anything */
-    }
-  };
   const focusable = (node) => node.closest("a") ?? node;
   const paper = (at) => {
     const colour = at ? getComputedStyle(at).backgroundColor : "Canvas";
@@ -234,7 +227,8 @@
       tell(node, true);
     };
     const route = () => {
-      const id = decoded(location.hash.slice(1));
+      let id = location.hash.slice(1);
+      try { id = decodeURIComponent(id); } catch {}
       expose(null);
       clear();
       if (kept) scrollBy({ top: views.getBoundingClientRect().top - kept, behavior: "instant" });
