@@ -181,7 +181,8 @@ class Files:
         if full.endswith(_CODE) and (_is_importing(frame) or _is_within(_PRINTERS, frame)):
             return
         if any(c in mode for c in "wax+") if isinstance(mode, str) else (flags or 0) & os.O_ACCMODE:
-            if not (flags or 0) & os.O_TRUNC and os.path.exists(full):
+            may_read = "+" in mode if isinstance(mode, str) else (flags or 0) & os.O_RDWR
+            if may_read and not (flags or 0) & os.O_TRUNC and os.path.exists(full):
                 self._note_read(full)  # what was in it stays
             self.written.add(full)
         else:

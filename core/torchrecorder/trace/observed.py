@@ -55,7 +55,7 @@ class TraceResult:
     """The digest of where each link leads that was read as such; None where there is not a link."""
     in_passing: tuple[str, ...] = ()
     """Those of `looked_for` and `listed` that no call of the user's code wanted."""
-    begun_ns: int = 0
+    begun_ns: int = field(default=0, compare=False)
     """When the run began."""
     changed: tuple[str, ...] = ()
     """What it saw to be another the second time, though it had not changed it."""
