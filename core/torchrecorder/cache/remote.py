@@ -156,7 +156,7 @@ class Remote:
         return _SECRETS.sub("", self._url)
 
     def _without_secrets(self, text: str) -> str:
-        """What a library or a server says, without what the address has besides a host and a path."""
+        """Text of a library or a server, without the parts of the address other than host and path."""
         shown = text
         url = urlsplit(self._url)
         parts = {url.query, url.fragment, url.username or "", url.password or "", *dict(parse_qsl(url.query)).values()}

@@ -18,7 +18,7 @@ _MOST_SHAPES = 12
 _MOST_ENDS = 8
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _ACTIVE = re.compile(r"\S*(?:@|://|www\.|#\d|GH-\d)\S*", re.IGNORECASE)
-"""What a platform makes a mention, a link or a reference of, however it is escaped, but not within code."""
+"""Texts that a platform turns into a mention, a link or a reference, even if escaped, but not within code."""
 _LINE_ENDS = re.compile("[\t-\r\u2028\u2029]+")
 
 

@@ -155,7 +155,7 @@ class TargetRefused(TargetError):
     reason: str = ""  # which of its arguments is why, and how
 
     def summary(self) -> str:
-        """What was not called, and why."""
+        """Sentence on the refused call, with its reason."""
         rule = "a page may call classes of nn.Module, functions of the project, and known builders of models"
         return f"{shown_target(self.target)} is not called: {self.reason or rule}"
 

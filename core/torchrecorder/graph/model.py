@@ -28,7 +28,7 @@ Executed = Literal["real", "fake", "meta", "bfloat16"]
 Mode = Literal["eval", "train"]
 Recorder = Literal["modern", "classic"]
 Grade = Literal["", "declared", "model", "layer", "names"]
-"""What the sizes of guessed inputs were read from: the model's documentation or its library's own example, what the
+"""Sources of the sizes of guessed inputs: the model's documentation or its library's own example, what the
 model says of itself, its first layers, or nothing but the names of its parameters."""
 
 
@@ -215,7 +215,7 @@ class Info:
     recorder: Recorder = "modern"
     """`classic`: it ran with gradients on, the ops have their nodes in autograd's graph, and those are drawn."""
     grade: Grade = ""
-    """What the sizes of guessed inputs were read from; empty without a guess, and in Graphs of earlier versions."""
+    """Source of the sizes of guessed inputs; empty without a guess, and in Graphs of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)

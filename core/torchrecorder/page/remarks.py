@@ -35,7 +35,7 @@ _FEW = 10
 """So few recordings need no list of times."""
 _HOW_IT_RAN = re.compile(r"the forward ran |\w+ stands for ")
 _PLACE = re.compile(r" ([\w-]+)/\S*\.py:\d+(, [\d…]+)*$")
-"""What notes of a recording end with: lines of a file in a package, whose name comes first."""
+"""Lines of a file in a package, whose name comes first, at the end of notes of a recording."""
 _SETTING = re.compile(r"the setting `(\w+)`")
 """What errors call a setting, which each tool writes in its own way."""
 

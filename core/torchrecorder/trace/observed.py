@@ -212,7 +212,7 @@ class _Builder:
         return {self._name(path): fact for path, fact in facts.items()}
 
     def differences(self, finder: ModuleFinder) -> Iterator[str]:
-        """What is no longer as the run saw it when it asked, of what the manifest says, by names for a reader."""
+        """Names, for a reader, of dependencies in the manifest that changed after the run had asked for them."""
         result = self._result
         for path in result.changed:
             yield shown_name(self._name(path))

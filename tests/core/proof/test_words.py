@@ -8,11 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.core.drawing.engines import laid_out
 from tests.core.graph.building import Net, transformer
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.paper import PaperLayout
-from torchrecorder.drawing.svg.arrange import arranged
+from tests.core.proof.test_layout import layered, paper
 from torchrecorder.drawing.svg.layout import Figure, Layout
 from torchrecorder.graph import Graph
 from torchrecorder.proof.layout import faults
@@ -37,17 +34,6 @@ def upsampled() -> Graph:
     modules = dict(graph.modules)
     modules["up"] = replace(modules["up"], extra_repr="scale_factor=2.0, mode='nearest'")
     return replace(graph, modules=modules)
-
-
-def paper(view: View) -> Layout:
-    layout = PaperLayout(view)
-    placed = layout.place([laid_out(dot) for dot in layout.dots])
-    assert placed is not None, layout.reason
-    return placed
-
-
-def layered(view: View) -> Layout:
-    return arranged(laid_out(to_dot(view).source))
 
 
 def written(layout: Layout, pattern: str, other: str) -> Layout:

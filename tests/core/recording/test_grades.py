@@ -281,7 +281,7 @@ class Columns(nn.Module):
 
 
 class Codebook(nn.Module):
-    """Its Embedding is no table: vectors are put in the place of those that lie near."""
+    """A codebook, which is not an index table: vectors are put in the place of those that lie near."""
 
     def __init__(self) -> None:
         super().__init__()

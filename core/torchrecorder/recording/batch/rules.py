@@ -32,6 +32,7 @@ class NoBatch(Exception):
 Rule = Callable[..., Found | Sequence[Found]]
 """Of the batch, of what was made, and of the arguments: what is known of all that was made, or of each."""
 REST = -1
+"""The size that a reshape leaves to torch."""
 
 
 def _moved(found: Found, place: Callable[[int], int | None]) -> Found:
