@@ -39,11 +39,15 @@ from torchrecorder.graph.model import (
     Value,
     ValueKind,
 )
+from torchrecorder.graph.quick import looking_seldom, quick
+
+_module, _call, _op, _value, _frame = quick(Module), quick(Call), quick(Op), quick(Value), quick(Frame)
 
 VERSION = 1
 """Raised with every change of the format or of the meaning of a field; a text of another version is not read."""
 
 
+@looking_seldom()
 def to_json(graph: Graph) -> str:
     """The Graph as one line of JSON, the same for equal Graphs on every machine."""
     metas: dict[TensorMeta, int] = {}
@@ -139,6 +143,7 @@ def _refuse_half_pairs(text: str | bytes, data: object) -> None:
         json.dumps(data, ensure_ascii=False).encode()
 
 
+@looking_seldom()
 def from_json(text: str | bytes) -> Graph:
     """The Graph that `to_json` wrote.
 
@@ -166,15 +171,15 @@ def _graph(data: Mapping[str, Any]) -> Graph:
     metas = [TensorMeta(tuple(shape), *rest) for shape, *rest in data["metas"]]
     later = data.get("frames") or {}
     modules = [
-        Module(fqn, cls, native, ParamCount(*counts), extra_repr, tuple(aliases))
+        _module(fqn, cls, native, ParamCount(*counts), extra_repr, tuple(aliases))
         for fqn, cls, native, counts, extra_repr, aliases in data["modules"]
     ]
     values = (
-        Value(id_, kind, producer, index, None if meta is None else metas[meta], name, group)
+        _value(id_, kind, producer, index, None if meta is None else metas[meta], name, group)
         for id_, (kind, producer, index, meta, name, group) in enumerate(data["values"])
     )
     in_frames = _columns(data["calls"], later.get("calls"))
-    calls = (Call(id_, *row, *frame) for id_, (row, frame) in enumerate(zip(data["calls"], in_frames, strict=True)))
+    calls = (_call(id_, *row, *frame) for id_, (row, frame) in enumerate(zip(data["calls"], in_frames, strict=True)))
     info = data["info"]
     how = (info["executed"], info["torch"], info["mode"], info["guessed"])
     failure = None if info["failure"] is None else Failure(*info["failure"])
@@ -198,14 +203,14 @@ def _ops(rows: Sequence[Sequence[Any]], places: Iterable[Sequence[Any]]) -> Iter
         name, target, call, inputs, outputs, mutates, kernels, flops, attrs, source, kind, *more = row
         ids = (tuple(inputs), tuple(outputs), tuple(mutates))
         nodes = _autograd_nodes(*more)
-        yield Op(id_, name, target, call, *ids, tuple(kernels), flops, attrs, source, kind, nodes, *place)
+        yield _op(id_, name, target, call, *ids, tuple(kernels), flops, attrs, source, kind, nodes, *place)
 
 
 def _frames_of(later: Mapping[str, Any]) -> Iterator[Frame]:
     functions, places = later.get("functions", ()), later.get("places", ())
     for id_, (function, call, parent, place) in enumerate(later.get("rows", ())):
         (name, defined), (source, offset) = functions[function], places[place]
-        yield Frame(id_, name, defined, call, parent, source, offset)
+        yield _frame(id_, name, defined, call, parent, source, offset)
 
 
 def _autograd_nodes(rows: Sequence[Sequence[Any]] = ()) -> tuple[AutogradNode, ...]:

@@ -2,16 +2,44 @@
 
 A frozen dataclass sets each of its fields through `object.__setattr__`. One that is not frozen, with the same slots,
 stores them directly, and an object may change its class to one with the same slots.
+
+They all stay, so the garbage collector looks among them in vain.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+
+_YOUNG = 20_000
+"""New objects at which the garbage collector looks for circles. A recording makes thousands, and they stay until its
+end: at Python's 700, each look carries them further, until one goes through all that the process holds."""
+_before: list[tuple[int, int, int]] = []
+"""For each block that makes many objects, in any thread, what the collector was set to when the first began."""
+_lock = threading.Lock()
+
+
+@contextmanager
+def looking_seldom() -> Iterator[None]:
+    """In this, many objects are made, and the garbage collector looks at them less often."""
+    with _lock:
+        _before.append(_before[0] if _before else gc.get_threshold())
+        first, *others = _before[0]
+        gc.set_threshold(max(first, _YOUNG) if first else 0, *others)  # 0: its user has switched it off
+    try:
+        yield
+    finally:
+        with _lock:
+            before = _before.pop()
+            if not _before:
+                gc.set_threshold(*before)
 
 
 def quick(cls: Callable[_P, _T]) -> Callable[_P, _T]:

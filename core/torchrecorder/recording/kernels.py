@@ -40,8 +40,9 @@ def counted(rule: Rule, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any
 @functools.cache
 def _own_rules() -> dict[object, Rule]:
     rules: dict[str, Rule] = {
-        "_scaled_dot_product_flash_attention_for_cpu": lambda q, k, v, *_, **__: int(
-            torch_private.ATTENTION_FLOPS.get()(q.shape, k.shape, v.shape)
+        # the products of queries and keys, and of what they give and the values; heads of those two may be shared
+        "_scaled_dot_product_flash_attention_for_cpu": lambda q, k, v, *_, **__: (
+            2 * math.prod(q.shape[:3]) * k.shape[2] * (q.shape[3] + v.shape[3])
         ),
         # x is (time, batch, features); each step multiplies with both weights
         "mkldnn_rnn_layer": lambda x, w_input, w_hidden, *_, **__: (

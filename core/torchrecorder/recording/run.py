@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 import sys
 import threading
@@ -20,6 +19,7 @@ from torchrecorder.errors import ForwardError, TorchRecorderError
 from torchrecorder.faults import failed_inside
 from torchrecorder.graph import Graph, Info
 from torchrecorder.graph.model import Executed, Mode, Recorder
+from torchrecorder.graph.quick import looking_seldom
 from torchrecorder.recording.autograd import followed
 from torchrecorder.recording.blame import blame
 from torchrecorder.recording.fewer_parts import Parts, recorded
@@ -107,18 +107,11 @@ def _alone() -> Iterator[None]:
         if getattr(_recording, "on", False):
             raise RuntimeError("a forward that is being recorded cannot record another one")
         _recording.on = True
-        first, *others = gc.get_threshold()
-        gc.set_threshold(max(first, _YOUNG) if first else 0, *others)  # 0: its user has switched it off
         try:
-            yield
+            with looking_seldom():
+                yield
         finally:
-            gc.set_threshold(first, *others)
             _recording.on = False
-
-
-_YOUNG = 20_000
-"""New objects at which the garbage collector looks for circles. A recording makes thousands, and they stay until its
-end: at Python's 700, each look carries them further, until one goes through all that the process holds."""
 
 
 Run = Literal["auto", "real", "fake", "meta"]

@@ -161,10 +161,6 @@ FLOP_RULES = Part(
     "torch.utils.flop_counter:flop_registry",
     "FLOPs are known of few operations",
 )
-ATTENTION_FLOPS = Part(
-    "torch.utils.flop_counter:sdpa_flop_count",
-    "FLOPs of attention on a CPU are not known",
-)
 SKIPPED_CODE = Part(
     "torch._C._dynamo.eval_frame:set_code_exec_strategy",
     "a compiler that the forward loads may compile the recorder",
