@@ -194,7 +194,7 @@ def _unclear(given: tuple[Any, ...], shape: Shape | None, inputs: Any) -> Iterat
 def _advice(given: tuple[Any, ...]) -> str:
     """What to write if all arguments were put into one; they may be meant so, and are for some models."""
     holder = given[0] if len(given) == 1 else None
-    if isinstance(holder, (tuple, list)):
+    if isinstance(holder, (tuple, list)) and not _is_shape(holder):
         return f"the {type(holder).__name__} was given as one argument; draw(net, *args) gives each of its own"
     return (
         "the dict was given as one argument; draw(net, **kwargs) gives each of its own" if type(holder) is dict else ""

@@ -44,7 +44,7 @@ SENTENCES: list[tuple[errors.TorchRecorderError, str]] = [
     ),
     (
         errors.ForwardError("Net", "RuntimeError: no", "fc (Linear)", "1×3", "pkg.py:3"),
-        "the forward of Net failed in layer fc (Linear) called with 1×3: RuntimeError: no (pkg.py:3)",
+        "the forward of Net failed in layer fc (Linear), called with 1×3: RuntimeError: no (pkg.py:3)",
     ),
     (
         errors.TorchMissing("pkg.Net", "python"),

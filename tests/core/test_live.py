@@ -134,6 +134,12 @@ def test_arguments_in_one_are_answered_where_the_forward_refuses_them(given: Any
         torchrecorder.draw(Net(), given)
 
 
+def test_a_shape_is_not_taken_for_arguments_in_one() -> None:
+    with pytest.raises(ForwardError) as caught:
+        torchrecorder.draw(Net(), (1, 99))
+    assert "was given as one argument" not in str(caught.value)
+
+
 def test_a_shape_given_to_capture_is_answered() -> None:
     with pytest.raises(ForwardError, match=r"of inputs of that shape it is draw\(net, \(1, 3, 5\)\)\.graph"):
         torchrecorder.capture(Net(), (1, 3, 5))

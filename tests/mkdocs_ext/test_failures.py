@@ -69,7 +69,7 @@ nets.Net
 WARNINGS = {
     ("sub/page.md", 6): "cannot find nets.Nett: nets has no 'Nett' | did you mean nets.Net?",
     ("sub/page.md", 13): "cannot import nets.broken: RuntimeError: the weights are elsewhere",
-    ("sub/page.md", 18): "the forward of Mismatch failed in layer narrow (Linear) called with (1, 8)",
+    ("sub/page.md", 18): "the forward of Mismatch failed in layer narrow (Linear), called with (1, 8)",
     ("sub/page.md", 23): "cannot load the inputs nets.no_such_inputs",
     ("sub/page.md", 29): "cannot find nets.Nett: nets has no 'Nett' | did you mean nets.Net?",
     ("sub/page.md", 34): "unknown option 'depht', did you mean depth? | shape: '1x3' is not a valid size: write 1,3",

@@ -189,7 +189,7 @@ class ForwardError(TorchRecorderError, RuntimeError):
     """The model's forward raised an exception."""
 
     kind = "forward"
-    _summary = "the forward of {model} failed[ in layer {layer}][ called with {shapes}]: {cause}[ ({origin})]"
+    _summary = "the forward of {model} failed[ in layer {layer}][, called with {shapes}]: {cause}[ ({origin})]"
     _hint = "{advice}"
     _details = "{traceback}"
     model: str

@@ -86,6 +86,14 @@ class Net:
         found = next(known, None)
         return self.value("param", shape, name) if found is None else found
 
+    @contextmanager
+    def function(self, name: str) -> Iterator[None]:
+        """A custom autograd function, or an operator of control flow."""
+        self.calls.append(Call(len(self.calls), self.stack[-1], name, 1, kind="function"))
+        self.stack.append(len(self.calls) - 1)
+        yield
+        self.stack.pop()
+
     def shape(self, value: int) -> tuple[int | str, ...]:
         meta = self.values[value].meta
         assert meta is not None

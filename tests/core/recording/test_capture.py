@@ -37,7 +37,7 @@ def test_a_failing_forward_names_the_layer() -> None:
     error = caught.value
     assert (error.model, error.layer, error.shapes) == ("Sequential", "1.1 (Linear)", "(2, 4)")
     assert re.match(r"RuntimeError: (addmm: )?mat1 and mat2 shapes cannot be multiplied", error.cause)
-    assert "in layer 1.1 (Linear) called with (2, 4)" in str(error)
+    assert "in layer 1.1 (Linear), called with (2, 4)" in str(error)
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error)
 

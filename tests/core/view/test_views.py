@@ -58,6 +58,23 @@ class TestDepth:
             x = net.op("silu", net.op("view", x))
         assert shown(make_view(net.graph(x), ViewOptions(depth="all"))) == ["input:x", "swish", "output:"]
 
+    @pytest.mark.parametrize("depth", ["auto", "all"])
+    def test_layers_that_control_flow_runs_are_drawn_in_its_box(self, depth: Depth) -> None:
+        net = Net()
+        x = net.input("x", 1, 4)
+        with net.function("cond"):
+            x = net.layer("b", "Linear", net.layer("a", "Linear", x, params=20), params=20)
+        view = make_view(net.graph(x), ViewOptions(depth=depth))
+        assert shown(view) == ["input:x", "a", "b", "output:"]
+        assert boxes(view) == ["", "cond"]
+
+    def test_a_function_without_layers_is_one_node(self) -> None:
+        net = Net()
+        x = net.input("x", 1, 4)
+        with net.function("Clamped"):
+            x = net.op("tanh", net.op("exp", x))
+        assert shown(make_view(net.graph(x), ViewOptions(depth="all"))) == ["input:x", "Clamped", "output:"]
+
     def test_a_formula_is_a_node_unless_all_is_asked_for(self) -> None:
         net = Net()
         x = net.input("x", 1, 4)

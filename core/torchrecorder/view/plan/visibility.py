@@ -126,14 +126,16 @@ class Visibility:
     def _is_atomic(self, call: int) -> bool:
         """Whether a call is one node in every view.
 
-        True for custom autograd functions, for calls of torch's own modules that call no other module (the leaf
-        view), and for calls that hold one op at most: a box around a single op says nothing that a node does not.
+        True for custom autograd functions and control flow that call no module, for calls of torch's own modules that
+        call no other one (the leaf view), and for calls that hold one op at most: a box around a single op says
+        nothing that a node does not.
 
         The root is opened for a single op too, since it is what the reader asked to see.
         """
         module = self.tree.module(call)
         if module is None:
-            return True
+            inside = range(call + 1, self.tree.end[call])
+            return not any(self.tree.module(one) is not None and self.tree.n_ops[one] for one in inside)
         if any(self.tree.n_ops[child] or not self.graph.calls[child].ok for child in self.tree.children[call]):
             return False
         if self.graph.info.recorder == "classic":  # whose pictures show the ops inside every layer

@@ -158,7 +158,9 @@ class Interiors:
         if not self.graph.calls[call].ok:  # a reader asks where the forward failed
             return "box"
         module, nodes = self.tree.module(call), self.of(call).nodes
-        if module is None or not nodes:
+        if module is None:  # layers that an operator of control flow ran: nothing else stands for them
+            return "box" if nodes else "node"
+        if not nodes:
             return "node"
         if len(nodes) == 1:
             only = nodes[0]
