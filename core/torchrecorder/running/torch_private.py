@@ -327,7 +327,7 @@ def _script_class(type_of: Callable[[Any], Any]) -> Callable[[Any], str]:
 
 
 def _compute() -> Callable[[Any], Any]:
-    key = torch._C.DispatchKey.CompositeExplicitAutograd  # type: ignore[attr-defined]
+    key = torch._C.DispatchKey.CompositeExplicitAutograd
     pkgutil.resolve_name("torch._ops:torch.ops.higher_order.cond.py_kernels")
     return lambda operator: operator.py_kernels.get(key)
 

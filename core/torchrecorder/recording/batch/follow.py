@@ -105,7 +105,7 @@ class BatchAxes:
             return answer
         elif is_shape:
             return torch.Size([self._size(n, axis, found) for axis, n in enumerate(answer)])
-        elif name == "size":
+        elif name == "size" and isinstance(answer, int):
             return self._size(answer, kwargs.get("dim", args[-1]) % tensor.ndim, found)
         return answer
 

@@ -28,7 +28,8 @@ def with_batch(inputs: Inputs, examples: int) -> Inputs:
             return tensor
         return torch.cat([tensor] * (1 + examples // len(tensor)))[:examples]
 
-    return map_tensors(inputs, changed)
+    changed_inputs: Inputs = map_tensors(inputs, changed)
+    return changed_inputs
 
 
 def wrong(one: Graph, other: Graph, sizes: tuple[int, int]) -> list[str]:
