@@ -52,7 +52,10 @@ def _names(facts: GraphFacts, call: int) -> list[tuple[str, int]]:
     """The path of each call in a call, from that of its module on, and how often that was called before."""
     if call in facts.names:
         return facts.names[call]
-    rows, base = facts.graph.calls, facts.graph.calls[call].module
+    rows, around = facts.graph.calls, facts.graph.calls[call]
+    while around.kind == "function" and around.parent is not None:  # whose name is in no path of a layer
+        around = rows[around.parent]
+    base = around.module
     count: dict[str, int] = {}
     names = facts.names[call] = list[tuple[str, int]]()
     for child in facts.children[call]:

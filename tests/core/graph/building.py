@@ -89,7 +89,8 @@ class Net:
     @contextmanager
     def function(self, name: str) -> Iterator[None]:
         """A custom autograd function, or an operator of control flow."""
-        self.calls.append(Call(len(self.calls), self.stack[-1], name, 1, kind="function"))
+        index = 1 + sum(row.module == name for row in self.calls)
+        self.calls.append(Call(len(self.calls), self.stack[-1], name, index, kind="function"))
         self.stack.append(len(self.calls) - 1)
         yield
         self.stack.pop()

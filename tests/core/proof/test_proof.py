@@ -95,6 +95,18 @@ def test_a_shared_layer_with_another_between_is_drawn_twice() -> None:
     assert edges(view) == ["input:x > p", "p > mid", "mid > p", "p > output:"]
 
 
+def test_blocks_whose_layers_run_in_control_flow_are_the_same() -> None:
+    net = Net()
+    x = net.input("x", 1, 4)
+    for block in ("blocks.0", "blocks.1", "blocks.2"):
+        with net.call(block, "Block", params=40):
+            with net.function("cond"):
+                y = net.layer(f"{block}.a", "Linear", x, params=20)
+                y = net.layer(f"{block}.b", "Linear", net.op("tanh", y), params=20)
+            x = net.op("add", x, y)
+    assert boxes(proved(net.graph(x), ViewOptions(depth="all"))) == ["", "blocks.0 x3", "cond"]
+
+
 def test_a_layer_between_calls_of_another_is_not_lost() -> None:
     names = shown(proved(recorded("shared_mixed")))
     assert {"mid", "cat"} <= {*names}
