@@ -75,8 +75,8 @@ class ModuleNames:
             count = self._unregistered[name] = self._unregistered.get(name, 0) + 1
             path = name if count == 1 else f"{name}:{count}"
         self._paths.pop(id(module), None)
-        inside = Parameters()
         modules = named_modules(module, path)
+        inside = Parameters(modules)
         for inner, child in modules:
             if self.known(child) is None:
                 self._paths[id(child)] = (weakref.ref(child), inner)
@@ -107,7 +107,7 @@ class ModuleNames:
                 left = holder.get_submodule(path)
             except AttributeError:
                 left = nn.Module()
-            facts = describe_module(left, full, Parameters())
+            facts = describe_module(left, full, Parameters(named_modules(left)))
             self.met[full] = replace(facts, cls=cls, native=is_native(cls))
         return full
 

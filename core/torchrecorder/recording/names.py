@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - everyone's name for it
-from torch import Tensor
+from torch import Tensor, nn
 
 from torchrecorder.recording.batch_size import BatchSize
 from torchrecorder.running.objects import native_items
@@ -174,7 +174,7 @@ def attributes(args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str
     """The arguments that are not tensors, by position or name; never with an id of an object."""
     found: dict[str, str] = {}
     for position, arg in enumerate(args):
-        if type(arg) is not Tensor:  # most are, and this runs for every operation
+        if type(arg) is not Tensor and type(arg) is not nn.Parameter:  # most are, and this runs for every operation
             _add(found, str(position), arg)
     for name, arg in kwargs.items():
         _add(found, name, arg)

@@ -242,9 +242,13 @@ class Scopes:
 
     @contextmanager
     def functions_announced(self) -> Iterator[None]:
-        """Notice each custom autograd function that is applied, by the `ctx` that torch makes for it."""
+        """Notice each custom autograd function that is applied from C, by the `ctx` that torch makes for it.
+
+        Where Python applies it, before torch 2.15, a frame is seen. To change the class of `ctx` costs as much as a
+        dozen operations, since Python tells each of the hundreds that derive from it.
+        """
         context = torch_private.FUNCTION_CONTEXT.get()
-        if context is None:
+        if context is None or hasattr(torch.autograd.Function.apply, "__code__"):
             yield
             return
 

@@ -39,7 +39,7 @@ def describe_modules(every_path: NamedModules, wanted: Collection[str]) -> dict[
     for path, module in every_path:
         paths.setdefault(id(module), []).append(path)
     modules = dict(every_path)
-    inside = Parameters()
+    inside = Parameters(every_path)
     return {
         first: describe_module(modules[first], first, inside, tuple(aliases))
         for first, *aliases in paths.values()
@@ -216,18 +216,17 @@ def describe_tensor(tensor: Tensor) -> TensorMeta:
 
 
 class Parameters:
-    """The number of parameters in each module of a model; what is in a part is looked up once."""
+    """The number of parameters in each of the modules given, a model's; what is in a part is looked up once."""
 
-    def __init__(self) -> None:
+    def __init__(self, modules: NamedModules) -> None:
         self._known: dict[int, tuple[int, dict[int, int], dict[int, int]]] = {}
         """The size of what a module holds itself, and of each parameter in it and all below it, by identity; then of
         those that require grad."""
+        for _, module in reversed(modules):  # parts come after the whole
+            if id(module) not in self._known:
+                self._known[id(module)] = self._collect(module)
 
     def of(self, module: nn.Module) -> ParamCount:
-        if id(module) not in self._known:
-            for _, inner in reversed(named_modules(module)):  # parts come after the whole
-                if id(inner) not in self._known:
-                    self._known[id(inner)] = self._collect(inner)
         own, everything, trainable = self._known[id(module)]
         return _count(own, sum(everything.values()), sum(trainable.values()))
 

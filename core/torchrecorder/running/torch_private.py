@@ -391,10 +391,9 @@ def base_of(tensor: Tensor) -> Tensor | None:
 
 def version_of(tensor: Tensor) -> int:
     """Counts the writes in place; 0 for tensors of inference mode, which do not count."""
-    return versions_of((tensor,))[0]
+    return tensor._version if VERSION.get() is not None and not tensor.is_inference() else 0
 
 
 def versions_of(tensors: Iterable[Tensor]) -> list[int]:
     """The same of many."""
-    is_known = VERSION.get() is not None
-    return [tensor._version if is_known and not tensor.is_inference() else 0 for tensor in tensors]
+    return [*map(version_of, tensors)]

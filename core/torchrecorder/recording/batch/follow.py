@@ -132,7 +132,7 @@ class BatchAxes:
         """What a function of torch's gives, which is not shown what only the model's code need know."""
         if not _NOT_SIZES.issuperset(map(type, args)):
             args = [*map(plain, args)]
-        return func(*args, **{name: plain(item) for name, item in kwargs.items()})
+        return func(*args, **{name: plain(item) for name, item in kwargs.items()}) if kwargs else func(*args)
 
     def learn(self, value: int, found: Found) -> None:
         """It is known of a value where the batch is in it."""
@@ -157,9 +157,9 @@ class BatchAxes:
         origin, values, found = self._origin, self._values, self._found
         if origin is None:
             return
-        for value in values.constants:
-            found[value] = UNSURE
-        values.constants.clear()
+        if values.constants:
+            self.unsure(values.constants)
+            values.constants.clear()
         if values.reads_are_own and len(read) == len(given):
             ones = [*map(found.get, read)]
         else:
