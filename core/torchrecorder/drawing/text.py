@@ -197,7 +197,10 @@ def _cells(
 def _name_and_module(graph: Graph, run: CallRun, limit: int) -> tuple[str, Module | None]:
     """The path of a run from the layer around it, and the module that is called; None for a function."""
     call = graph.calls[run.calls[0]]
-    around = "" if call.parent is None else graph.calls[call.parent].module
+    parent = call.parent
+    while parent is not None and graph.calls[parent].kind == "function":  # whose name is in no path of a layer
+        parent = graph.calls[parent].parent
+    around = "" if parent is None else graph.calls[parent].module
     name = run_name(graph, [graph.calls[c].module for c in run.calls], around)
     return clean(name, limit), graph.modules.get(call.module) if call.kind == "module" else None
 

@@ -53,3 +53,11 @@ def test_describe_says_that_it_failed() -> None:
         "My Net",
         "0 layers, 0 parameters; input 1; the forward failed: RuntimeError: no",
     )
+
+
+def test_a_layer_in_control_flow_has_its_path_from_the_layer_around() -> None:
+    net = Net()
+    x = net.input("x", 1, 4)
+    with net.call("block", "Block", params=40), net.function("cond"):
+        x = net.layer("block.b", "Linear", net.layer("block.a", "Linear", x, params=20), params=20)
+    assert "─ a  Linear" in tree(net.graph(x))
