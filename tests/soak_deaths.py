@@ -17,6 +17,12 @@ from tests.soak_hosts import COMMANDS, ROOT, HostBuilt
 from torchrecorder.line_process import children, descendants
 
 SERVER = b"torchrecorder.worker.server"
+SLOW = """
+import time
+
+time.sleep(5)
+"""
+"""The end of a module, so that a worker is there still at the latest moment at which it is killed."""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,8 @@ def test_a_build_on_such_a_host(tmp_path: Path, name: str, tool: str, tally: Tal
 def test_a_build_whose_processes_are_killed(tmp_path: Path, name: str, tool: str, tally: Tally) -> None:
     death = DEATHS[name]
     write_project(tmp_path, tool)
+    with (tmp_path / "src" / "host_nets.py").open("a") as nets:
+        nets.write(soak_deaths.SLOW)
     built, killed = soak_deaths.build(tmp_path, tool, death)
     wrong = built.wrong(Host(may_fail=death.costs_diagrams))
     again, _ = soak_deaths.build(tmp_path, tool, Death(b"no such process"))
