@@ -68,7 +68,7 @@ def main() -> None:
 def _drawn(seed: str, count: int, others: set[str]) -> list[Row]:
     """Equally many names for both halves, none of which is in another sample."""
     import_module("tests.corpus.torchvision_ops").define_missing_operators()
-    known = import_module("zoo.libraries").LIBRARIES
+    known = import_module("bench.zoo.libraries").LIBRARIES
     names = sorted({entry.name for library in LIBRARIES for entry in known[library]()} - others)
     chosen = random.Random(int(seed)).sample(names, count)
     return [Row(seed, "work" if i < count // 2 else "held", name) for i, name in enumerate(chosen)]
@@ -80,7 +80,7 @@ def _record(rows: list[Row]) -> None:
         file = Path(folder, "zoo.json")
         names = [row.model for row in rows]
         libraries = dict.fromkeys(name.partition("/")[0] for name in names)
-        command = [sys.executable, str(ROOT / "zoo" / "run.py"), *libraries, *names, f"to={file}"]
+        command = [sys.executable, str(ROOT / "bench" / "zoo" / "run.py"), *libraries, *names, f"to={file}"]
         subprocess.run(command, check=False, stdout=sys.stderr)
         results = json.loads(file.read_text(encoding="utf-8"))
     for row in rows:
