@@ -354,8 +354,36 @@ class Tiles(nn.Module):
 Tiles.__module__ = "transformers.models.some"
 
 
+class Codes(nn.Module):
+    """As a codec: its sound has an axis of channels, and its bandwidth is no tensor."""
+
+    main_input_name = "input_values"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(sampling_rate=24_000)
+        self.conv = nn.Conv1d(1, 2, 3)
+
+    def forward(self, input_values: Tensor, bandwidth: float | None = None) -> Any:
+        """Code.
+
+        input_values (`torch.Tensor` of shape `(batch_size, channels, num_samples)`):
+            The waveform, of which a single bandwidth is made.
+        """
+        if input_values.dim() != 3:
+            raise ValueError("expected 3 dimensions")
+        return self.conv(input_values)
+
+
+Codes.__module__ = "transformers.models.some"
+
+
 def test_rows_of_patches_are_as_long_as_the_first_layer_says() -> None:
     assert guess(Tiles()).guessed == "hidden_states=16,48; grid_thw=[1, 3], from proj"
+
+
+def test_sound_has_the_axes_that_the_documentation_says() -> None:
+    assert guess(Codes()).guessed.startswith("input_values=1,1,24000, from the config of Codes")
 
 
 class Speaks(nn.Module):

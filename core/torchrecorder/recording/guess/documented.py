@@ -14,14 +14,20 @@ from torchrecorder.recording.guess.guess import Guess, by_name, parameters, requ
 from torchrecorder.recording.guess.roles import input_for, masked
 from torchrecorder.request import InputSpec
 
-_SHAPE = re.compile(r"(?:shapes?|:math:)[^()]{0,40}\((?P<axes>[^()\[\]`]*,[^()\[\]`]*)[)`]")
+_AXES = r"(?P<axes{}>[^()\[\]`]*,[^()\[\]`]*)"
+_SHAPE = re.compile(
+    rf"(?:shapes?|:math:)[^()]{{0,40}}\({_AXES.format('')}[)`]"
+    rf"|\A[ `]*(?:torch\.)?\w*Tensor[ `)]*:?[ `]*[(\[]{_AXES.format('_of_type')}[)\]]"
+)
+_SECTION = re.compile(r"^[ \t]*Shape:?[ \t]*\n((?:[ \t]*-? ?[Ii]nput.*\n?)+)", re.MULTILINE)
+"""What torch writes of its layers, and others after it: `Shape:` and below it `- Input: (N, C, H, W)`."""
 _OF_BATCH = r"\*|b|bs|bsz|batch(_?size)?"
 _SIZES = {
     r"f|t|(num_)?frames?": 5,
     r"[hw](_?\{\w+\}|\d)?|(\w+_)?(height|width)": 32,
-    r"c|(num_|in_)?channels?": 0,
+    r"c(_?\{?in\}?)?|(num_|in_)?channels?": 0,
     r".*(text|prompt|caption).*(len|length|tokens|seq)": 8,
-    r"n|l|s|.*(len|length|tokens|seq|time|samples)": 16,
+    r"n|[ls](_?\{?in\}?)?|.*(len|length|tokens|seq|time|samples)": 16,
 }
 """Axes by name, where no attribute of the model says their size; of 0 channels there are as many as a layer takes."""
 _LONGEST = 1 << 13
@@ -43,7 +49,7 @@ def documented(model: nn.Module, batch: int) -> dict[str, InputSpec]:
     """What the forward's docstring says of its parameters, by name."""
     found: dict[str, InputSpec] = {}
     taken = {p.name: p for p in parameters(model)}
-    for name, text in by_name(inspect.getdoc(type(model).forward)):
+    for name, text in (*by_name(inspect.getdoc(type(model).forward)), *_of_section(model)):
         shape = _shape(text, model, batch) if name in taken else None
         if shape is None:
             continue
@@ -56,16 +62,27 @@ def documented(model: nn.Module, batch: int) -> dict[str, InputSpec]:
     return found
 
 
+def _of_section(model: nn.Module) -> Iterator[tuple[str, str]]:
+    """The lines of a section about shapes, for the first parameters."""
+    if type(model).__module__.startswith("torch.nn."):  # whose attributes say it with their sizes
+        return
+    for doc in (inspect.getdoc(type(model).forward), inspect.getdoc(type(model))):
+        for section in _SECTION.finditer(doc or ""):
+            names = [p.name for p in required(model) or parameters(model)[:1]]
+            yield from zip(names, (f"shape {line.partition(':')[2]}" for line in section[1].splitlines()), strict=False)
+
+
 def _shape(text: str, model: nn.Module, batch: int) -> tuple[int, ...] | None:
-    """The first shape in the text all of whose axes have a known size."""
-    for written in _SHAPE.finditer(text):
-        words = [word for axis in written["axes"].split(",") if (word := axis.strip())]
+    """The first shape in the text all of whose axes have a known size, one with an axis for examples before others."""
+    found: list[tuple[bool, tuple[int, ...]]] = []
+    for written in _SHAPE.finditer(re.sub(r"\\text(?:tt)?\{([^{}]*)\}", r"\1", text.replace("\\_", "_"))):
+        words = [word for axis in (written["axes"] or written["axes_of_type"]).split(",") if (word := axis.strip())]
         if words[:1] == ["N"]:  # any other N is a number of things
             words[0] = "batch"
         axes = [size for word in words if (size := _size(word, model, batch))]
-        if axes and len(axes) == len(words):
-            return tuple(axes)
-    return None
+        if axes and len(axes) == len(words) and "*" not in words[1:]:
+            found.append((re.fullmatch(_OF_BATCH, words[0].lower()) is None, tuple(axes)))
+    return min(found, key=lambda shape: shape[0])[1] if found else None
 
 
 def _size(axis: str, model: nn.Module, batch: int) -> int | None:

@@ -117,7 +117,9 @@ def is_flag(parameter: inspect.Parameter) -> bool:
     is_many = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     is_set = parameter.default is not parameter.empty and parameter.default is not None
     return (
-        is_many or is_set or re.search(r"bool|Callable|Generator|Cache|\bint\b", str(parameter.annotation)) is not None
+        is_many
+        or is_set
+        or re.search(r"bool|Callable|Generator|Cache|\b(int|float)\b", str(parameter.annotation)) is not None
     )
 
 

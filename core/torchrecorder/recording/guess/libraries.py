@@ -68,10 +68,13 @@ def transformers(model: nn.Module, batch: int) -> Iterator[Guess]:
     both = [name for name in ("input_ids", "pixel_values") if name in named]
     state = InputSpec((batch, _TOKENS, config.get("d_model", "hidden_size", default=32)))
     why = f"from the config of {type(model).__name__}"
+    said = {name: spec for name, spec in documented(model, batch).items() if name == "input_values"}
     for wanted in ([main, *decoder], [*needed], [*needed, *decoder], [*both, *decoder], [*needed, *both], [main]):
-        for size in (0, 1):
+        for size in (0, 1, 2) if said else (0, 1):
             found = {
-                name: _transformers_input(name, config, batch, size) or input_for(named[name], model, state, batch)
+                name: (said.get(name) if size == 2 else None)
+                or _transformers_input(name, config, batch, size)
+                or input_for(named[name], model, state, batch)
                 for name in dict.fromkeys(wanted)
                 if name in named
             }

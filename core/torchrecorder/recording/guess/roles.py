@@ -164,6 +164,8 @@ def _named(name: str, model: nn.Module, main: InputSpec, batch: int) -> InputSpe
             return InputSpec((batch,), "int64")
         case "sizes":
             return InputSpec((batch, 2))
+        case "distances" if len(main.shape) == 3:
+            return InputSpec((1, 2 * main.shape[1] - 1, main.shape[2]))
         case "mask":
             return InputSpec((batch, length), "bool")
         case "words":
@@ -230,7 +232,8 @@ def from_roles(model: nn.Module, batch: int) -> Iterator[Guess]:
     """An input for each required parameter, by its name; the others are what the first layers take, or anything."""
     wanted = required(model) or [p for p in parameters(model) if not is_flag(p)][:1]
     mains = list(layers.accepted(model, batch))
-    mains += [Main("nothing but the names of its parameters", InputSpec((batch, *shape)), "names") for shape in _BARE]
+    bare = sorted(_BARE, key=lambda shape: len(shape) != 2) if layers.is_of_sequences(model) else _BARE
+    mains += [Main("nothing but the names of its parameters", InputSpec((batch, *shape)), "names") for shape in bare]
     is_graph = any(role_of(p.name) in GRAPH or p.name.endswith("_dict") for p in wanted)
     if is_graph or any(role_of(p.name) == "edges" for p in parameters(model)):
         mains = [*nodes(model)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import torch
@@ -73,6 +74,7 @@ def from_names(model: nn.Module, batch: int) -> Iterator[Guess]:
 
 
 def _sequences(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
+    integers = {p.name: p for p in required(model) if roles[p.name] == "mask" and "LongTensor" in str(p.annotation)}
     # What has a length or is masked is a sequence, rather than one row of features.
     needs_axis = set(roles.values()) & {"length", "mask"}
     mains = list(layers.accepted(model, batch))
@@ -89,6 +91,8 @@ def _sequences(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[
                 elif role == "length":  # as long as the input is: along its second axis, or its last
                     axis = min(1, len(main.shape) - 1) if variant == 0 else -1
                     fixed[name] = torch.full((main.shape[0],), main.shape[axis])
+                elif name in integers:
+                    made.append(replace(input_for(integers[name], model, main, batch), name=name))
                 elif role:  # no mask, or one that hides nothing
                     dtype = torch.bool if variant == 1 else torch.float32
                     fixed[name] = None if variant == 0 else torch.ones(main.shape[:2], dtype=dtype)
