@@ -138,7 +138,7 @@ def zoo(session: nox.Session) -> None:
         session.install("--no-deps", *(line for line in requirements() if line.startswith(SAMPLED)))
     else:
         install_libraries(session)
-    session.run("python", "zoo/run.py", *session.posargs)
+    session.run("python", "bench/zoo/run.py", *session.posargs)
 
 
 SAMPLED = (
