@@ -13,18 +13,22 @@ from torch import nn
 from torchrecorder.errors import ForwardError
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.blame import Blame
-from torchrecorder.recording.guess.documented import from_docstring
-from torchrecorder.recording.guess.examples import from_examples
+from torchrecorder.recording.guess.docstrings import from_docstring, from_examples
 from torchrecorder.recording.guess.guess import Guess, is_object, parameters
 from torchrecorder.recording.guess.layers import from_layers
-from torchrecorder.recording.guess.libraries import diffusers, timm, torch_geometric, transformers
+from torchrecorder.recording.guess.libraries import (
+    diffusers,
+    jaxtyping,
+    lightning,
+    timm,
+    torch_geometric,
+    transformers,
+)
 from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import advice as advice
-from torchrecorder.recording.guess.roles import from_roles
+from torchrecorder.recording.guess.roles import from_names, from_roles
 from torchrecorder.recording.guess.rules import NAMED_AXIS
-from torchrecorder.recording.guess.signature import from_annotations, from_names
 from torchrecorder.recording.guess.sound import audible
-from torchrecorder.recording.target import as_arguments
 
 _Source = Callable[[nn.Module, int], Iterator[Guess]]
 
@@ -165,20 +169,18 @@ def _sentence(cause: str) -> str:
 def _of_itself(model: nn.Module, _batch: int) -> Iterator[Guess]:
     if not parameters(model) and "forward" in vars(type(model)):
         yield Guess("nothing, since the forward has no parameters", arguments=((), {}))
-    example = getattr(model, "example_input_array", None)  # of Lightning
-    if example is not None:
-        yield Guess(f"the example_input_array of {type(model).__name__}", arguments=as_arguments(example))
 
 
 _SOURCES: tuple[tuple[_Source, Grade], ...] = (
     (_of_itself, "declared"),
-    (transformers, "model"),
-    (timm, "model"),
-    (diffusers, "model"),
-    (from_annotations, "declared"),
+    (lightning.inputs, "declared"),
+    (transformers.inputs, "model"),
+    (timm.inputs, "model"),
+    (diffusers.inputs, "model"),
+    (jaxtyping.inputs, "declared"),
     (from_docstring, "declared"),
     (from_examples, "declared"),
-    (torch_geometric, "model"),
+    (torch_geometric.inputs, "model"),
     (from_names, "layer"),
     (from_layers, "layer"),
     (from_roles, "layer"),

@@ -18,8 +18,7 @@ from torch import nn
 from torchrecorder.graph import Graph
 from torchrecorder.recording.blame import Blame
 from torchrecorder.recording.guess import layers, rules
-from torchrecorder.recording.guess.guess import Guess, is_flag, parameters
-from torchrecorder.recording.guess.leaves import leaf_at, leaves, placed
+from torchrecorder.recording.guess.guess import Guess, is_flag, leaf_at, leaves, parameters, placed
 from torchrecorder.recording.guess.names import ROLES, role_of
 from torchrecorder.recording.guess.roles import following, input_for, masked
 from torchrecorder.request import InputSpec

@@ -19,7 +19,7 @@ from torchrecorder.graph.model import Grade
 from torchrecorder.recording.guess import layers
 from torchrecorder.recording.guess.guess import Guess, is_documented, is_flag, parameters, required
 from torchrecorder.recording.guess.layers import Main
-from torchrecorder.recording.guess.names import ALONE, GRAPH, ROLES, role_of
+from torchrecorder.recording.guess.names import ALONE, GRAPH, ROLES, TABLE, role_of
 from torchrecorder.request import InputSpec, format_shapes
 
 NODES, EDGES = 4, 8
@@ -222,6 +222,73 @@ def edge_widths(model: nn.Module) -> Iterator[int]:
     return (
         width for name in ("edge_dim", "dim") for m in model.modules() if type(width := getattr(m, name, None)) is int
     )
+
+
+_VARIANTS = 3
+"""Ways to fill a role: a time step is one number for each example, or one for all of them."""
+
+
+def from_names(model: nn.Module, batch: int) -> Iterator[Guess]:
+    """Inputs for parameters whose name says what they hold; the others are what the first layers take."""
+    needed = required(model)
+    roles = {p.name: role_of(p.name, (ROLES,)) for p in needed}
+    found = {role for role in roles.values() if role}
+    if not found or any(p.kind is p.POSITIONAL_ONLY for p in needed):
+        return
+    if found & GRAPH:
+        yield from _graphs(model, roles, batch)
+    elif found & TABLE:
+        yield from _tables(model, roles, batch)
+    else:
+        yield from _sequences(model, roles, batch)
+
+
+def _sequences(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
+    integers = {p.name: p for p in required(model) if roles[p.name] == "mask" and "LongTensor" in str(p.annotation)}
+    # What has a length or is masked is a sequence, rather than one row of features.
+    needs_axis = set(roles.values()) & {"length", "mask"}
+    mains = list(layers.accepted(model, batch))
+    mains.sort(key=lambda one: bool(needs_axis) and one.spec.dtype == "float32" and len(one.spec.shape) < 3)
+    for where, main, grade in mains:
+        specs = tuple(InputSpec(main.shape, main.dtype, name, main.high) for name, role in roles.items() if not role)
+        for variant in range(_VARIANTS):
+            made: list[InputSpec] = [*specs]
+            fixed: dict[str, torch.Tensor | None] = {}
+            for name, role in roles.items():
+                if role == "time":
+                    shape = () if variant == 1 else (batch,)
+                    made.append(InputSpec(shape, "float32" if variant == 2 else "int64", name))
+                elif role == "length":  # as long as the input is: along its second axis, or its last
+                    axis = min(1, len(main.shape) - 1) if variant == 0 else -1
+                    fixed[name] = torch.full((main.shape[0],), main.shape[axis])
+                elif name in integers:
+                    made.append(replace(input_for(integers[name], model, main, batch), name=name))
+                elif role:  # no mask, or one that hides nothing
+                    dtype = torch.bool if variant == 1 else torch.float32
+                    fixed[name] = None if variant == 0 else torch.ones(main.shape[:2], dtype=dtype)
+            yield Guess(f"from the names of its parameters and {where}", tuple(made), fixed=fixed, grade=grade)
+
+
+def _graphs(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
+    needed = required(model)
+    for _, node, grade in nodes(model):
+        for edge_width in dict.fromkeys((*edge_widths(model), node.shape[-1])):
+            found = {p.name: input_for(p, model, node, batch) for p in needed}
+            for name, role in roles.items():
+                if role == "attributes":
+                    found[name] = InputSpec((EDGES, edge_width))
+            yield Guess.named("a small graph, from the names of its parameters and its first layers", found, grade)
+
+
+def _tables(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
+    """Rows: a column of categories for each embedding, and as many numerical columns as some layer has weights for."""
+    categories = sum(isinstance(module, nn.Embedding) for module in model.modules())
+    sizes = [p.shape[0] for name, p in model.named_parameters() if re.search("cont|num", name) and p.dim()]
+    for numbers in dict.fromkeys((*sizes, *islice(layers.widths(model), 6))):
+        made = {"categories": (InputSpec((batch, categories), "int64", high=1)), "numbers": InputSpec((batch, numbers))}
+        specs = [(name, made.get(role, made["numbers"])) for name, role in roles.items()]
+        named = tuple(InputSpec(spec.shape, spec.dtype, name, spec.high) for name, spec in specs)
+        yield Guess("a row of a table, from the names of its parameters and its layers", named)
 
 
 _BARE = ((3, 64, 64), (16,), (16, 16), (16000,), (1, 64, 64), (3, 16, 16, 16))
