@@ -27,8 +27,8 @@ from torchrecorder.recording.guess.libraries import (
 from torchrecorder.recording.guess.repair import Refusal, repairs
 from torchrecorder.recording.guess.roles import advice as advice
 from torchrecorder.recording.guess.roles import from_names, from_roles
-from torchrecorder.recording.guess.rules import NAMED_AXIS
 from torchrecorder.recording.guess.sound import audible
+from torchrecorder.recording.guess.texts import says
 
 _Source = Callable[[nn.Module, int], Iterator[Guess]]
 
@@ -122,11 +122,11 @@ class Guesses:
         if done > self._most or (done == self._most and is_other):
             self._most, self.furthest = done, guess
             self._left, before = _REPAIRED, 0
-        elif re.search(NAMED_AXIS, error.cause):
+        elif says("names an axis", error.cause):
             before = 0
         # Not the error itself, which keeps the frames of the forward alive, and all their tensors.
         refusal = Refusal(_sentence(error.cause), error.traceback, graph, blame)
-        self._lacks_channels = "channels, but got" in refusal.cause
+        self._lacks_channels = says("wants channels", refusal.cause) is not None
         found = filter(self._is_new, repairs(self._model, guess, refusal, self._batch))
         self._refused.append(_Refused(done, found, before, sizes, {*blame.absent}))
 
