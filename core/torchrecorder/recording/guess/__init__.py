@@ -126,7 +126,8 @@ class Guesses:
             before = 0
         # Not the error itself, which keeps the frames of the forward alive, and all their tensors.
         refusal = Refusal(_sentence(error.cause), error.traceback, graph, blame)
-        self._lacks_channels = says("wants channels", refusal.cause) is not None
+        size = says("wants a size", refusal.cause)
+        self._lacks_channels = size is not None and size["is_conv"] is not None
         found = filter(self._is_new, repairs(self._model, guess, refusal, self._batch))
         self._refused.append(_Refused(done, found, before, sizes, {*blame.absent}))
 

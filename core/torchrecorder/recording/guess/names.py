@@ -24,6 +24,7 @@ GRAPH = {"edges", "weight", "attributes", "kind", "group", "adjacency", "place",
 TABLE = {"categories", "numbers"}
 
 ALONE = {
+    "grid": r".*grid_thw",
     "time": r".*timesteps?.*|.*_times?|r|fps|.*_step",
     "mask": r".*mask.*",
     "distances": r"(.*_)?pos_embs?(_\w+)?",

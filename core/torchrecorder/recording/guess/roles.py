@@ -36,7 +36,7 @@ def input_for(parameter: inspect.Parameter, model: nn.Module, main: InputSpec, b
     name, annotation = parameter.name, str(parameter.annotation)
     if annotation in ("<class 'int'>", "int", "<class 'float'>", "float", "<class 'bool'>", "bool"):
         return {"i": 8, "f": 1.0, "b": False}[annotation.removeprefix("<class '")[0]]
-    if name.endswith("grid_thw"):
+    if role_of(name, (ALONE,)) == "grid":
         return torch.tensor([[1, 4, 4]])  # frames, rows and columns of patches
     if name.endswith("_dict"):
         by_kind = _by_kind(name, model, main)
@@ -231,52 +231,47 @@ _VARIANTS = 3
 def from_names(model: nn.Module, batch: int) -> Iterator[Guess]:
     """Inputs for parameters whose name says what they hold; the others are what the first layers take."""
     needed = required(model)
-    roles = {p.name: role_of(p.name, (ROLES,)) for p in needed}
-    found = {role for role in roles.values() if role}
-    if not found or any(p.kind is p.POSITIONAL_ONLY for p in needed):
+    roles = {p.name: role_of(p.name) for p in needed}
+    kinds = {*roles.values()} - {""}
+    if not kinds or any(p.kind is p.POSITIONAL_ONLY for p in needed):
         return
-    if found & GRAPH:
-        yield from _graphs(model, roles, batch)
-    elif found & TABLE:
+    if kinds & GRAPH:
+        yield from graphs(model, needed, batch)
+    elif kinds & TABLE:
         yield from _tables(model, roles, batch)
     else:
-        yield from _sequences(model, roles, batch)
+        yield from _sequences(model, needed, batch)
 
 
-def _sequences(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
-    integers = {p.name: p for p in required(model) if roles[p.name] == "mask" and "LongTensor" in str(p.annotation)}
-    # What has a length or is masked is a sequence, rather than one row of features.
-    needs_axis = set(roles.values()) & {"length", "mask"}
+def _sequences(model: nn.Module, needed: list[inspect.Parameter], batch: int) -> Iterator[Guess]:
     mains = list(layers.accepted(model, batch))
-    mains.sort(key=lambda one: bool(needs_axis) and one.spec.dtype == "float32" and len(one.spec.shape) < 3)
+    if any(role_of(p.name) in ("length", "mask") for p in needed):  # rather than one row of features
+        mains.sort(key=lambda one: one.spec.dtype == "float32" and len(one.spec.shape) < 3)
     for where, main, grade in mains:
-        specs = tuple(InputSpec(main.shape, main.dtype, name, main.high) for name, role in roles.items() if not role)
         for variant in range(_VARIANTS):
-            made: list[InputSpec] = [*specs]
-            fixed: dict[str, torch.Tensor | None] = {}
-            for name, role in roles.items():
+            found: dict[str, Any] = {p.name: main for p in needed if not role_of(p.name)}
+            for p in needed:
+                role = role_of(p.name)
                 if role == "time":
-                    shape = () if variant == 1 else (batch,)
-                    made.append(InputSpec(shape, "float32" if variant == 2 else "int64", name))
+                    dtype = "float32" if variant == 2 else "int64"
+                    found[p.name] = InputSpec(() if variant == 1 else (batch,), dtype)
                 elif role == "length":  # as long as the input is: along its second axis, or its last
                     axis = min(1, len(main.shape) - 1) if variant == 0 else -1
-                    fixed[name] = torch.full((main.shape[0],), main.shape[axis])
-                elif name in integers:
-                    made.append(replace(input_for(integers[name], model, main, batch), name=name))
+                    found[p.name] = torch.full((main.shape[0],), main.shape[axis])
+                elif role == "mask" and "LongTensor" in str(p.annotation):
+                    found[p.name] = input_for(p, model, main, batch)
                 elif role:  # no mask, or one that hides nothing
-                    dtype = torch.bool if variant == 1 else torch.float32
-                    fixed[name] = None if variant == 0 else torch.ones(main.shape[:2], dtype=dtype)
-            yield Guess(f"from the names of its parameters and {where}", tuple(made), fixed=fixed, grade=grade)
+                    ones = torch.ones(main.shape[:2], dtype=torch.bool if variant == 1 else torch.float32)
+                    found[p.name] = None if variant == 0 else ones
+            yield Guess.named(f"from the names of its parameters and {where}", found, grade)
 
 
-def _graphs(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Guess]:
-    needed = required(model)
+def graphs(model: nn.Module, wanted: list[inspect.Parameter], batch: int) -> Iterator[Guess]:
+    """Small graphs, of all widths of nodes and of edges that the model says."""
     for _, node, grade in nodes(model):
-        for edge_width in dict.fromkeys((*edge_widths(model), node.shape[-1])):
-            found = {p.name: input_for(p, model, node, batch) for p in needed}
-            for name, role in roles.items():
-                if role == "attributes":
-                    found[name] = InputSpec((EDGES, edge_width))
+        for width in dict.fromkeys((*edge_widths(model), node.shape[-1])):
+            found = {p.name: input_for(p, model, node, batch) for p in wanted}
+            found |= {p.name: InputSpec((EDGES, width)) for p in wanted if role_of(p.name) == "attributes"}
             yield Guess.named("a small graph, from the names of its parameters and its first layers", found, grade)
 
 
@@ -285,10 +280,9 @@ def _tables(model: nn.Module, roles: dict[str, str], batch: int) -> Iterator[Gue
     categories = sum(isinstance(module, nn.Embedding) for module in model.modules())
     sizes = [p.shape[0] for name, p in model.named_parameters() if re.search("cont|num", name) and p.dim()]
     for numbers in dict.fromkeys((*sizes, *islice(layers.widths(model), 6))):
-        made = {"categories": (InputSpec((batch, categories), "int64", high=1)), "numbers": InputSpec((batch, numbers))}
-        specs = [(name, made.get(role, made["numbers"])) for name, role in roles.items()]
-        named = tuple(InputSpec(spec.shape, spec.dtype, name, spec.high) for name, spec in specs)
-        yield Guess("a row of a table, from the names of its parameters and its layers", named)
+        made = {"categories": InputSpec((batch, categories), "int64", high=1)}
+        found = {name: made.get(role, InputSpec((batch, numbers))) for name, role in roles.items()}
+        yield Guess.named("a row of a table, from the names of its parameters and its layers", found)
 
 
 _BARE = ((3, 64, 64), (16,), (16, 16), (16000,), (1, 64, 64), (3, 16, 16, 16))
@@ -304,7 +298,7 @@ def from_roles(model: nn.Module, batch: int) -> Iterator[Guess]:
     is_graph = any(role_of(p.name) in GRAPH or p.name.endswith("_dict") for p in wanted)
     if is_graph or any(role_of(p.name) == "edges" for p in parameters(model)):
         mains = [*nodes(model)]
-    if is_grid := any(p.name.endswith("grid_thw") for p in wanted):
+    if is_grid := any(role_of(p.name, (ALONE,)) == "grid" for p in wanted):
         mains = list(_flat_patches(model))
     for where, main, grade in mains:
         found = masked({p.name: input_for(p, model, main, batch) for p in wanted})

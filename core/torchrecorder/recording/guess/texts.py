@@ -33,6 +33,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "wants axes": (_TORCH, r"[Ee]xpected (?:\dD? \(unbatched\) or )?(\d)-?D"),
     "must have axes": (
         *(_TORCH, r"len\(dims\) = (\d)", r"(?:must be|to be|supports) (?:a |an )?(\d)-?[dD]", r"(\d)-dimension"),
+        r"expected (\d) dim",
     ),
     "batched": (_TORCH, r"\(unbatched\).*?(\d)D \(batched\)"),
     "lacks an axis": (
@@ -40,7 +41,6 @@ TEXTS: dict[str, tuple[str, ...]] = {
         "IndexError: Dimension",
     ),
     "has no axis": (_TORCH, "0-d tensor"),
-    "no such axis": ("einops 0.8", "non-existing dimension"),
     "two beside three": (_TORCH, "got (?:2 and 3|3 and 2)", r"Expected size (\d+) but got size (\d+)"),
     "axes differ": (_TORCH, r"dimensions: got (\d) and (\d)", r"Expected (\d)-D tensors, but got (\d)-D"),
     "one axis": (_TORCH, r"unpack \(expected 2, got 1\)", "too many indices for tensor of dimension 1"),
@@ -54,7 +54,6 @@ TEXTS: dict[str, tuple[str, ...]] = {
         r"normalized_shape=\[(?P<wants_norm>\d+)\].*[sS]ize ?\(?\[(?:\d+, )*(?P<is_norm>\d+)\]",
         r"hidden\[\d\] size \((?:\d+, )*(?P<wants_rnn>\d+)\), got \[(?:\d+, )*(?P<is_rnn>\d+)\]",
     ),
-    "wants channels": (_TORCH, "channels, but got"),
     "names an axis": ("kornia 0.8", r"dim(?:ension)? (\d): expected (\d+),? (?:but )?got (\d+)"),
     "sizes differ": (
         *(_TORCH, r"tensor a \((\d+)\) must match .* tensor b \((\d+)\)", r"size (\d+) but got size (\d+)"),

@@ -9,6 +9,7 @@ from torch import nn
 
 from torchrecorder.recording.guess.docstrings import documented
 from torchrecorder.recording.guess.guess import Guess, is_from, parameters, required
+from torchrecorder.recording.guess.names import ALONE, role_of
 from torchrecorder.recording.guess.roles import from_roles, input_for
 from torchrecorder.recording.target import as_arguments
 from torchrecorder.request import InputSpec
@@ -25,7 +26,7 @@ def inputs(model: nn.Module, batch: int) -> Iterator[Guess]:
     main = str(model.main_input_name)
     needed = dict.fromkeys([main, *(p.name for p in required(model))])
     decoder = ["decoder_input_ids"] if getattr(model.config, "is_encoder_decoder", False) else []
-    if any(name.endswith("grid_thw") for name in needed):
+    if any(role_of(name, (ALONE,)) == "grid" for name in needed):
         yield from from_roles(model, batch)  # rows of patches: the first layer says how long one is, no configuration
     both = [name for name in ("input_ids", "pixel_values") if name in named]
     state = InputSpec((batch, _TOKENS, config.get("d_model", "hidden_size", default=32)))
