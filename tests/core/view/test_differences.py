@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.core.graph.building import Net
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Labels
 from torchrecorder.view import Span, View, ViewOptions, make_view
 
 CLOSED = ViewOptions(collapse=("bs.*",))
