@@ -15,6 +15,8 @@ __all__ = ["REVISION", "StyledNode", "Styler"]
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from torchrecorder.drawing import styler  # loads all that knows of Views, which a build without a miss does not need
+    from torchrecorder.drawing import (
+        styler,  # loads all that knows of Views, which a build without a miss does not need
+    )
 
     return getattr(styler, name)

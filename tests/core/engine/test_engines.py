@@ -15,7 +15,8 @@ from torchrecorder.graph import Graph
 from torchrecorder.layout.dot import to_dot
 from torchrecorder.layout.layered import read_layout
 from torchrecorder.layout.model import Figure, Layout
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 from torchrecorder.write.svg import finish
 
 pytestmark = pytest.mark.parametrize("other", ["wasm", "dot"])
@@ -33,7 +34,7 @@ GRAPHS = {
 
 
 def layouts(graph: Graph, *names: str) -> list[str]:
-    source = to_dot(make_view(graph, ViewOptions(depth="all"))).source
+    source = to_dot(make_view(graph, DrawingOptions(depth="all"))).source
     try:
         found = [find_engine(name).layout([source])[0] for name in names]
     except EngineNotFound as error:
