@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from torch import nn
 
@@ -181,6 +182,7 @@ _SOURCES: tuple[tuple[_Source, Grade], ...] = (
     (jaxtyping.inputs, "declared"),
     (from_docstring, "declared"),
     (from_examples, "declared"),
+    (partial(from_docstring, is_typed=True), "declared"),
     (torch_geometric.inputs, "model"),
     (from_names, "layer"),
     (from_layers, "layer"),

@@ -20,11 +20,10 @@ from torchrecorder.recording.guess.names import role_of
 from torchrecorder.recording.guess.roles import input_for, masked
 from torchrecorder.request import InputSpec
 
-_AXES = r"(?P<axes{}>[^()\[\]`]*,[^()\[\]`]*)"
-_SHAPE = re.compile(
-    rf"(?:shapes?|:math:)[^()]{{0,40}}\({_AXES.format('')}[)`]"
-    rf"|\A[ `]*(?:torch\.)?\w*Tensor[ `)]*:?[ `]*[(\[]{_AXES.format('_of_type')}[)\]]"
-)
+_AXES = r"(?P<axes>[^()\[\]`]*,[^()\[\]`]*)"
+_SHAPE = re.compile(rf"(?:shapes?|:math:)[^()]{{0,40}}\({_AXES}[)`]")
+_TYPED = re.compile(rf"\A[ `]*(?:torch\.)?\w*Tensor[ `)]*:?[ `]*[(\[]{_AXES}[)\]]")
+"""A shape that stands behind a type, `x : torch.Tensor (batch, time, channels)`; an example says more."""
 _SECTION = re.compile(r"^[ \t]*Shape:?[ \t]*\n((?:[ \t]*-? ?[Ii]nput.*\n?)+)", re.MULTILINE)
 """What torch writes of its layers, and others after it: `Shape:` and below it `- Input: (N, C, H, W)`."""
 _OF_BATCH = r"\*|b|bs|bsz|batch(_?size)?"
@@ -40,9 +39,15 @@ _LONGEST = 1 << 13
 """Above it, the size of an attribute is that of real data, and a guess has a shorter axis."""
 
 
-def from_docstring(model: nn.Module, batch: int) -> Iterator[Guess]:
-    """The shapes that the forward's docstring says, for the others what a first layer takes, or their names."""
-    known = documented(model, batch)
+def from_docstring(model: nn.Module, batch: int, *, is_typed: bool = False) -> Iterator[Guess]:
+    """The shapes that the forward's docstring says, for the others what a first layer takes, or their names.
+
+    Args:
+        model: The model.
+        batch: The examples.
+        is_typed: Whether shapes behind types are looked for, and in a section of the class.
+    """
+    known = documented(model, batch, is_typed=is_typed)
     wanted = required(model) or [p for p in parameters(model) if p.name in known][:1]
     if not any(p.name in known for p in wanted):
         return
@@ -51,12 +56,15 @@ def from_docstring(model: nn.Module, batch: int) -> Iterator[Guess]:
     yield Guess.named("from the docstring of its forward", masked(found))
 
 
-def documented(model: nn.Module, batch: int) -> dict[str, InputSpec]:
+def documented(model: nn.Module, batch: int, *, is_typed: bool = False) -> dict[str, InputSpec]:
     """What the forward's docstring says of its parameters, by name."""
     found: dict[str, InputSpec] = {}
     taken = {p.name: p for p in parameters(model)}
-    for name, text in (*by_name(inspect.getdoc(type(model).forward)), *_of_section(model)):
-        shape = _shape(text, model, batch) if name in taken else None
+    said = by_name(inspect.getdoc(type(model).forward))
+    for name, text in (*said, *_of_section(model)) if is_typed else said:
+        patterns = (_SHAPE, _TYPED) if is_typed else (_SHAPE,)
+        shapes = (_shape(text, pattern, model, batch) for pattern in patterns if name in taken)
+        shape = next(filter(None, shapes), None)
         if shape is None:
             continue
         typed = f"{taken[name].annotation} {text.partition(')')[0]}"
@@ -78,11 +86,11 @@ def _of_section(model: nn.Module) -> Iterator[tuple[str, str]]:
             yield from zip(names, (f"shape {line.partition(':')[2]}" for line in section[1].splitlines()), strict=False)
 
 
-def _shape(text: str, model: nn.Module, batch: int) -> tuple[int, ...] | None:
+def _shape(text: str, pattern: re.Pattern[str], model: nn.Module, batch: int) -> tuple[int, ...] | None:
     """The first shape in the text all of whose axes have a known size, one with an axis for examples before others."""
     found: list[tuple[bool, tuple[int, ...]]] = []
-    for written in _SHAPE.finditer(re.sub(r"\\text(?:tt)?\{([^{}]*)\}", r"\1", text.replace("\\_", "_"))):
-        words = [word for axis in (written["axes"] or written["axes_of_type"]).split(",") if (word := axis.strip())]
+    for written in pattern.finditer(re.sub(r"\\text(?:tt)?\{([^{}]*)\}", r"\1", text.replace("\\_", "_"))):
+        words = [word for axis in written["axes"].split(",") if (word := axis.strip())]
         if words[:1] == ["N"]:  # any other N is a number of things
             words[0] = "batch"
         axes = [size for word in words if (size := _size(word, model, batch))]

@@ -16,7 +16,8 @@ import torch
 from torch import nn
 
 from torchrecorder.graph import Graph
-from torchrecorder.recording.blame import Blame
+from torchrecorder.graph.model import Call
+from torchrecorder.recording.blame import Blame, computed_from
 from torchrecorder.recording.guess import layers, rules
 from torchrecorder.recording.guess.guess import Guess, is_flag, leaf_at, leaves, parameters, placed
 from torchrecorder.recording.guess.names import ROLES, role_of
@@ -38,6 +39,12 @@ class Refusal:
     graph: Graph | None
     """What had been recorded by then."""
     blame: Blame = field(default_factory=Blame)
+
+    @property
+    def call(self) -> Call | None:
+        """The call of a layer that raised."""
+        failure = self.graph.info.failure if self.graph else None
+        return self.graph.calls[failure.call] if self.graph and failure and failure.call is not None else None
 
 
 def repairs(model: nn.Module, guess: Guess, refusal: Refusal, batch: int) -> Iterator[Guess]:
@@ -75,7 +82,10 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
     said = f"{cause}\n{refusal.traceback[-_LINES:]}"
     sizes = f"{cause} {' '.join(map(str, _sizes_named(model, cause)))}"
     specs = leaves(values)
-    at_layer = {leaf_at(path, specs) for path in _went_into_layer(refusal.graph)}
+    graph, call = refusal.graph, refusal.call
+    at_layer = (
+        {leaf_at(path, specs) for path in computed_from(graph, call.inputs.values())} if graph and call else set()
+    )
     blamed = [*dict.fromkeys(name for path in refusal.blame.inputs if (name := leaf_at(path, specs)))]
     nearest = {name: place for place, name in enumerate(blamed)}
     far = len(nearest)
@@ -99,7 +109,7 @@ def _changes(model: nn.Module, values: Values, refusal: Refusal, batch: int) -> 
                 yield {name: replace(spec, shape=(*spec.shape[:axis], 3 * spec.shape[axis], *spec.shape[axis + 1 :]))}
     yield from _switched(model, values, f"{cause}\n{refusal.traceback}")
     yield from _like_another(specs, cause, blamed)
-    yield from _of_layer(model, {name: specs[name] for name in likely or suspects}, refusal.graph, batch)
+    yield from _of_layer(model, {name: specs[name] for name in likely or suspects}, refusal, batch)
     sized = (rules.with_room, rules.with_sizes) if says("small", cause) else (rules.with_sizes, rules.with_room)
     for names in (likely, [name for name in suspects if name not in likely]):
         for rule in (rules.with_integers, rules.with_axes, *sized):
@@ -238,21 +248,6 @@ def _in_dictionaries(model: nn.Module, values: Values, cause: str, batch: int) -
         yield from ({name: {**value, key: found}} for name, value in held.items() if key not in value)
 
 
-def _went_into_layer(graph: Graph | None) -> set[str]:
-    """The inputs of the forward from which those of the call were computed that raised."""
-    if graph is None or graph.info.failure is None or graph.info.failure.call is None:
-        return set()
-    by_value = {value: path for path, value in graph.inputs.items()}
-    waiting = list(graph.calls[graph.info.failure.call].inputs.values())
-    seen = set(waiting)
-    while waiting:
-        producer = graph.values[waiting.pop()].producer
-        new = set() if producer is None else set(graph.ops[producer].inputs) - seen
-        waiting += new
-        seen |= new
-    return {by_value[value] for value in seen & by_value.keys()}
-
-
 def _switched(model: nn.Module, values: Values, said: str) -> Iterator[Values]:
     """`use_cache=False` where the error speaks of a cache: what is on by default needs more than is there."""
     for p in parameters(model):
@@ -264,15 +259,13 @@ def _switched(model: nn.Module, values: Values, said: str) -> Iterator[Values]:
             yield {p.name: True}  # what the error recommends
 
 
-def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], graph: Graph | None, batch: int) -> Iterator[Values]:
+def _of_layer(model: nn.Module, specs: Mapping[str, InputSpec], refusal: Refusal, batch: int) -> Iterator[Values]:
     """What the layer takes that raised, for the inputs that went into it as they are."""
-    if graph is None or graph.info.failure is None or graph.info.failure.call is None:
+    graph, call = refusal.graph, refusal.call
+    layer = dict(model.named_modules()).get(call.module) if call else None
+    if graph is None or call is None or layer is None or layer is model:
         return
-    call = graph.calls[graph.info.failure.call]
     by_value = {value: path for path, value in graph.inputs.items()}
-    layer = dict(model.named_modules()).get(call.module)
-    if layer is None or layer is model:
-        return
     for value in call.inputs.values():
         seen = value
         while (producer := graph.values[seen].producer) is not None and len(graph.ops[producer].inputs) == 1:
