@@ -186,8 +186,12 @@ class Large(Shows):
     """Its example has many examples.
 
     >>> net = Large()
-    >>> net(torch.rand(10, 400, 300, 7))
+    >>> net(torch.rand(10, 400, 300, 7), torch.randint(9, (10, 4)))
+    >>> net(torch.rand(10000000, 7), torch.rand(1, 4))
     """
+
+    def forward(self, x: Tensor, kinds: Tensor) -> Any:  # type: ignore[override]
+        return self.fc(x) + kinds
 
 
 class Wider(Separates):
@@ -212,7 +216,7 @@ class Wider(Separates):
             Attends(),
             "x=2,5,4; mask=bool[2,5]; share=[1.0, 1.0]; counts=[5, 4], from an example in the docstring of Attends",
         ),
-        (Large(), "x=1,400,300,7, from an example in the docstring of Large"),
+        (Large(), "x=1,400,300,7; kinds=int64[1,4]<9, from an example in the docstring of Large"),
     ],
     ids=lambda value: "" if isinstance(value, str) else type(value).__name__,
 )

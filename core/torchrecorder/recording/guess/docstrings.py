@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import operator
 import re
 from collections.abc import Iterator, Mapping
@@ -137,7 +138,7 @@ def from_examples(model: nn.Module, batch: int) -> Iterator[Guess]:
         for statement in statements(text or ""):
             for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
                 if _is_of_model(call):
-                    given = _given(call, [*taken], known)
+                    given = _small(_given(call, [*taken], known))
                     main = next(specs_in([*given.values()]), None)
                     unread = [name for name, value in given.items() if value is _UNREAD]
                     if main and all(role_of(name) in ("mask", "length") for name in unread):
@@ -157,6 +158,16 @@ def _is_of_model(call: ast.Call) -> bool:
     if isinstance(func, ast.Attribute):
         return func.attr == "forward"
     return isinstance(func, ast.Call) or (isinstance(func, ast.Name) and not func.id[:1].isupper())
+
+
+def _small(given: dict[str, Any]) -> dict[str, Any]:
+    """The same for one example, if there are more numbers than a guess has; nothing, if one has so many."""
+    large = next((spec for spec in specs_in([*given.values()]) if math.prod(spec.shape) > _LARGEST), None)
+    if large is None:
+        return given
+    of_all = {n: s for n, s in given.items() if isinstance(s, InputSpec) and s.shape[:1] == large.shape[:1]}
+    is_one = len(large.shape) < 3 or large.shape[0] == 1
+    return {} if is_one else _small(given | {n: replace(s, shape=(1, *s.shape[1:])) for n, s in of_all.items()})
 
 
 _UNREAD = object()
@@ -217,9 +228,5 @@ def _spec(sizes: list[Any], dtype: str, high: int | None = None) -> InputSpec | 
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = [*sizes[0]]
     if not all(type(size) is int and size > 0 for size in sizes) or dtype not in ("float32", "int64", "int32", "bool"):
-        return None
-    if len(sizes) > 2 and torch.Size(sizes).numel() > _LARGEST:
-        sizes = [1, *sizes[1:]]
-    if torch.Size(sizes).numel() > _LARGEST:
         return None
     return InputSpec(tuple(sizes), dtype, high=high)
