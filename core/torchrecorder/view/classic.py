@@ -268,10 +268,7 @@ class _Walk:
         takers, made = self._takers.get(value, ()), self._made_by(value)
         if value in self._given or made is None or self.graph.ops[made].target != self.graph.ops[made].name:
             return True
-        at: int | None = self.graph.ops[op].call
-        while at is not None and at not in takers:
-            at = self.graph.calls[at].parent
-        return at is not None
+        return any(call.id in takers for call in self.graph.around(self.graph.ops[op].call))
 
     def _op(self, op: int, scope: int) -> None:
         row, function = self.graph.ops[op], self._functions[op]
@@ -318,9 +315,8 @@ class _Walk:
 
     def _around(self, call: int | None) -> int | None:
         """The layer whose call this is, or lies in."""
-        while call is not None and self._layer(self.graph.calls[call]) is None:
-            call = self.graph.calls[call].parent
-        return None if call is None else self._layer(self.graph.calls[call])
+        layers = map(self._layer, self.graph.around(call))
+        return next((layer for layer in layers if layer is not None), None)
 
     def _scope_before(self, call: Call) -> int | None:
         """Where ops stand that ran before a layer: in what is around it, or the other layer that has and calls it."""

@@ -166,9 +166,7 @@ def _origin(tree: CallTree, entry: _Entry, value: int) -> str:
     row = tree.graph.values[value]
     if row.producer is None:
         return row.name or str(value)
-    at: int | None = tree.graph.ops[row.producer].call
-    while at is not None and tree.graph.calls[at].parent != entry.parent:
-        at = tree.graph.calls[at].parent
-    path = "" if at is None else tree.graph.calls[at].module
+    around = tree.graph.around(tree.graph.ops[row.producer].call)
+    path = next((call.module for call in around if call.parent == entry.parent), "")
     names = [part for part in path.split(".") if not part.isdigit()]
     return names[-1] if names else str(value)
