@@ -33,6 +33,7 @@ PEERS = ["torchview==0.2.7", "torchvista==0.2.13", "torchlens==2.36.1"]
 """Tools of others that record a model, too."""
 
 MARKS = ("soak", "browser", "node", "site", "transformers", "parity")
+UNMARKED = f"not ({' or '.join(MARKS)})"
 """The marks of tests that the session `tests` leaves out; `pyproject.toml` says what they are."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -91,7 +92,7 @@ def docs(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests but for those behind a mark, on up to four cores at once; arguments go to pytest."""
     install(session, *group("test"))
-    session.run("pytest", *PARALLEL, "-m", f"not ({' or '.join(MARKS)})", *session.posargs)
+    session.run("pytest", *PARALLEL, "-m", UNMARKED, *session.posargs)
 
 
 @nox.session
@@ -137,7 +138,7 @@ def zoo(session: nox.Session) -> None:
         session.install("--no-deps", *(line for line in requirements() if line.startswith(SAMPLED)))
     else:
         install_libraries(session)
-    session.run("python", "zoo/run.py", *session.posargs)
+    session.run("python", "bench/zoo/run.py", *session.posargs)
 
 
 SAMPLED = (
@@ -371,7 +372,8 @@ def versions(session: nox.Session, torch: str) -> None:
         session.install("--upgrade", wanted[torch])
         session.install("--upgrade", "-e", ".[sphinx,mkdocs]", "hypothesis", "numpy", "pytest", "pytest-xdist", *others)
         session.run("python", "-c", "import torch; print('torch', torch.__version__)")
-        session.run("pytest", "--numprocesses=2", "tests/truth/test_truth.py", "tests/core/recording", *session.posargs)
+        truth = ("tests/truth/test_truth.py", "tests/core/recording")
+        session.run("pytest", "--numprocesses=2", "-m", UNMARKED, *truth, *session.posargs)
         python = str(Path(session.bin, "python"))
     else:
         session.install("--upgrade", "-e", ".[sphinx,mkdocs]", *others)

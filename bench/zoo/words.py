@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from zoo.entry import LARGE, Entry, small_or_meta
+from bench.zoo.entry import LARGE, Entry, small_or_meta
 
 _HEADS = ("CAUSAL_LM", "IMAGE_TEXT_TO_TEXT", "SPEECH_SEQ_2_SEQ", "BACKBONE", "IMAGE_CLASSIFICATION", "DEPTH_ESTIMATION")
 """Kinds of models that are looked for where a model type has no base model, in this order, before all others."""

@@ -1,4 +1,4 @@
-"""One library of the zoo: `python zoo/host.py timm 1 [NAME …]` prints a JSON line for each model whose name has a NAME.
+"""One library of the zoo: `python bench/zoo/host.py timm 1 [NAME …]` prints a JSON line for each model that is named.
 
 This process imports the library and never computes; each model is built and recorded in a fork of it, with a limit of
 time and of memory, so that a model which takes all of either, or crashes, costs only itself.
@@ -24,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 os.environ |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "core"), str(ROOT)]
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
+from bench.zoo.entry import Entry  # noqa: E402
 from tests.corpus.torchvision_ops import define_missing_operators  # noqa: E402
 from tests.truth.other_inputs import other_inputs  # noqa: E402
 from tests.truth.replay import replay  # noqa: E402
@@ -41,7 +42,6 @@ from torchrecorder.recording.inputs import Inputs  # noqa: E402
 from torchrecorder.recording.names import public_functions  # noqa: E402
 from torchrecorder.recording.run import Run, capture  # noqa: E402
 from torchrecorder.worker import fork  # noqa: E402
-from zoo.entry import Entry  # noqa: E402
 
 SECONDS = 240.0
 """For building, for recording, and for the replay of a model, each."""
@@ -64,7 +64,7 @@ def main() -> None:
     for name in ("torch._dynamo", "torch._subclasses.fake_tensor", "torch._decomp.decompositions", "sympy"):
         importlib.import_module(name)  # what most of the children would import, each for itself
     public_functions()
-    from zoo.libraries import LIBRARIES
+    from bench.zoo.libraries import LIBRARIES
 
     try:
         entries = list(LIBRARIES[library]())

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import nn
 
-from zoo.entry import LARGE, Entry, classes, filled, small_or_meta
+from bench.zoo.entry import LARGE, Entry, classes, filled, small_or_meta
 
 _AUDIO: dict[str, Any] = {
     "input_dim": 16, "num_heads": 4, "ffn_dim": 16, "num_layers": 2, "depthwise_conv_kernel_size": 3,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from zoo import pictures, science, sound, words
-from zoo.entry import Entry
+from bench.zoo import pictures, science, sound, words
+from bench.zoo.entry import Entry
 
 LIBRARIES: dict[str, Callable[[], Iterator[Entry]]] = {
     "torchvision": pictures.torchvision,

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from zoo.entry import Entry, classes, filled, small_or_meta
+from bench.zoo.entry import Entry, classes, filled, small_or_meta
 
 
 def torchvision() -> Iterator[Entry]:

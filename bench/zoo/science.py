@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from zoo.entry import LARGE, Entry, classes, filled, small_or_meta
+from bench.zoo.entry import LARGE, Entry, classes, filled, small_or_meta
 
 
 def diffusers() -> Iterator[Entry]:
