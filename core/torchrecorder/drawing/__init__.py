@@ -4,14 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torchrecorder.drawing.styler import StyledNode as StyledNode
-    from torchrecorder.drawing.styler import Styler as Styler
     from torchrecorder.drawing.text import describe as describe
+    from torchrecorder.request.stylers import StyledNode as StyledNode
+    from torchrecorder.request.stylers import Styler as Styler
 
 REVISION = 21
 """Raised when the same View is drawn in another way; a part of the key of a stored picture."""
 
-_HOMES = {"StyledNode": "styler", "Styler": "styler", "describe": "text"}
+_HOMES = {
+    "StyledNode": "torchrecorder.request.stylers",
+    "Styler": "torchrecorder.request.stylers",
+    "describe": "torchrecorder.drawing.text",
+}
 
 __all__ = ["REVISION", "StyledNode", "Styler", "describe"]
 
@@ -19,7 +23,7 @@ __all__ = ["REVISION", "StyledNode", "Styler", "describe"]
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    found: object = getattr(import_module(_HOMES[name]), name)
     globals()[name] = found
     return found
 

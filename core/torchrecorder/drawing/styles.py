@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from torchrecorder.drawing.labels import MAX_LINE, MAX_NAME
 from torchrecorder.drawing.names import clean
-from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.errors import did_you_mean
+from torchrecorder.request.stylers import StylerInput
 
 MAX_PROBLEMS = 8
 MAX_PEN = 6.0

@@ -29,9 +29,12 @@ from torchrecorder.errors import (
 from torchrecorder.line_process import LineProcess, tail
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import MEMORY_BYTES, Settings
+from torchrecorder.request.stylers import StylerRequest
 from torchrecorder.trace.environment import FIXED_ENVIRONMENT
 from torchrecorder.worker.interpreter import environment, foreign_path
 from torchrecorder.worker.messages import Answer, Greeting, Job
+
+Request = RecordingRequest | StylerRequest
 
 START_TIMEOUT_S = 180.0
 """How long importing torch may take; a cold disk on a shared machine needs a minute."""
@@ -44,7 +47,7 @@ _FORKS = sys.platform == "linux"
 class _Sent:
     """A job that is in the process."""
 
-    request: RecordingRequest
+    request: Request
     timeout_s: float
     log: Path
     start: float
@@ -77,12 +80,12 @@ class Worker:
         self._number = 0
         self._sent: dict[int, _Sent] = {}
         """The jobs that are in the process, by number."""
-        self._waiting: deque[RecordingRequest] = deque()
+        self._waiting: deque[Request] = deque()
         """Those that no job has been sent for."""
-        self._alone: deque[RecordingRequest] = deque()
+        self._alone: deque[Request] = deque()
         """The process died while they and others were in it."""
-        self._timeouts_s: dict[RecordingRequest, float] = {}
-        self._answers: dict[RecordingRequest, Answer] = {}
+        self._timeouts_s: dict[Request, float] = {}
+        self._answers: dict[Request, Answer] = {}
         """Those that came before they were asked for."""
         self._is_ahead = False
         """Whether it was given requests before it is known which there are in all."""
@@ -93,7 +96,9 @@ class Worker:
         self._process: LineProcess | None = None
         self._is_greeted = False
         self._absent: WorkerError | None = None
-        """Why no process can record here."""
+        """Why no process can be started here."""
+        self._problem: TorchRecorderError | None = None
+        """Why one that was started can record nothing; it can ask a styler, which may need no torch."""
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     @staticmethod
@@ -143,19 +148,19 @@ class Worker:
             self._process = LineProcess(command, environment(self._python, folder), folder / "worker.log")
             self._is_greeted = False
 
-    def expect(self, requests: Iterable[RecordingRequest]) -> None:
+    def expect(self, requests: Iterable[Request]) -> None:
         """Begin a build, given what it will ask, so that a package that several requests share is imported once."""
         self._build += not self._is_ahead
         self._is_ahead = False
         counted = Counter(request.root_module() for request in requests)
         self._shared = frozenset(package for package, count in counted.items() if count > 1)
 
-    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
+    def record(self, request: Request, *, timeout_s: float) -> Answer:
         """Record one request; whatever happens to the process becomes the answer's error."""
         ((_, answer),) = self.record_all({request: timeout_s})
         return answer
 
-    def submit(self, request: RecordingRequest, timeout_s: float) -> None:
+    def submit(self, request: Request, timeout_s: float) -> None:
         """Have a request recorded while the builder does other things; `record_all` gives the answer."""
         if request not in self._timeouts_s:
             self._build += not self._is_ahead
@@ -180,9 +185,9 @@ class Worker:
 
     def record_all(
         self,
-        requests: Mapping[RecordingRequest, float],
-        on_start: Callable[[RecordingRequest], None] = lambda request: None,
-    ) -> Iterator[tuple[RecordingRequest, Answer]]:
+        requests: Mapping[Request, float],
+        on_start: Callable[[Request], None] = lambda request: None,
+    ) -> Iterator[tuple[Request, Answer]]:
         """Record requests, several at once, each with its time-out in seconds; the answers come as they are ready.
 
         Those that lie in one package go one after the other, since a process that has imported it serves them.
@@ -205,7 +210,7 @@ class Worker:
                 yield from ((request, answer) for request, answer in answered if request in requests)
                 self._alone.extend(lost)
 
-    def _fill(self, on_start: Callable[[RecordingRequest], None]) -> Iterator[tuple[RecordingRequest, Answer]]:
+    def _fill(self, on_start: Callable[[Request], None]) -> Iterator[tuple[Request, Answer]]:
         """Send as many jobs as run at once; the answers of those that cannot be sent."""
         while len(self._sent) < (1 if self._alone else self._at_once) and (self._alone or self._waiting):
             is_again = bool(self._alone)
@@ -215,7 +220,7 @@ class Worker:
             if (failed := self._send(request, self._timeouts_s[request])) is not None:
                 yield request, failed
 
-    def _send(self, request: RecordingRequest, timeout_s: float) -> Answer | None:
+    def _send(self, request: Request, timeout_s: float) -> Answer | None:
         """Send a job; the answer, if it cannot be."""
         self._number += 1
         package = request.root_module()
@@ -237,7 +242,6 @@ class Worker:
             )
             self._started(request).send(job.to_json())
         except WorkerError as error:
-            self._absent = error
             return Answer(error=error)
         except EOFError:
             how = self._end_process()
@@ -252,12 +256,12 @@ class Worker:
         self._sent[self._number] = _Sent(request, timeout_s, log, time.monotonic())
         return None
 
-    def _lost(self) -> list[RecordingRequest]:
+    def _lost(self) -> list[Request]:
         """The jobs that were in a process that has ended, of those that are still wanted."""
         jobs, self._sent = [*self._sent.values()], {}
         return [sent.request for sent in jobs if sent.request in self._timeouts_s]
 
-    def _receive(self) -> tuple[list[tuple[RecordingRequest, Answer]], list[RecordingRequest]]:
+    def _receive(self) -> tuple[list[tuple[Request, Answer]], list[Request]]:
         """The next answer, or those of all jobs if the process ended; and the jobs to be tried again, one by one."""
         assert self._process is not None
         # Jobs wait for one another where memory is short, so all their times together are the limit. One whose package
@@ -281,7 +285,7 @@ class Worker:
                 answer.error.log = tail(sent.log)  # read here, where no trace takes it for the model's doing
             sent.log.unlink(missing_ok=True)
             self._needs_compiler = self._needs_compiler or answer.needed_compiler
-            if not self._forks:
+            if not self._forks or self._problem is not None:
                 self._end_process()
             return [(sent.request, replace(answer, seconds=time.monotonic() - sent.start))], []
         if len(self._sent) > 1:
@@ -298,34 +302,40 @@ class Worker:
             environment(self._python, folder)
         return folder
 
-    def _started(self, request: RecordingRequest) -> LineProcess:
+    def _started(self, request: Request) -> LineProcess:
         """The process, once it is ready.
 
         Raises:
             WorkerError: It cannot record, now or when it was tried before.
         """
-        if self._absent is not None:  # starting a Python for each of a hundred diagrams takes a minute
-            raise TorchRecorderError.from_json({**self._absent.to_json(), "target": request.target})
+        is_recording = isinstance(request, RecordingRequest)
+        # starting a Python for each of a hundred diagrams takes a minute
+        if not self._is_greeted and self._absent is None and not (is_recording and self._problem):
+            try:
+                self._greet(request.target)
+            except WorkerError as error:
+                self._absent = error
+        if (why := self._absent or (self._problem if is_recording else None)) is not None:
+            self._end_process()
+            raise TorchRecorderError.from_json({**why.to_json(), "target": request.target})
+        assert self._process is not None
+        return self._process
+
+    def _greet(self, target: str) -> None:
+        """Start the process and wait until it is ready, or says why it can record nothing."""
         if self._process is None and self._python and shutil.which(self._python) is None:
-            raise TorchMissing(request.target, self._python, "there is no such program")
+            raise TorchMissing(target, self._python, "there is no such program")
         self.start()
         assert self._process is not None
-        if self._is_greeted:
-            return self._process
         python = self._python or sys.executable
         try:
-            problem = Greeting.from_json(self._process.next(START_TIMEOUT_S)).problem
+            self._problem = Greeting.from_json(self._process.next(START_TIMEOUT_S)).problem
         except TimeoutError:
-            self._end_process()
-            raise TorchMissing(request.target, python, f"importing it took longer than {START_TIMEOUT_S:g} s") from None
+            raise TorchMissing(target, python, f"importing it took longer than {START_TIMEOUT_S:g} s") from None
         except EOFError:
             log = self._folder() / "worker.log"
-            raise WorkerNotStarted(request.target, python, self._end_process(), tail(log)) from None
-        if problem is not None:
-            self._end_process()
-            raise TorchRecorderError.from_json({**problem.to_json(), "target": request.target})
+            raise WorkerNotStarted(target, python, self._end_process(), tail(log)) from None
         self._is_greeted = True
-        return self._process
 
     def _end_process(self) -> str:
         if self._process is None:

@@ -15,18 +15,20 @@ from tests.core.graph.building import residual_block, transformer
 from torchrecorder.drawing import StyledNode, Styler
 from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.labels import Labels
-from torchrecorder.drawing.styler import StylerInput, StylerRaised, run_styler
+from torchrecorder.drawing.styler import styler_input
 from torchrecorder.drawing.styles import check_styles
 from torchrecorder.drawing.svg import finish
 from torchrecorder.graph import Graph
+from torchrecorder.request.stylers import StylerInput
 from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.worker.styling import StylerRaised, run_styler
 
 GRAPH = residual_block()
 
 
 def asked(graph: Graph = GRAPH) -> StylerInput:
     view = make_view(graph, ViewOptions(depth="all"))
-    return StylerInput.of(view, Labels(view))
+    return styler_input(view, Labels(view))
 
 
 def drawn(styler: Any, graph: Graph = GRAPH) -> str:

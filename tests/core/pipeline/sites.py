@@ -28,7 +28,7 @@ class Net(nn.Module):
 
 
 class Counted(Worker):
-    """Counts its jobs, and passes its process on to the next build, because importing torch takes seconds."""
+    """Counts what it records, and passes its process on to the next build, because importing torch takes seconds."""
 
     jobs = 0
     starts = 0
@@ -51,7 +51,7 @@ class Counted(Worker):
         requests: Mapping[RecordingRequest, float],
         on_start: Callable[[RecordingRequest], None] = lambda request: None,
     ) -> Iterator[tuple[RecordingRequest, Answer]]:
-        Counted.jobs += len(requests)
+        Counted.jobs += sum(isinstance(request, RecordingRequest) for request in requests)
         return super().record_all(requests, on_start)
 
     @classmethod
