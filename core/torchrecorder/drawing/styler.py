@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.styles import Styles, check_styles
-from torchrecorder.errors import LOG_LIMIT, StylerError, WorkerCrashed, WorkerError, WorkerTimeout, shown_text
+from torchrecorder.errors import LOG_LIMIT, StylerError, TorchRecorderError, WorkerCrashed, WorkerTimeout, shown_text
 from torchrecorder.request.stylers import StyledNode, StylerInput, StylerRequest
 from torchrecorder.view import Box, Node, View
+from torchrecorder.worker.styling import StylerRaised, run_styler
 
 if TYPE_CHECKING:
     from torchrecorder.worker.client import Worker
@@ -57,8 +58,6 @@ def _shape(view: View, values: tuple[int, ...]) -> tuple[int | str, ...]:
 
 
 def styles_by(styler: object, given: StylerInput) -> Styles:
-    from torchrecorder.drawing.styler import StylerRaised, run_styler
-
     name = f"{getattr(styler, '__module__', '')}.{getattr(styler, '__qualname__', type(styler).__qualname__)}"
     try:
         answer = run_styler(styler, given)
@@ -80,7 +79,7 @@ def styles_by_name(
     """
     request = StylerRequest(styler, tuple(given))
     with open_worker() as worker:
-        answer = worker.record(request, timeout_s=timeout_s)
+        answer = worker.ask(request, timeout_s=timeout_s)
     if answer.error is not None or len(answer.styles) != len(given):
         error = answer.error or WorkerCrashed(styler, "it returned no answer")
         log = error.log if isinstance(error, WorkerCrashed | WorkerTimeout) else error.details()
@@ -90,7 +89,7 @@ def styles_by_name(
     return [_read(styler, text, picture) for text, picture in zip(answer.styles, given, strict=True)]
 
 
-def _ending(error: WorkerError) -> str:
+def _ending(error: TorchRecorderError) -> str:
     if isinstance(error, WorkerTimeout):
         return f"it took longer than {error.timeout_s:g} s"
     how = error.how if isinstance(error, WorkerCrashed) else ""

@@ -72,8 +72,8 @@ class StylerRequest:
     target: str
     """The dotted name of the styler, perhaps with arguments."""
     pictures: tuple[StylerInput, ...]
-    run = ""
-    """It runs no forward."""
+    run, seed = "", 0
+    """It runs no forward, and no random numbers are drawn for it."""
 
     def root_module(self) -> str:
         """No package is imported beforehand for it."""

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any, TypeVar
 
 from torchrecorder.errors import (
     TorchMissing,
@@ -35,6 +36,7 @@ from torchrecorder.worker.interpreter import environment, foreign_path
 from torchrecorder.worker.messages import Answer, Greeting, Job
 
 Request = RecordingRequest | StylerRequest
+RequestT = TypeVar("RequestT", bound=Request)
 
 START_TIMEOUT_S = 180.0
 """How long importing torch may take; a cold disk on a shared machine needs a minute."""
@@ -80,12 +82,12 @@ class Worker:
         self._number = 0
         self._sent: dict[int, _Sent] = {}
         """The jobs that are in the process, by number."""
-        self._waiting: deque[Request] = deque()
+        self._waiting: deque[Any] = deque()
         """Those that no job has been sent for."""
         self._alone: deque[Request] = deque()
         """The process died while they and others were in it."""
-        self._timeouts_s: dict[Request, float] = {}
-        self._answers: dict[Request, Answer] = {}
+        self._timeouts_s: dict[Any, float] = {}
+        self._answers: dict[Any, Answer] = {}
         """Those that came before they were asked for."""
         self._is_ahead = False
         """Whether it was given requests before it is known which there are in all."""
@@ -148,19 +150,24 @@ class Worker:
             self._process = LineProcess(command, environment(self._python, folder), folder / "worker.log")
             self._is_greeted = False
 
-    def expect(self, requests: Iterable[Request]) -> None:
+    def expect(self, requests: Iterable[RecordingRequest]) -> None:
         """Begin a build, given what it will ask, so that a package that several requests share is imported once."""
         self._build += not self._is_ahead
         self._is_ahead = False
         counted = Counter(request.root_module() for request in requests)
         self._shared = frozenset(package for package, count in counted.items() if count > 1)
 
-    def record(self, request: Request, *, timeout_s: float) -> Answer:
+    def record(self, request: RecordingRequest, *, timeout_s: float) -> Answer:
         """Record one request; whatever happens to the process becomes the answer's error."""
         ((_, answer),) = self.record_all({request: timeout_s})
         return answer
 
-    def submit(self, request: Request, timeout_s: float) -> None:
+    def ask(self, request: StylerRequest, *, timeout_s: float) -> Answer:
+        """Ask a styler; whatever happens to the process becomes the answer's error."""
+        ((_, answer),) = self.record_all({request: timeout_s})
+        return answer
+
+    def submit(self, request: RecordingRequest, timeout_s: float) -> None:
         """Have a request recorded while the builder does other things; `record_all` gives the answer."""
         if request not in self._timeouts_s:
             self._build += not self._is_ahead
@@ -185,9 +192,9 @@ class Worker:
 
     def record_all(
         self,
-        requests: Mapping[Request, float],
-        on_start: Callable[[Request], None] = lambda request: None,
-    ) -> Iterator[tuple[Request, Answer]]:
+        requests: Mapping[RequestT, float],
+        on_start: Callable[[RequestT], None] = lambda request: None,
+    ) -> Iterator[tuple[RequestT, Answer]]:
         """Record requests, several at once, each with its time-out in seconds; the answers come as they are ready.
 
         Those that lie in one package go one after the other, since a process that has imported it serves them.
@@ -210,7 +217,7 @@ class Worker:
                 yield from ((request, answer) for request, answer in answered if request in requests)
                 self._alone.extend(lost)
 
-    def _fill(self, on_start: Callable[[Request], None]) -> Iterator[tuple[Request, Answer]]:
+    def _fill(self, on_start: Callable[[Any], None]) -> Iterator[tuple[Any, Answer]]:
         """Send as many jobs as run at once; the answers of those that cannot be sent."""
         while len(self._sent) < (1 if self._alone else self._at_once) and (self._alone or self._waiting):
             is_again = bool(self._alone)
@@ -261,7 +268,7 @@ class Worker:
         jobs, self._sent = [*self._sent.values()], {}
         return [sent.request for sent in jobs if sent.request in self._timeouts_s]
 
-    def _receive(self) -> tuple[list[tuple[Request, Answer]], list[Request]]:
+    def _receive(self) -> tuple[list[tuple[Any, Answer]], list[Request]]:
         """The next answer, or those of all jobs if the process ended; and the jobs to be tried again, one by one."""
         assert self._process is not None
         # Jobs wait for one another where memory is short, so all their times together are the limit. One whose package

@@ -16,7 +16,7 @@ class Net:
     >>> Net(3)
     """
 
-    def __init__(self, width: int, depth: int = 2, *layers: int, act: NotThere, **rest: Any) -> None:  # noqa: F821
+    def __init__(self, width: int, depth: int = 2, *layers: int, act: NotThere, **rest: Any) -> None:  # type: ignore[name-defined]  # noqa: F821
         """Make it."""
 
     def forward(self, x: float, mask: int | None = None) -> float:
