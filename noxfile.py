@@ -178,7 +178,7 @@ def gallery(session: nox.Session) -> None:
     `-- sheet=FILE.html` puts all pictures on one page, to look at.
     """
     install_libraries(session)
-    session.run("python", "gallery/run.py", *session.posargs)
+    session.run("python", "docs/gallery/run.py", *session.posargs)
 
 
 @nox.session(name="docs-of-others")

@@ -33,7 +33,7 @@ from torchrecorder.proof import ProvedViews
 from torchrecorder.proof.layout import faults
 from torchrecorder.request import DrawingOptions
 from torchrecorder.request.stylers import StylerInput
-from torchrecorder.view import Marks, View, ViewOptions, Views
+from torchrecorder.view import Marks, View, Views
 from torchrecorder.view.classic import autograd_graph
 from torchrecorder.view.marked import marked
 
@@ -235,16 +235,8 @@ def _proved(one: _Asked, layout: Layout | None) -> Layout | None:
 
 def views_of(graph: Graph, options: DrawingOptions, marks: Marks | None = None) -> ProvedViews:
     """What the options may show of the Graph, proved."""
-    wanted = ViewOptions(
-        depth=options.depth,
-        fold=options.fold,
-        focus=options.focus,
-        expand=options.expand,
-        collapse=options.collapse,
-        weights="weights" in options.show,
-        marks=marks,
-    )
-    return ProvedViews(Views(autograd_graph(graph) if graph.info.recorder == "classic" else graph, wanted))
+    is_classic = graph.info.recorder == "classic"
+    return ProvedViews(Views(autograd_graph(graph) if is_classic else graph, options, marks=marks))
 
 
 def _views(job: DrawJob) -> list[_JobView]:

@@ -8,7 +8,8 @@ from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.svg import FinishedSvg, finish
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = (
@@ -39,7 +40,7 @@ def laid_out(source: str) -> str:
 
 
 def picture(graph: Graph, **options: object) -> FinishedSvg:
-    view = make_view(graph, ViewOptions(**options))  # type: ignore[arg-type]
+    view = make_view(graph, DrawingOptions(**options))  # type: ignore[arg-type]
     return finish(laid_out(to_dot(view).source), uid="p1", title="Net", desc="a net")
 
 

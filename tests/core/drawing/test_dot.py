@@ -11,7 +11,8 @@ from tests.core.graph.building import Net, chain, mlp, nested, residual_block, t
 from torchrecorder.drawing.dot import attributes, to_dot
 from torchrecorder.drawing.svg import finish
 from torchrecorder.graph import Graph
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 GRAPHS = {"block": residual_block(), "encoder": transformer(12), "mlp": mlp()}
@@ -30,7 +31,7 @@ def test_edges_stand_at_the_root() -> None:
 
 
 def test_shapes_are_said_where_they_change() -> None:
-    source = to_dot(make_view(residual_block(), ViewOptions(depth="all"))).source
+    source = to_dot(make_view(residual_block(), DrawingOptions(depth="all"))).source
     assert source.count('comment="1×16×8×8"') == 2
     assert 'comment="1×' not in to_dot(make_view(residual_block()), show=()).source
 
@@ -61,20 +62,20 @@ def test_the_direction() -> None:
 
 
 def test_many_nodes_get_less_care() -> None:
-    source = to_dot(make_view(chain(400), ViewOptions(depth=1))).source
+    source = to_dot(make_view(chain(400), DrawingOptions(depth=1))).source
     assert "nslimit=2" in source
     assert 'comment="1×' not in source
 
 
 def test_a_large_picture_of_one_box_needs_no_ranks_across_boxes() -> None:
-    source = to_dot(make_view(chain(400), ViewOptions(depth=1))).source
+    source = to_dot(make_view(chain(400), DrawingOptions(depth=1))).source
     assert "newrank=false" in source
     one, two = (laid_out(text) for text in (source, source.replace("newrank=false", "newrank=true")))
     assert finish(one, uid="p1", title="t", desc="d") == finish(two, uid="p1", title="t", desc="d")
 
 
 def test_where_boxes_and_rows_of_nodes_depend_on_it_ranks_lead_across_boxes() -> None:
-    nested_boxes = to_dot(make_view(transformer(40), ViewOptions(depth="all", expand=["**"], fold=False)))
+    nested_boxes = to_dot(make_view(transformer(40), DrawingOptions(depth="all", expand=("**",), fold=False)))
     assert "nslimit=2" in nested_boxes.source
     assert "newrank=true" in nested_boxes.source
     net = Net()
@@ -82,13 +83,13 @@ def test_where_boxes_and_rows_of_nodes_depend_on_it_ranks_lead_across_boxes() ->
     for _ in range(400):
         x = net.op("sin", x)
     alike = [net.layer(name, "Linear", x) for name in "qk"]
-    beside = to_dot(make_view(net.graph(net.op("add", *alike)), ViewOptions(depth=1)))
+    beside = to_dot(make_view(net.graph(net.op("add", *alike)), DrawingOptions(depth=1)))
     assert "rank=same" in beside.source
     assert "newrank=true" in beside.source
 
 
 def test_deep_nesting_needs_no_recursion() -> None:
-    assert to_dot(make_view(nested(2000), ViewOptions(depth="all"))).source.count("subgraph") == 2001
+    assert to_dot(make_view(nested(2000), DrawingOptions(depth="all"))).source.count("subgraph") == 2001
 
 
 def nasty_graph(text: str) -> Graph:
@@ -103,7 +104,7 @@ def nasty_graph(text: str) -> Graph:
 
 @pytest.mark.parametrize("text", NASTY, ids=lambda text: ascii(text[:12]))
 def test_no_name_harms(text: str) -> None:
-    source = to_dot(make_view(nasty_graph(text), ViewOptions(depth="all")), name=text).source
+    source = to_dot(make_view(nasty_graph(text), DrawingOptions(depth="all")), name=text).source
     assert len(source) < 10_000
     picture = finish(laid_out(source), uid="p1", title=text, desc=text)
     assert "<script" not in picture.svg

@@ -16,7 +16,8 @@ from torchrecorder.drawing.svg import finish
 from torchrecorder.drawing.svg.arrange import arranged
 from torchrecorder.drawing.svg.geometry import extent
 from torchrecorder.graph import Graph
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 
 
 def unet(levels: int) -> Graph:
@@ -78,7 +79,7 @@ WAYS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", GRAPHS)
 def test_nothing_lies_on_another(name: str, way: str) -> None:
     options = {**WAYS[way]}
-    view = make_view(GRAPHS[name], ViewOptions(depth="all", fold=bool(options.pop("fold", True))))
+    view = make_view(GRAPHS[name], DrawingOptions(depth="all", fold=bool(options.pop("fold", True))))
     svg = finish(laid_out(to_dot(view, **options).source), uid="p1", title="t", desc="d").svg
     assert faults(seen(svg)) == []
     assert len(seen(svg).nodes) + len(seen(svg).circles) == len(view.nodes)
@@ -114,7 +115,7 @@ def attentive(n: int) -> Graph:
 @pytest.mark.parametrize("way", WAYS)
 def test_skips_keep_off_the_borders_of_boxes(way: str) -> None:
     options = {**WAYS[way]}
-    view = make_view(attentive(3), ViewOptions(depth="all", fold=bool(options.pop("fold", True))))
+    view = make_view(attentive(3), DrawingOptions(depth="all", fold=bool(options.pop("fold", True))))
     picture = seen(finish(laid_out(to_dot(view, **options).source), uid="p1", title="t", desc="d").svg)
     assert faults(picture) == []
     assert along_borders(picture) == []

@@ -22,7 +22,7 @@ from torchrecorder.errors import EngineError, OptionError, TorchRecorderError
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions
 from torchrecorder.request.requests import Depth
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.view import make_view
 
 TEXTS = st.one_of(
     st.text(max_size=30),
@@ -45,7 +45,7 @@ def test_no_text_gets_out_of_its_place(texts: list[str], theme: str) -> None:
         net.op("cos", x)
         net.fail(error)
     graph = net.graph()
-    view = make_view(graph, ViewOptions(depth="all", weights=True))
+    view = make_view(graph, DrawingOptions(depth="all", show=("weights",)))
     (layout,) = find_engine().layout([to_dot(view, name=name, show=("shapes", "dtypes", "memory", "flops")).source])
     assert isinstance(layout, str), layout
     svg = finish(layout, uid="p1", title=name, desc=error, theme=theme).svg  # type: ignore[arg-type]

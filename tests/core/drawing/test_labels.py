@@ -9,19 +9,20 @@ import pytest
 from tests.core.graph.building import Net, residual_block, transformer
 from torchrecorder.drawing.labels import Label, Labels
 from torchrecorder.graph import Graph
-from torchrecorder.view import Node, ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import Node, make_view
 
 
 def labels(graph: Graph, **options: object) -> dict[str, str]:
     """The second line of each node by its first."""
-    view = make_view(graph, ViewOptions(**options))  # type: ignore[arg-type]
+    view = make_view(graph, DrawingOptions(**options))  # type: ignore[arg-type]
     writer = Labels(view)
     found = [writer.node(node) for node in view.nodes]
     return {label.name: label.line for label in found}
 
 
 def titles(graph: Graph, **options: object) -> list[str]:
-    view = make_view(graph, ViewOptions(**options))  # type: ignore[arg-type]
+    view = make_view(graph, DrawingOptions(**options))  # type: ignore[arg-type]
     return [Labels(view).box(box) for box in view.boxes]
 
 
@@ -29,7 +30,7 @@ def of_op(name: str, *inputs: int, attrs: dict[str, str] | None = None) -> Label
     net = Net()
     values = [net.input(f"x{i}", 1, 4) for i in inputs]
     out = net.op(name, *values, attrs=attrs)
-    view = make_view(net.graph(out), ViewOptions(contract=False))
+    view = make_view(net.graph(out), contract=False)
     node = next(node for node in view.nodes if node.kind == "op")
     return Labels(view).node(node)
 
@@ -63,7 +64,7 @@ def test_titles() -> None:
 
 
 def test_a_part_of_a_list_says_which() -> None:
-    assert titles(transformer(5), depth=2, expand=["blocks.0.attn"])[1:4:2] == [
+    assert titles(transformer(5), depth=2, expand=("blocks.0.attn",))[1:4:2] == [
         "blocks.0 · Block · 100 params",
         "blocks.1–4 · Block ×4 · 100 params each",
     ]
@@ -112,7 +113,7 @@ def test_attention_says_its_heads() -> None:
 
 
 def kinds(graph: Graph) -> dict[str, str]:
-    view = make_view(graph, ViewOptions(fold=False, contract=False))
+    view = make_view(graph, DrawingOptions(fold=False), contract=False)
     writer = Labels(view)
 
     def key(node: Node) -> str:
@@ -162,7 +163,7 @@ def test_kinds_of_closed_blocks() -> None:
     with net.call("block", "Anything"):
         x = net.layer("block.a", "Linear", x)
         x = net.layer("block.b", "GELU", x)
-    view = make_view(net.graph(x), ViewOptions(depth=1))
+    view = make_view(net.graph(x), DrawingOptions(depth=1))
     assert [Labels(view).kind(node) for node in view.nodes] == ["io", "attention", "block", "io"]
 
 
@@ -186,8 +187,8 @@ def test_the_name_of_a_function_is_not_cut_for_a_weight_that_it_reads() -> None:
         assert said.name == f"{function.name}(){expected}"
 
 
-@pytest.mark.parametrize("options", [ViewOptions(), ViewOptions(depth=1)], ids=["open", "closed"])
-def test_a_long_class_never_hides_how_often_it_is_drawn(options: ViewOptions) -> None:
+@pytest.mark.parametrize("options", [DrawingOptions(), DrawingOptions(depth=1)], ids=["open", "closed"])
+def test_a_long_class_never_hides_how_often_it_is_drawn(options: DrawingOptions) -> None:
     net = Net(params=4000)
     x = net.input("x", 1, 8)
     for i in range(4):

@@ -22,7 +22,7 @@ from torchrecorder.drawing.svg import finish, fixed
 from torchrecorder.drawing.svg.safe import is_safe
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import View, ViewOptions, make_view
+from torchrecorder.view import View, make_view
 
 UID = "tr-000000000000"
 
@@ -80,7 +80,7 @@ def test_calls_of_one_module_count_the_places_where_they_stand() -> None:
 @pytest.mark.parametrize("draws", [layered, paper])
 def test_each_shared_module_has_a_tag_of_its_own(draws: object) -> None:
     assert callable(draws)
-    view = make_view(twins(), ViewOptions(depth=3, fold=False))
+    view = make_view(twins(), DrawingOptions(depth=3, fold=False))
     svg = draws(view)
     # two nodes each, and two boxes, in which nothing has a tag again
     assert sorted(tags(svg)) == ["shared1"] * 2 + ["shared2"] * 2 + ["shared3"] * 2

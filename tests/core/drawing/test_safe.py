@@ -20,13 +20,13 @@ from torchrecorder.drawing.svg import finish, is_safe
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
 from torchrecorder.request import DrawingOptions
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.view import make_view
 
 UID = "tr-0123456789ab"
 
 
 def drawn(graph: Graph, *, title: str = "Net", theme: Literal["modern", "classic"] = "modern", **view: object) -> str:
-    source = to_dot(make_view(graph, ViewOptions(**view)), show=("shapes", "dtypes", "memory", "flops")).source  # type: ignore[arg-type]
+    source = to_dot(make_view(graph, DrawingOptions(**view)), show=("shapes", "dtypes", "memory", "flops")).source  # type: ignore[arg-type]
     return finish(laid_out(source), uid=UID, title=title, desc=title, theme=theme).svg
 
 
@@ -53,7 +53,7 @@ PICTURE = drawn(linked(), depth="all")
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_what_we_write_passes(graph: Graph, theme: Literal["modern", "classic"]) -> None:
     assert is_safe(drawn(graph, theme=theme))
-    assert is_safe(drawn(graph, theme=theme, depth="all", weights=True))
+    assert is_safe(drawn(graph, theme=theme, depth="all", show=("weights",)))
 
 
 class Loud:
@@ -89,7 +89,7 @@ def test_references_are_among_it() -> None:
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.one_of(st.text(max_size=30), st.sampled_from([text[:300] for text in NASTY])))
 def test_whatever_the_model_passes(graph: Graph, title: str) -> None:
-    assert is_safe(drawn(graph, title=title, depth="all", weights=True))
+    assert is_safe(drawn(graph, title=title, depth="all", show=("weights",)))
 
 
 HOSTILE = [

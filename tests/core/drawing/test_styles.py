@@ -19,15 +19,16 @@ from torchrecorder.drawing.styler import styler_input
 from torchrecorder.drawing.styles import check_styles
 from torchrecorder.drawing.svg import finish
 from torchrecorder.graph import Graph
+from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.request.stylers import StylerInput
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.view import make_view
 from torchrecorder.worker.styling import StylerRaised, run_styler
 
 GRAPH = residual_block()
 
 
 def asked(graph: Graph = GRAPH) -> StylerInput:
-    view = make_view(graph, ViewOptions(depth="all"))
+    view = make_view(graph, DrawingOptions(depth="all"))
     return styler_input(view, Labels(view))
 
 
@@ -35,7 +36,7 @@ def drawn(styler: Any, graph: Graph = GRAPH) -> str:
     picture = asked(graph)
     styles, problems = check_styles(run_styler(styler, picture), picture)
     assert problems == []
-    source = to_dot(make_view(graph, ViewOptions(depth="all")), styles=[styles]).source
+    source = to_dot(make_view(graph, DrawingOptions(depth="all")), styles=[styles]).source
     svg = finish(laid_out(source), uid="p1", title="t", desc="d").svg
     check(svg)
     return svg
@@ -63,7 +64,7 @@ def test_what_a_styler_is_told() -> None:
 
 def test_a_styler_that_changes_nothing_changes_nothing() -> None:
     plain = finish(
-        laid_out(to_dot(make_view(GRAPH, ViewOptions(depth="all"))).source), uid="p1", title="t", desc="d"
+        laid_out(to_dot(make_view(GRAPH, DrawingOptions(depth="all"))).source), uid="p1", title="t", desc="d"
     ).svg
     assert drawn(Styler) == plain
 

@@ -15,7 +15,8 @@ from torchrecorder.drawing.svg.layout import Figure, Layout, read_layout
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineNotFound
 from torchrecorder.graph import Graph
-from torchrecorder.view import ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import make_view
 
 pytestmark = pytest.mark.parametrize("other", ["wasm", "dot"])
 
@@ -32,7 +33,7 @@ GRAPHS = {
 
 
 def layouts(graph: Graph, *names: str) -> list[str]:
-    source = to_dot(make_view(graph, ViewOptions(depth="all"))).source
+    source = to_dot(make_view(graph, DrawingOptions(depth="all"))).source
     try:
         found = [find_engine(name).layout([source])[0] for name in names]
     except EngineNotFound as error:

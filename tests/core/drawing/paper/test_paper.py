@@ -21,8 +21,8 @@ from torchrecorder.drawing.paper.ranks import Ranking
 from torchrecorder.drawing.svg import finish
 from torchrecorder.errors import EngineError
 from torchrecorder.graph import Graph
-from torchrecorder.request.requests import Depth
-from torchrecorder.view import Inset, ViewOptions, make_view
+from torchrecorder.request.requests import Depth, DrawingOptions
+from torchrecorder.view import Inset, make_view
 
 COLUMN = 540.0
 """Width of a page's column, in points."""
@@ -36,14 +36,14 @@ def paper(
     depth: Depth = 9,
     is_sideways: bool = False,
 ) -> Seen:
-    layout = PaperLayout(make_view(graph, ViewOptions(depth=depth)), width=width, is_sideways=is_sideways)
+    layout = PaperLayout(make_view(graph, DrawingOptions(depth=depth)), width=width, is_sideways=is_sideways)
     placed = layout.place([answer(dot) for dot in layout.dots])
     assert placed is not None, layout.reason
     return seen(finish(placed, uid="p1", title="t", desc="d").svg)
 
 
 def reason(graph: Graph, answer: Callable[[str], str] = laid_out) -> str:
-    layout = PaperLayout(make_view(graph, ViewOptions(depth=9, fold=False)))
+    layout = PaperLayout(make_view(graph, DrawingOptions(depth=9, fold=False)))
     return "" if layout.place([answer(dot) for dot in layout.dots]) else layout.reason
 
 
@@ -227,7 +227,7 @@ def loop() -> Graph:
 
 
 def test_boxes_that_feed_each_other_fall_back() -> None:
-    view = make_view(loop(), ViewOptions(depth="all"))
+    view = make_view(loop(), DrawingOptions(depth="all"))
     (a,) = [box.id for box in view.boxes if view.graph.calls[box.calls[0]].module == "a"]
     moved = [
         replace(node, box=a) if node.kind == "call" and node.id == len(view.nodes) - 2 else node for node in view.nodes
@@ -240,7 +240,7 @@ def test_what_cannot_come_by_the_side_comes_from_above_through_all_boxes() -> No
     x, other = net.input("x", 1, 8), net.input("other", 1, 8)
     with net.call("a", "A", params=10), net.call("a.b", "B", params=10), net.call("a.b.c", "C", params=10):
         x = net.op("add", net.layer("a.b.c.fc", "Linear", x), other)
-    view = make_view(net.graph(x), ViewOptions(depth="all"))
+    view = make_view(net.graph(x), DrawingOptions(depth="all"))
     panels = Panels(view)
     ranking = Ranking(panels)
     ranking.read([EngineError(engine="none", reason="not asked")] * len(ranking.dots))
@@ -259,7 +259,7 @@ def test_too_wide_falls_back() -> None:
 
 
 def test_too_many_nodes_fall_back() -> None:
-    view = make_view(chain(301), ViewOptions(depth=9, fold=False))
+    view = make_view(chain(301), DrawingOptions(depth=9, fold=False))
     assert PaperLayout(view).reason == "303 nodes"
 
 
@@ -271,7 +271,7 @@ def test_boxes_that_nest_deeply_fall_back() -> None:
             nested.enter_context(net.call(".".join("m" * depth), "Sequential"))
         y = net.layer(".".join("m" * 60), "ReLU", net.op("neg", x))
         net.op("add", y, x)
-    view = make_view(net.graph(y), ViewOptions(depth="all", fold=False))
+    view = make_view(net.graph(y), DrawingOptions(depth="all", fold=False))
     assert PaperLayout(view).reason == "60 boxes in one another"
 
 
@@ -327,7 +327,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 @given(graph=graphs(), width=st.sampled_from([260.0, COLUMN]), is_sideways=st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_every_picture_is_right_or_gives_way(graph: Graph, width: float, is_sideways: bool) -> None:
-    layout = PaperLayout(make_view(graph, ViewOptions(depth="all")), width=width, is_sideways=is_sideways)
+    layout = PaperLayout(make_view(graph, DrawingOptions(depth="all")), width=width, is_sideways=is_sideways)
     placed = layout.place([other_ranks(dot) for dot in layout.dots])
     if placed is None:
         assert layout.reason
@@ -342,8 +342,8 @@ def with_insets(n: int, width: float) -> Seen:
     for i in range(n):
         with net.call(f"block{i}", f"Block{i}", params=10):
             x = net.op("add", x, net.layer(f"block{i}.fc", "Linear", x, (1, 8 + i)))
-    view, graph = make_view(net.graph(x), ViewOptions(depth=1)), net.graph(x)
-    inside = [make_view(graph, ViewOptions(depth=9, focus=f"block{i}")) for i in range(n)]
+    view, graph = make_view(net.graph(x), DrawingOptions(depth=1)), net.graph(x)
+    inside = [make_view(graph, DrawingOptions(depth=9, focus=f"block{i}")) for i in range(n)]
     insets = tuple(Inset("ABCDEFGH"[i], (0,), one) for i, one in enumerate(inside))
     layout = PaperLayout(replace(view, insets=insets), width=width)
     placed = layout.place([laid_out(dot) for dot in layout.dots])

@@ -13,7 +13,8 @@ from tests.core.graph.building import Net, chain, mlp, residual_block
 from torchrecorder.drawing.paper import PaperLayout
 from torchrecorder.drawing.svg import finish
 from torchrecorder.graph import Graph
-from torchrecorder.view import Inset, ViewOptions, make_view
+from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import Inset, make_view
 
 
 @pytest.mark.parametrize("graph", [mlp(), residual_block()], ids=["mlp", "residual"])
@@ -41,8 +42,8 @@ def test_one_line_enters_an_inset_of_several_columns_and_one_leaves_it(is_sidewa
         for name in ["sin", "cos", "tan", "exp"] * 10:
             x = net.op(name, x)
     graph = net.graph(x)
-    inside = make_view(graph, ViewOptions(depth=9, fold=False, focus="block"))
-    view = replace(make_view(graph, ViewOptions(depth=1)), insets=(Inset("A", (1,), inside),))
+    inside = make_view(graph, DrawingOptions(depth=9, fold=False, focus="block"))
+    view = replace(make_view(graph, DrawingOptions(depth=1)), insets=(Inset("A", (1,), inside),))
     layout = PaperLayout(view, is_sideways=is_sideways)
     placed = layout.place([laid_out(dot) for dot in layout.dots])
     assert placed is not None, layout.reason
