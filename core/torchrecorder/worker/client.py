@@ -27,7 +27,7 @@ from torchrecorder.errors import (
     WorkerNotStarted,
     WorkerTimeout,
 )
-from torchrecorder.line_process import LineProcess, tail
+from torchrecorder.processes import LineProcess, tail
 from torchrecorder.request import RecordingRequest
 from torchrecorder.request.settings import MEMORY_BYTES, Settings
 from torchrecorder.request.stylers import StylerRequest
