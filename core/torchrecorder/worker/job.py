@@ -34,7 +34,7 @@ from torchrecorder.recording.run import Run, capture, wants_memory
 from torchrecorder.recording.target import load, load_arguments
 from torchrecorder.request import RecordingRequest, is_pattern, parse_shapes
 from torchrecorder.request.stylers import StylerRequest
-from torchrecorder.trace.causes import has_unseen_cause
+from torchrecorder.trace.observed import has_unseen_cause
 from torchrecorder.trace.trace import Trace
 from torchrecorder.worker import styling
 from torchrecorder.worker.messages import Answer, Job, line_of
