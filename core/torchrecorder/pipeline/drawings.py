@@ -26,7 +26,7 @@ from torchrecorder.trace.digests import source_digest
 from torchrecorder.trace.finder import ModuleFinder
 
 if TYPE_CHECKING:
-    from torchrecorder.comparison import Diff
+    from torchrecorder.comparison.compared import Diff
     from torchrecorder.graph import Graph
     from torchrecorder.worker.client import Worker
 
@@ -251,6 +251,6 @@ def _source(module: str, finder: ModuleFinder) -> str:
 
 
 def _diff(old: Graph, new: Graph) -> Diff:
-    from torchrecorder.comparison import Diff  # most sites compare nothing
+    from torchrecorder.comparison.compared import Diff  # most sites compare nothing
 
     return Diff(old, new)
