@@ -11,9 +11,9 @@ from torchrecorder.comparison.layers import Layer
 from torchrecorder.comparison.matching import Matching
 from torchrecorder.comparison.settings import changed_settings, described
 from torchrecorder.comparison.wiring import WiringChanges
-from torchrecorder.drawing.names import shape
 from torchrecorder.errors import listed
 from torchrecorder.graph import Graph, batch_size, symbolic
+from torchrecorder.labels.names import shape
 from torchrecorder.view.model import Mark
 
 _FEW = 0.1

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, TypeAlias
 
-from torchrecorder.drawing.labels import Labels
-from torchrecorder.drawing.styles import Styles, check_styles
+from torchrecorder.drawing.styles import check_styles
 from torchrecorder.errors import LOG_LIMIT, StylerError, TorchRecorderError, WorkerCrashed, WorkerTimeout, shown_text
+from torchrecorder.labels.labels import Labels
+from torchrecorder.layout.model import Styles
 from torchrecorder.request.stylers import StyledNode, StylerInput, StylerRequest
 from torchrecorder.view import Box, Node, View
 from torchrecorder.worker.styling import StylerRaised, run_styler

@@ -15,11 +15,11 @@ import pytest
 
 from tests.core.graph.building import mlp
 from torchrecorder.drawing.draw import DrawJob, draw
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.model import Drawing
 from torchrecorder.drawing.styler import styler_input, styles_by_name
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError, StylerError, TorchMissing
+from torchrecorder.labels.labels import Labels
 from torchrecorder.pipeline.drawings import RenderKey, source_of
 from torchrecorder.request import DrawingOptions, RecordingRequest, Settings, read_drawing
 from torchrecorder.request.stylers import StylerInput
