@@ -56,7 +56,7 @@ RAISED: dict[str, list[Raises | str]] = {
     "wants integers": [
         lambda: functional.embedding(X(2), X(3, 3)),
         lambda: X(3)[X(2)],
-        lambda: functional.cross_entropy(X(2, 3), X(2).int()),
+        "RuntimeError: expected target dtype to be Long or Byte, but got Int",  # cross entropy; 2.8 says it otherwise
         lambda: X(2, 3).index_fill(1, X(2), 0),
     ],
     "wants numbers": [

@@ -58,7 +58,7 @@ def from_docstring(model: nn.Module, batch: int, *, is_typed: bool = False) -> I
 
 
 def documented(model: nn.Module, batch: int, *, is_typed: bool = False) -> dict[str, InputSpec]:
-    """What the forward's docstring says of its parameters, by name."""
+    """Inputs that the forward's docstring describes, by parameter."""
     found: dict[str, InputSpec] = {}
     taken = {p.name: p for p in parameters(model)}
     said = by_name(inspect.getdoc(type(model).forward))
@@ -78,7 +78,7 @@ def documented(model: nn.Module, batch: int, *, is_typed: bool = False) -> dict[
 
 
 def _of_section(model: nn.Module) -> Iterator[tuple[str, str]]:
-    """The lines of a section about shapes, for the first parameters."""
+    """Lines of the section about shapes, by parameter."""
     if type(model).__module__.startswith("torch.nn."):  # whose attributes say it with their sizes
         return
     for doc in (inspect.getdoc(type(model).forward), inspect.getdoc(type(model))):
@@ -161,7 +161,7 @@ def _is_of_model(call: ast.Call) -> bool:
 
 
 def _small(given: dict[str, Any]) -> dict[str, Any]:
-    """The same for one example, if there are more numbers than a guess has; nothing, if one has so many."""
+    """Arguments for one example, if there are more numbers than a guess has; nothing, if one has so many."""
     large = next((spec for spec in specs_in([*given.values()]) if math.prod(spec.shape) > _LARGEST), None)
     if large is None:
         return given

@@ -1,4 +1,4 @@
-"""What exceptions say of inputs that a forward does not accept: the only place that knows their words.
+"""Texts of exceptions about inputs that a forward does not accept: the only place that knows their words.
 
 `tests/core/recording/test_texts.py` raises each, so that a version with other words is seen.
 """
@@ -101,16 +101,16 @@ TEXTS: dict[str, tuple[str, ...]] = {
     ),
     "not the inputs": (_PYTHON, "ImportError", "ModuleNotFoundError", "Expected inputs of BF16 type"),
 }
-"""By what they mean, who says them, and in which version that was read, and patterns of which one is in the text."""
+"""By meaning: who says it, in the version that was read, and patterns, one of which is in the text."""
 
 _PATTERNS = {name: re.compile("|".join(patterns)) for name, (_, *patterns) in TEXTS.items()}
 
 
 def says(name: str, text: str) -> re.Match[str] | None:
-    """Where an exception says what this name of the table means."""
+    """Match of a text of this meaning, if the exception has one."""
     return _PATTERNS[name].search(text)
 
 
 def all_said(name: str, text: str) -> list[str]:
-    """What an exception says of this name, each once, in order."""
+    """Texts of this meaning in an exception, each once, in order."""
     return list(dict.fromkeys(match[match.lastindex or 0] for match in _PATTERNS[name].finditer(text)))

@@ -11,7 +11,7 @@ from torchrecorder.recording.target import as_arguments
 
 
 def inputs(model: nn.Module, _batch: int) -> Iterator[Guess]:
-    """Its `example_input_array`."""
+    """Arguments from its `example_input_array`."""
     example = getattr(model, "example_input_array", None)
     if example is not None:
         yield Guess(f"the example_input_array of {type(model).__name__}", arguments=as_arguments(example))
