@@ -90,6 +90,7 @@ RAISED: dict[str, list[Raises | str]] = {
     "batched": [BATCHED],
     "lacks an axis": [lambda: X(2).size(5), lambda: X(2, 3)[0, 0, 0], lambda: X(2).shape[4]],
     "has no axis": [lambda: len(torch.tensor(1.0))],
+    "no such axis": [lambda: X(2, 3).expand(-1, -1, -1)],
     "two beside three": [lambda: torch.cat([X(2, 3), X(2, 3, 2)], 1), BESIDE],
     "axes differ": [
         lambda: torch.cat([X(2, 3), X(2, 3, 2)], 1),

@@ -62,7 +62,9 @@ def _counts(axes: int, cause: str, is_named: bool) -> list[int]:
         return [int(next(group for group in found.groups() if group))]
     if says("lacks an axis", cause):
         return [axes + 1, axes + 2]
-    return [1] if says("has no axis", cause) and axes == 0 else []
+    if says("has no axis", cause) and axes == 0:
+        return [1]
+    return [axes + 1] if says("no such axis", cause) else []
 
 
 def _reshaped(shape: tuple[int, ...], axes: int) -> Iterator[tuple[int, ...]]:

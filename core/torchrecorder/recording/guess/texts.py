@@ -41,6 +41,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
         "IndexError: Dimension",
     ),
     "has no axis": (_TORCH, "0-d tensor"),
+    "no such axis": (_TORCH, "non-existing dimension"),
     "two beside three": (_TORCH, "got (?:2 and 3|3 and 2)", r"Expected size (\d+) but got size (\d+)"),
     "axes differ": (_TORCH, r"dimensions: got (\d) and (\d)", r"Expected (\d)-D tensors, but got (\d)-D"),
     "one axis": (_TORCH, r"unpack \(expected 2, got 1\)", "too many indices for tensor of dimension 1"),
