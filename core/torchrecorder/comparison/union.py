@@ -8,6 +8,7 @@ line that leads past it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -244,13 +245,17 @@ class Union:
         inputs |= {path: id_ for path, value in old.inputs.items() for id_ in self._gone_of([value])}
         # If the sizes of the new one do not follow a batch, nothing here does.
         olds = {self._gone_value(value): axes for value, axes in old.batch.items()} if new.batch else {}
-        calls = tuple(self._call(row, is_old) for row, is_old in self._calls.values())
+        calls = [self._call(row, is_old) for row, is_old in self._calls.values()]
+        counted: Counter[str] = Counter()
+        for place, row in enumerate(calls):  # a layer that both have may have been called where it is not any more
+            counted[row.module] += 1
+            calls[place] = replace(row, index=counted[row.module])
         decisions = tuple(replace(row, values=tuple(map(self._value, row.values))) for row in new.decisions)
         return renumbered(
             replace(
                 new,
                 modules=modules,
-                calls=calls,
+                calls=tuple(calls),
                 ops=tuple(self._ops),
                 values=tuple(self._values.values()),
                 inputs=inputs,
