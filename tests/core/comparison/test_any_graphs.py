@@ -71,7 +71,7 @@ MADE = {
 @pytest.mark.parametrize(("old", "new"), [*permutations(MADE, 2)])
 def test_two_that_are_written_by_hand(old: str, new: str) -> None:
     difference = checked(MADE[old], MADE[new])
-    if difference.is_of_strangers:
+    if difference.is_unrelated:
         with pytest.raises(CannotCompare, match="have no layers in common"):
             Diff(MADE[old], MADE[new])
     else:
