@@ -13,10 +13,10 @@ from torchrecorder.labels.labels import op_label
 from torchrecorder.labels.names import clean
 from torchrecorder.view.model import Mark
 from torchrecorder.view.node_kinds import plain
-from torchrecorder.view.op_families import PIECES, SUMS, WEIGHTED
+from torchrecorder.view.op_families import CREATING, PIECES, SUMS, WEIGHTED
 from torchrecorder.view.tree import Item
 
-_FOLLOWING = WEIGHTED | PIECES | {"getitem", "arange", "zeros", "ones", "full", "empty", "new_zeros", "linspace", "pad"}
+_FOLLOWING = WEIGHTED | PIECES | CREATING | {"getitem", "pad"}
 """Ops whose arguments follow from the shapes of what they read."""
 _UNSEEN = ("inplace",)
 _LONGEST = 60
