@@ -6,7 +6,6 @@ import hashlib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 from torch import nn
@@ -14,7 +13,7 @@ from torch import nn
 from torchrecorder.drawing.draw import DrawJob
 from torchrecorder.drawing.draw import draw as draw_graphs
 from torchrecorder.engine import find_engine
-from torchrecorder.errors import ForwardError, OptionError, TorchRecorderError
+from torchrecorder.errors import ForwardError, OptionError, TorchRecorderError, near_miss
 from torchrecorder.graph import Graph, to_json
 from torchrecorder.graph.model import Mode
 from torchrecorder.page import FILE_TYPES, Diagram
@@ -212,7 +211,7 @@ def _unknown(model: object, named: Mapping[str, Any]) -> Iterator[str]:
         options = [name for name, p in inspect.signature(draw).parameters.items() if p.kind is p.KEYWORD_ONLY]
         for name in named:
             if name not in known:
-                near = _ELSEWHERE.get(name) or next(iter(get_close_matches(name, [*options, *known], 1)), "")
+                near = _ELSEWHERE.get(name) or near_miss(name, [*options, *known])
                 advice = f"did you mean {near}?" if near else f"the forward takes {', '.join(known) or 'nothing'}"
                 if name in _FILES:
                     advice = f"write draw(net, x).save({named[name]!r})"

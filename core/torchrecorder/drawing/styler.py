@@ -85,8 +85,7 @@ def _layer(view: View, kind: str, text: str, thing: Node | Box) -> StyledNode:
 
 
 def _shape(view: View, values: tuple[int, ...]) -> tuple[int | str, ...]:
-    meta = view.graph.values[values[0]].meta if len(values) == 1 else None
-    return () if meta is None else tuple(meta.shape)
+    return view.graph.values[values[0]].shape if len(values) == 1 else ()
 
 
 class StylerRaised(Exception):

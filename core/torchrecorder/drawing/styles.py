@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from torchrecorder.drawing.labels import MAX_LINE, MAX_NAME
 from torchrecorder.drawing.names import clean
 from torchrecorder.drawing.styler import StylerInput
+from torchrecorder.errors import did_you_mean
 
 MAX_PROBLEMS = 8
 MAX_PEN = 6.0
@@ -89,8 +89,7 @@ class _StyleReader:
         for name, value in row.items():
             attribute = known.get(name) if isinstance(name, str) else None
             if attribute is None:
-                near = get_close_matches(name, known, 1) if isinstance(name, str) else []
-                advice = f"did you mean {near[0]}?" if near else f"the known ones are {', '.join(known)}"
+                advice = did_you_mean(str(name), known, f"the known ones are {', '.join(known)}")
                 self.problems.setdefault(f"the attribute {_shown(name)}, {advice}", where)
                 continue
             try:
@@ -112,8 +111,7 @@ def _colour(value: object) -> str:
         return "#" + "".join(2 * digit for digit in text[1:])
     if text in COLOURS:
         return COLOURS[text]
-    near = get_close_matches(text, COLOURS, 1)
-    raise ValueError("write #rrggbb or the name of a colour" + (f"; did you mean {near[0]}?" if near else ""))
+    raise ValueError(f"write #rrggbb or the name of a colour{did_you_mean(text, COLOURS, lead='; ')}")
 
 
 def _label(value: object) -> tuple[str, str]:

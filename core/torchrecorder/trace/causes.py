@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 
+from torchrecorder.errors import chain
 from torchrecorder.trace.observed import TraceResult
 
 _OF_SYSTEM = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOEXEC)
@@ -16,7 +17,7 @@ _SAYS_SYSTEM = (*map(os.strerror, _OF_SYSTEM), "os error", "cannot open", "could
 def has_unseen_cause(error: BaseException, trace: TraceResult) -> bool:
     """Whether an exception, or one that led to it, comes of a file, program or library that the trace did not see."""
     asked = {*trace.read, *trace.looked_for, *trace.listed, *trace.measures, *trace.links}
-    return any(_is_unseen(one, asked) for one in _chain(error))
+    return any(_is_unseen(raised, asked) for raised in chain(error))
 
 
 def _is_unseen(error: BaseException, asked: set[str]) -> bool:
@@ -42,14 +43,3 @@ def _files(error: BaseException) -> Iterator[str]:
     while frame is not None:
         yield frame.tb_frame.f_code.co_filename
         frame = frame.tb_next
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    pending: list[BaseException | None] = [error]
-    while pending:
-        one = pending.pop()
-        if one is not None and id(one) not in seen:
-            seen.add(id(one))
-            yield one
-            pending += [one.__cause__, one.__context__]

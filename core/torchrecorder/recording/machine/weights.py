@@ -15,7 +15,7 @@ import socket
 import sys
 import urllib.error
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import PurePosixPath
@@ -25,7 +25,7 @@ from urllib.parse import urlparse
 import torch
 from torch import nn
 
-from torchrecorder.errors import listed
+from torchrecorder.errors import chain, listed
 from torchrecorder.request import Target
 from torchrecorder.running.on_import import OnImport
 
@@ -82,7 +82,7 @@ def weights_note() -> tuple[str, ...]:
 
 def advice_on_weights(target: Target, builder: object, error: BaseException) -> str:
     """What to write so that a constructor that failed asks for no weights; empty if that was not why it failed."""
-    if not _asked and not any(map(_is_of_the_network, _chain(error))):
+    if not _asked and not any(map(_is_of_the_network, chain(error))):
         return ""
     try:
         parameters = inspect.signature(builder).parameters.values()  # type: ignore[arg-type]
@@ -101,12 +101,6 @@ def _turns_off(parameter: inspect.Parameter, target: Target) -> bool:
     if now is True:
         return _SWITCHES.search(parameter.name) is not None
     return isinstance(now, str | Enum) and _NAMES.search(parameter.name) is not None
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _is_of_the_network(error: BaseException) -> bool:
