@@ -1,4 +1,4 @@
-"""What the steps from what ran to what readers see ask of a whole Graph, worked out once for all its views."""
+"""Facts of a whole Graph that the steps to what readers see ask for, worked out once for all its views."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import chain
 
 from torchrecorder.graph.model import Graph
+from torchrecorder.view.model import Node
 from torchrecorder.view.node_kinds import NodeKinds
 from torchrecorder.view.op_families import RANDOM, SHAPED_LIKE
 from torchrecorder.view.tree import CallTree
@@ -44,7 +45,7 @@ class Facts:
         return found
 
     @cached_property
-    def drawn_by_lot(self) -> set[int]:
+    def random(self) -> set[int]:
         """The values that random numbers decide, and nothing that the model gets or has learned."""
         found: set[int] = set()
         for op in self.graph.ops:
@@ -73,6 +74,10 @@ class Facts:
             for frame in chain.from_iterable(frames_around(graph, frame) for frame in frames):
                 found.setdefault(frame, []).append(op.id)
         return found
+
+    def ops_of(self, node: Node) -> list[int]:
+        """Ids of the ops that ran in what a node stands for."""
+        return [op for call in node.calls for op in self.tree.all_ops_of(call)] + [*node.own_ops]
 
 
 def is_no_feature(graph: Graph, value: int) -> bool:

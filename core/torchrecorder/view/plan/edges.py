@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from torchrecorder.graph.model import Op
-from torchrecorder.view.model import Box, Edge, Node, NodeKind, in_order
-from torchrecorder.view.order import Pair, forward
+from torchrecorder.view.draft import Draft, Pair
+from torchrecorder.view.model import Box, Node, NodeKind
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped, lists
 
@@ -35,7 +35,7 @@ class Ends:
         self.backs: dict[Pair, int] = {}
         """Likewise, of data that the next turn of a loop reads."""
 
-    def joined(self) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+    def joined(self) -> Draft:
         fed: dict[Source, dict[int, list[Read]]] = {}
         for read in self.reads:
             if read.is_back and read.tail is not None:
@@ -65,7 +65,7 @@ class Ends:
                         self._join(tail, node.id, value)
         self._draw_outputs()
         self.outlets.mark()
-        return self._renumbered(self._checks() if self.leaves_out_constants else set())
+        return self._draft(self._checks() if self.leaves_out_constants else set())
 
     def _common_box(self, heads: list[int]) -> int | None:
         paths = []
@@ -229,25 +229,21 @@ class Ends:
     def _op_name(self, node: Node) -> str:
         return self.graph.ops[node.op].name if node.kind == "op" and node.op is not None else ""
 
-    def _renumbered(self, checks: set[int]) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+    def _draft(self, checks: set[int]) -> Draft:
         read = {tail for tail, _ in self.edges}  # a repeat may give in the place of a constant what is none
         constants = {node.id for node in self.plan.nodes if node.kind == "op" and node.op in self.constant} - read
-        planned = [node for node in self.plan.nodes if node.id not in constants]
         inputs = [node for node in self.before if node.kind == "input"]
         loose = [node for node in self.before if node.kind != "input"]
+        planned = [node for node in self.plan.nodes if node.id not in constants]
         order = [node for node in (*inputs, *loose, *planned) if node.id not in checks] + self.after
-        place = {node.id: position for position, node in enumerate(order)}
-        pairs = {(place[t], place[h]): value for (t, h), value in self.edges.items() if h not in checks}
-        backs = {(place[t], place[h]): value for (t, h), value in self.backs.items() if {t, h} <= place.keys()}
-        positions, kept = forward(len(order), pairs)
-        deciding = self._deciding(checks)
-        nodes = tuple(
-            replace(order[at], id=position, decides=order[at].id in deciding) for position, at in enumerate(positions)
-        )
-        new = {at: position for position, at in enumerate(positions)}
-        edges = [Edge(new[tail], new[head], pairs[tail, head]) for tail, head in kept]
-        edges += [Edge(new[tail], new[head], value, back=True) for (tail, head), value in backs.items()]
-        return nodes, in_order(edges)
+        place, deciding = {node.id: position for position, node in enumerate(order)}, self._deciding(checks)
+        nodes = (replace(node, id=place[node.id], decides=node.id in deciding) for node in order)
+        draft = Draft(self.graph, self.plan.boxes, nodes)
+        for tail, head, value in sorted((place[t], place[h], v) for (t, h), v in self.edges.items() if h not in checks):
+            draft.join(tail, head, value)
+        draft.backs = {(place[t], place[h]): value for (t, h), value in self.backs.items() if {t, h} <= place.keys()}
+        draft.settle()
+        return draft
 
 
 class _Outlets:

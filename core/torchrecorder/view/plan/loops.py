@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Literal
 
 from torchrecorder.graph.model import Graph
-from torchrecorder.view.plan.repeats import ROW
+from torchrecorder.view import tuning
 from torchrecorder.view.tree import CallTree, Item
 
 _PERIODS = 16
@@ -60,7 +60,7 @@ def with_turns(tree: CallTree, items: Sequence[Item], sign: Callable[[Item], Has
         turns = tuple(tuple(items[start + i * period : start + (i + 1) * period]) for i in range(times))
         is_loop = depends(tree, turns)
         at = start + period * times
-        if is_loop or times > ROW:
+        if is_loop or times > tuning.ROW:
             yield Turns(turns, "loop" if is_loop else "shared")
         else:
             yield from items[start:at]
@@ -145,7 +145,7 @@ def apart(
         module = tree.module(item.id)
         if module is not None and module.params.total:
             groups.setdefault((module.fqn, drawn(item.id)), []).append(item.id)
-    many = [group for group in groups.values() if len(group) > ROW]
+    many = [group for group in groups.values() if len(group) > tuning.ROW]
     if not many:
         return {}
     merged = _Merged(tree, items)

@@ -4,23 +4,27 @@ A stack with `×N` says that each layer reads the one before. So what is drawn o
 series; layers side by side that do not read one another; one module that is called several times; and a loop, where a
 call of one module depends on an earlier one. Calls of one module are one thing wherever they stand in the call around
 them, as their parameters are; ops that a loop runs as often go round with it.
+
+Two calls are equal if the same modules, parameters and ops stand at the same places in them and are wired in the same
+way. What lies outside may differ (each layer reads the one before), but must have the same shapes and be used at the
+same places. Modules with parameters of their own are never equal to a module that shares its parameters with another:
+a picture that folds tied layers into untied ones would state a wrong number of parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
 from torchrecorder.graph.model import Graph, Op
+from torchrecorder.view import tuning
 from torchrecorder.view.model import Repetition
-from torchrecorder.view.plan.fold import Comparer
+from torchrecorder.view.op_families import SHAPING
 from torchrecorder.view.tree import CallTree, call_tree
 
-ROW = 3
-"""So many closed layers in parallel, or fewer, are drawn one beside the other."""
-_LEAST_CHANGING = 3
-"""Fewer equal layers whose sizes change are drawn one by one."""
+_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,102 @@ class Run:
 
 def _same(_call: int) -> bool:
     return False
+
+
+class Comparer:
+    """Equality of calls, remembered, because views of several depths ask again."""
+
+    def __init__(self, tree: CallTree, *, sizes: bool = True) -> None:
+        self.tree, self.graph = tree, tree.graph
+        self._sizes = sizes
+        """Whether equal calls have tensors of equal shapes; if not, only of as many axes."""
+        self._outsides: dict[int, Hashable] = {}
+        self._insides: dict[int, Hashable] = {}
+
+    def run(self, calls: Sequence[int], start: int) -> int:
+        """How many of `calls`, from position `start` on, are one thing repeated; at least 1."""
+        stop = start + 1
+        while stop < len(calls) and self.equal(calls[start], calls[stop]):
+            stop += 1
+        return self._same_sharing(calls[start:stop]) if stop - start > 2 else stop - start
+
+    def turns(self, calls: Sequence[int], start: int) -> tuple[int, int]:
+        """How many of `calls` from `start` on repeat, and how many kinds of them take turns.
+
+        Swin's layers with and without shifted windows alternate; of six of Gemma's, one attends globally.
+        """
+        length = self.run(calls, start)
+        # a shorter period would consist of equal calls only, and those are known
+        longest = min(tuning.MAX_PERIOD_OF_CALLS, (len(calls) - start) // tuning.MIN_TURNS)
+        for period in range(length + 1, longest + 1):
+            stop = start + period
+            while stop < len(calls) and self.equal(calls[stop - period], calls[stop]):
+                stop += 1
+            n_turns = (stop - start) // period
+            if n_turns > 1:
+                whole = calls[start : start + n_turns * period]
+                n_turns = min(self._same_sharing(whole[kind::period]) for kind in range(period))
+            if n_turns >= tuning.MIN_TURNS and n_turns * period > length:
+                return n_turns * period, period
+        return length, 1
+
+    def equal(self, a: int, b: int) -> bool:
+        """Whether two calls are equal; most that are not differ in what is known without looking inside."""
+        return self._outside(a) == self._outside(b) and self._inside(a) == self._inside(b)
+
+    def _outside(self, call: int) -> Hashable:
+        if call not in self._outsides:
+            module, path = self.tree.module(call), _DIGITS.sub("#", self.graph.calls[call].module)
+            size = (self.tree.end[call] - call, self.tree.n_ops[call])
+            self._outsides[call] = (path, *size, *(() if module is None else (module.cls, module.params)))
+        return self._outsides[call]
+
+    def _inside(self, call: int) -> Hashable:
+        """All that equal calls have in common; of a call whose ops have no consecutive ids, itself."""
+        if call not in self._insides:
+            rows, base = self.graph.calls, self.graph.calls[call].module
+            inner = range(call, self.tree.end[call])
+            ops, outside = self.tree.ops_of(call), dict[int, int]()
+            layers = tuple((_relative(rows[one].module, base), *self._layer(one, call)) for one in inner)
+            steps = (self._op(self.graph.ops[op], call, ops, outside) for op in ops)
+            self._insides[call] = hash((layers, *steps)) if self.tree.is_solid(call) else ("alone", call)
+        return self._insides[call]
+
+    def _layer(self, one: int, call: int) -> tuple[Hashable, ...]:
+        row, module = self.graph.calls[one], self.tree.module(one)
+        place = None if one == call or row.parent is None else row.parent - call
+        own = None if module is None else (module.cls, module.params, module.extra_repr if module.native else "")
+        return row.kind, row.ok, place, own
+
+    def _op(self, op: Op, call: int, ops: range, outside: dict[int, int]) -> tuple[Hashable, ...]:
+        """What an op does; `outside` numbers what is read from outside of the call, in the order in which it is."""
+        attrs = () if not self._sizes and op.name in SHAPING else tuple(sorted(op.attrs.items()))
+        base, reads = self.graph.calls[call].module, list[Hashable]()
+        for value in op.inputs:
+            row = self.graph.values[value]
+            if row.producer in ops:
+                reads.append((row.producer - ops.start, row.index))
+            elif row.kind in ("param", "buffer"):
+                reads.append((row.kind, _relative(row.name or "", base), self._shape(value)))
+            else:
+                reads.append((outside.setdefault(value, len(outside)), self._shape(value)))
+        return op.name, op.kind, op.call - call, attrs, tuple(map(self._shape, op.outputs)), tuple(reads)
+
+    def _shape(self, value: int) -> Hashable:
+        meta = self.graph.values[value].meta
+        return meta if self._sizes or meta is None else (meta.dtype, len(meta.shape))
+
+    def _same_sharing(self, calls: Sequence[int]) -> int:
+        """Length of the longest start in which all modules are one or all differ."""
+        names = [self.graph.calls[call].module for call in calls]
+        is_one = names[0] == names[1]
+        new = (i for i, name in enumerate(names) if (name != names[0] if is_one else name in names[:i]))
+        return next(new, len(names))
+
+
+def _relative(path: str, base: str) -> str:
+    """The path from a module on, if it leads into it."""
+    return "/" + path[len(base) :] if path == base or path.startswith(base + ".") else path
 
 
 @dataclass(eq=False)
@@ -104,14 +204,14 @@ class Repeats:
         while at < len(calls):
             length, period = self.exact.turns(calls, at) if series else (self.exact.run(calls, at), 1)
             changing = 1 if period > 1 else self.loose.run(calls, at)
-            is_changing = changing > length and changing >= _LEAST_CHANGING
+            is_changing = changing > length and changing >= tuning.LEAST_CHANGING
             run = calls[at : at + (changing if is_changing else length)]
             alike = next((i for i in range(len(run)) if drawn(run[i]) != drawn(run[i % period])), len(run))
             if alike < len(run) and period > 1:
                 alike = period = 1
             found = self._wired([*run[:alike]], period)
             at += len(found.calls)
-            is_short_row = found.repetition == "parallel" and len(found.calls) <= ROW and row(found.calls[0])
+            is_short_row = found.repetition == "parallel" and len(found.calls) <= tuning.ROW and row(found.calls[0])
             if is_short_row or (found.repetition == "series" and not series):
                 yield from (Run((call,)) for call in found.calls)
                 continue

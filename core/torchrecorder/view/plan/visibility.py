@@ -15,12 +15,11 @@ from typing import Literal
 from torchrecorder.errors import OptionError, did_you_mean
 from torchrecorder.graph.model import Graph, Op
 from torchrecorder.request.requests import DrawingOptions
-from torchrecorder.view.alike import Places
 from torchrecorder.view.facts import Facts
 from torchrecorder.view.model import Marks
 from torchrecorder.view.op_families import DROPOUTS, JOINS, PIECES, POINTWISE, SHAPING
 from torchrecorder.view.plan.repeats import Repeats
-from torchrecorder.view.tree import call_tree
+from torchrecorder.view.tree import Places, call_tree
 
 State = Literal["box", "node", "gone", "open"]
 """`open`: what is in it is drawn, without a box around it."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from torchrecorder.view.draft import Draft
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.model import Node, View
 from torchrecorder.view.plan.edges import Ends
@@ -19,8 +20,7 @@ from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.visibility import State, Visibility
 from torchrecorder.view.simplified import simplified
 from torchrecorder.view.templates.kinds import Kinds
-from torchrecorder.view.templates.series import in_series, series_with_outputs
-from torchrecorder.view.templates.turns import in_turns
+from torchrecorder.view.templates.series import fold_series, fold_turns, series_with_outputs
 
 _ENDS = frozenset(("input", "output", "from", "to"))
 _SPINE = 0.85
@@ -80,18 +80,17 @@ class Interiors:
         for box, run in boxes.items():
             around = sum(other < box < self.tree.end[other] for other in boxes)
             states[box] = "open" if around >= _NESTED and len(run) == 1 else "box"
-        view = self._planned(call, states, boxes)
-        if giving := series_with_outputs(view, self.kinds):
+        draft = self._planned(call, states, boxes)
+        if giving := series_with_outputs(draft, self.kinds):
             boxes = {**boxes, **giving}
-            view = self._planned(call, states, boxes)
-        asked = self.visible.asked | {self.visible.root, *boxes}
-        view = simplified(view, self.visible, asked)
-        return in_turns(in_series(view, self.kinds), self.kinds)
+            draft = self._planned(call, states, boxes)
+        draft = simplified(draft, self.visible, self.visible.asked | {self.visible.root, *boxes})
+        fold_series(draft, self.kinds)
+        fold_turns(draft, self.kinds)
+        return draft.view(1)
 
-    def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> View:
-        plan = Plan(self.visible, states, root=call, runs=runs)
-        nodes, edges = Ends(plan).joined()
-        return View(self.graph, tuple(plan.boxes), nodes, edges, (), 1)
+    def _planned(self, call: int, states: list[State], runs: Mapping[int, tuple[int, ...]]) -> Draft:
+        return Ends(Plan(self.visible, states, root=call, runs=runs)).joined()
 
     def is_block(self, node: Node) -> bool:
         """Whether it stands for layers that may be opened."""

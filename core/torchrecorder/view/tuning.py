@@ -1,0 +1,9 @@
+"""Tuned numbers of the room."""
+
+ROW = 3
+LONG_VIEW = 14
+MANY_STEPS = 4
+MAX_PERIOD_OF_TURNS = 16
+LEAST_CHANGING = 3
+MAX_PERIOD_OF_CALLS = 8
+MIN_TURNS = 3
