@@ -1,7 +1,8 @@
 """From a Graph to what one picture of it shows: which calls are boxes, which are nodes, what is drawn once for many."""
 
 from torchrecorder.view.model import Box, Edge, Inset, Mark, Marks, Node, NodeKind, Repetition, Span, View
-from torchrecorder.view.select import AUTO_NODES, Views, make_view
+from torchrecorder.view.select import Views, make_view
+from torchrecorder.view.tuning import AUTO_NODES
 
 __all__ = [
     "AUTO_NODES",

@@ -13,6 +13,7 @@ from functools import cached_property
 from torchrecorder.errors import OptionError
 from torchrecorder.graph.model import Graph
 from torchrecorder.request.requests import DrawingOptions
+from torchrecorder.view import tuning
 from torchrecorder.view.differences import with_spans
 from torchrecorder.view.entries import with_entries
 from torchrecorder.view.facts import Facts
@@ -25,19 +26,7 @@ from torchrecorder.view.skips import shortened, with_skips
 from torchrecorder.view.templates.choice import Choice, view_size
 from torchrecorder.view.templates.interiors import Interiors
 
-AUTO_NODES = 40
-"""How many nodes a view of automatic depth shows at most."""
-MANY_NODES = 300
-"""A view of more gets a note."""
-MAX_ASKED = 500
-"""A view of a given depth shows at most this many."""
-MAX_NODES = 5000
-"""More than this are never drawn."""
 _USUAL = DrawingOptions()
-_MAX_LEVELS = 50
-"""Calls that nest deeper are not compared by what is in them, which takes time by their number times their depth."""
-_FEW = 2
-"""A view that shows no more than this says nothing of the model."""
 _MORE = "focus shows one layer alone, expand opens layers, and expand: ** opens all"
 
 
@@ -113,11 +102,11 @@ class Views:
     def _chosen(self, call: int, *, beside: bool = True) -> View | None:
         """The view of a call that opens each kind of layer once; None if none is right for it."""
         is_modern = self.graph.info.recorder != "classic"
-        is_flat = max(self.visible.tree.level) <= _MAX_LEVELS
+        is_flat = max(self.visible.tree.level) <= tuning.MAX_LEVELS
         if not self.options.fold or not is_modern or not is_flat or not self.visible.can_open(call):
             return None
         view = Choice(self._interiors, call, beside=beside).view()
-        if view_size(view) > AUTO_NODES and not self.visible.asked:
+        if view_size(view) > tuning.AUTO_NODES and not self.visible.asked:
             return None
         insets = tuple(replace(inset, view=shortened(with_skips(inset.view))) for inset in view.insets)
         level = self.visible.tree.level
@@ -130,16 +119,16 @@ class Views:
         depth = step = 1
         while step and depth < self.max_depth:  # in steps that grow, since calls may nest deeply
             deeper = min(depth + step, self.max_depth)
-            is_small = self._count(deeper) <= 2 * AUTO_NODES
+            is_small = self._count(deeper) <= 2 * tuning.AUTO_NODES
             depth, step = (deeper, 2 * step) if is_small else (depth, step // 2)
         view = self._view(min(depth, self.max_depth))
-        while view_size(view) > AUTO_NODES and view.depth > 1:
+        while view_size(view) > tuning.AUTO_NODES and view.depth > 1:
             view = self._view(view.depth - 1)
-        if view_size(view) > AUTO_NODES and not self.visible.asked:
-            return _judged(self._with_gaps(view.depth, AUTO_NODES))
-        if self._count(view.depth) <= _FEW and view.depth < self.max_depth:
-            with_gaps = self._with_gaps(view.depth + 1, AUTO_NODES)
-            return with_gaps if view_size(with_gaps) <= AUTO_NODES else view
+        if view_size(view) > tuning.AUTO_NODES and not self.visible.asked:
+            return _judged(self._with_gaps(view.depth, tuning.AUTO_NODES))
+        if self._count(view.depth) <= tuning.FEW_NODES and view.depth < self.max_depth:
+            with_gaps = self._with_gaps(view.depth + 1, tuning.AUTO_NODES)
+            return with_gaps if view_size(with_gaps) <= tuning.AUTO_NODES else view
         return _judged(view)
 
     def _at(self, depth: int) -> View:
@@ -149,14 +138,14 @@ class Views:
         """
         n = self._count(depth)
         if self.visible.asked:
-            if n > MAX_NODES:  # before edges are made
+            if n > tuning.MAX_NODES:  # before edges are made
                 raise _too_many(n)
             return _judged(self._view(depth))
         drawn = depth
-        while n > MAX_ASKED and drawn > 1:
+        while n > tuning.MAX_ASKED and drawn > 1:
             drawn -= 1
             n = self._count(drawn)
-        view = _judged(self._view(drawn) if n <= MAX_ASKED else self._with_gaps(drawn, MAX_ASKED))
+        view = _judged(self._view(drawn) if n <= tuning.MAX_ASKED else self._with_gaps(drawn, tuning.MAX_ASKED))
         if drawn == depth:
             return view
         note = f"depth {depth} would show {self._count(depth)} nodes, so this is depth {drawn}; {_MORE}"
@@ -203,9 +192,9 @@ class Views:
 
 def _judged(view: View) -> View:
     n = len(view.nodes)
-    if n > MAX_NODES:
+    if n > tuning.MAX_NODES:
         raise _too_many(n)
-    if n <= MANY_NODES:
+    if n <= tuning.MANY_NODES:
         return view
     note = f"this diagram shows {n} nodes; a smaller depth, collapse or focus make it easier to read"
     return replace(view, notes=(*view.notes, note))
@@ -213,7 +202,10 @@ def _judged(view: View) -> View:
 
 def _too_many(n: int) -> OptionError:
     return OptionError(
-        (f"this diagram would show {n} nodes, and at most {MAX_NODES} are drawn: give a smaller depth, or focus",)
+        (
+            f"this diagram would show {n} nodes, and at most {tuning.MAX_NODES} are drawn: "
+            "give a smaller depth, or focus",
+        )
     )
 
 

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from torchrecorder.view import tuning
 from torchrecorder.view.draft import Pair
 from torchrecorder.view.model import Edge, Node, View, in_order
 from torchrecorder.view.op_families import JOINS, SUMS
@@ -144,12 +145,6 @@ def _first(node: Node) -> Node:
 # The cost of a layout follows the sum of the spans of the edges: one mask that feeds every block of a deep model turns
 # half a second into a minute. A far edge ends in a small node that names where the data goes, and begins again at
 # another one that names where it comes from.
-FAR = 25
-"""An edge that spans more ranks than this is cut."""
-_TOGETHER = 10
-"""Readers of one thing that lie within so many ranks, in one box, share the node that names it."""
-_CROWD, _CROWD_SPAN = 4, 5
-"""A node that gets more residuals than this, as in a DenseNet, gets those from farther away by one node for all."""
 
 _Group = list[Edge]
 """Cut edges that one node begins anew."""
@@ -164,12 +159,12 @@ def shortened(view: View) -> View:
             skips_to[edge.head].append(edge)
     crowds = []
     for head, group in skips_to.items():
-        from_afar = [edge for edge in group if rank[head] - rank[edge.tail] > _CROWD_SPAN]
-        if len(group) > _CROWD and len(from_afar) > 1:
+        from_afar = [edge for edge in group if rank[head] - rank[edge.tail] > tuning.CROWD_SPAN]
+        if len(group) > tuning.CROWD and len(from_afar) > 1:
             crowds.append(from_afar)
     in_crowd = {edge for group in crowds for edge in group}
     forward = [edge for edge in view.edges if not edge.back and edge not in in_crowd]
-    far = [edge for edge in forward if rank[edge.head] - rank[edge.tail] > FAR]
+    far = [edge for edge in forward if rank[edge.head] - rank[edge.tail] > tuning.FAR]
     groups = [*crowds, *_together(view, far, rank)]
     return _cut(view, groups, far) if groups else view
 
@@ -202,7 +197,7 @@ def _together(view: View, far: Iterable[Edge], rank: Sequence[int]) -> Iterator[
         edges.sort(key=lambda edge: (rank[edge.head], edge.head))
         group = edges[:1]
         for edge in edges[1:]:
-            if rank[edge.head] - rank[group[0].head] > _TOGETHER:
+            if rank[edge.head] - rank[group[0].head] > tuning.TOGETHER:
                 yield group
                 group = []
             group.append(edge)

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from torchrecorder.graph.model import Op
+from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft, Pair
 from torchrecorder.view.model import Box, Node, NodeKind
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.plan.reads import Read, Reads, Source, Sources, grouped, lists
-
-_GHOST_FANOUT = 3
-"""A parameter or constant read by more nodes than this is drawn beside each of them: long edges hide the structure."""
 
 
 class Ends:
@@ -48,7 +46,7 @@ class Ends:
                 fed.setdefault(source, {}).setdefault(read.head, []).append(read)
         for source, by_head in fed.items():
             is_input = source.kind == "input"
-            is_hub = not is_input and len(by_head) > _GHOST_FANOUT
+            is_hub = not is_input and len(by_head) > tuning.GHOST_FANOUT
             for heads in [[head] for head in by_head] if is_hub else [[*by_head]]:
                 reads = [read for head in heads for read in by_head[head]]
                 values = tuple(dict.fromkeys(read.origin for read in reads))

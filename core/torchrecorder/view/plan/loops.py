@@ -17,9 +17,6 @@ from torchrecorder.graph.model import Graph
 from torchrecorder.view import tuning
 from torchrecorder.view.tree import CallTree, Item
 
-_PERIODS = 16
-"""How many lengths of a turn are tried, the most frequent distances of equal things first: each costs one pass."""
-
 
 @dataclass(frozen=True, slots=True)
 class Turns:
@@ -104,7 +101,7 @@ def _periods(signs: Sequence[Hashable]) -> list[int]:
     for position, sign in enumerate(signs):
         places.setdefault(sign, []).append(position)
     count = Counter(b - a for found in places.values() for a, b in pairwise(found))
-    return sorted(period for period, _ in count.most_common(_PERIODS))
+    return sorted(period for period, _ in count.most_common(tuning.PERIODS))
 
 
 def depends(tree: CallTree, turns: Sequence[Sequence[Item]]) -> bool:

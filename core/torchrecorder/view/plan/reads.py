@@ -11,14 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from torchrecorder.graph.model import Graph, Op, Value
+from torchrecorder.view import tuning
 from torchrecorder.view.model import NodeKind
 from torchrecorder.view.op_families import RANDOM, WEIGHTED
 from torchrecorder.view.plan.loops import Turns
 from torchrecorder.view.plan.plan import Plan
 from torchrecorder.view.tree import Item
-
-MAX_LISTED = 8
-"""More inputs or outputs than this in one tuple or list are drawn as one node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +274,7 @@ def grouped(paths: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, listed in members.items():
         is_nested = len(listed) > 2 and any(path.count(".") > 1 for path in listed)
-        found.update((path, key if is_nested or len(listed) > MAX_LISTED else path) for path in listed)
+        found.update((path, key if is_nested or len(listed) > tuning.MAX_LISTED else path) for path in listed)
     return found
 
 

@@ -11,20 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from torchrecorder.errors import listed
+from torchrecorder.view import tuning
 from torchrecorder.view.model import Box, Inset, Node, View
 from torchrecorder.view.skips import with_skips
 from torchrecorder.view.templates.interiors import Interior, Interiors
 
-ENOUGH, MOST = 22, 40
-"""Nodes of a picture: what tells a little may fill it up to the first, what tells much up to the second."""
-_LEAST_SHARE = 0.04
-_MUCH = 0.2
-_LARGE = 0.1
-_DEEPER = 0.8
-"""What a layer counts that lies in another one which is opened."""
-_LEAST_INFORMATION, _FULL_INFORMATION = 2, 4
-_NAMED = 3
-"""Classes that a note names."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -51,7 +42,7 @@ class Choice:
         while (best := self._best()) is not None:
             kind, score, interior = best
             n = self._count() + len(interior.nodes) - 1
-            if n > MOST or (n > ENOUGH and (score < _MUCH or interior.is_arithmetic)):
+            if n > tuning.AUTO_NODES or (n > tuning.ENOUGH and (score < tuning.MUCH or interior.is_arithmetic)):
                 self.closed.append(kind)
             else:
                 self.opened[kind] = interior
@@ -59,11 +50,11 @@ class Choice:
     def view(self) -> View:
         """The picture, with what is opened in place and beside it."""
         view = self._composed()
-        while self.opened and view_size(view) > MOST:
+        while self.opened and view_size(view) > tuning.AUTO_NODES:
             self.closed.append(self.opened.popitem()[0])
             view = self._composed()
         names = self._names_of_closed(view)
-        note = f"closed, because the picture is full: {listed(names, _NAMED)}; expand opens them"
+        note = f"closed, because the picture is full: {listed(names, tuning.NAMED)}; expand opens them"
         return replace(view, notes=(*view.notes, note)) if names and self.beside else view
 
     def _names_of_closed(self, view: View) -> list[str]:
@@ -99,21 +90,27 @@ class Choice:
         for kind, of_kind in calls.items():
             interior = self.richest(of_kind)
             share = self.interiors.share(self.kinds.members[kind])
-            if share < _LEAST_SHARE or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
+            if share < tuning.LEAST_SHARE or len(interior.nodes) < 2 or (places[kind] > 1 and not self.beside):
                 continue
             information = self._information(interior, share)
             has_layers = any(node.kind == "call" for node in interior.nodes)
-            if information < _LEAST_INFORMATION or (level[kind] and not has_layers):
+            if information < tuning.LEAST_INFORMATION or (level[kind] and not has_layers):
                 continue
-            score = share * min(1.0, information / _FULL_INFORMATION) * (1.3 if places[kind] > 1 else 1)
-            score *= _DEEPER ** level[kind]
+            score = (
+                share
+                * min(1.0, information / tuning.FULL_INFORMATION)
+                * (tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1)
+            )
+            score *= tuning.DEEPER ** level[kind]
             if found is None or score > found[1]:
                 found = kind, score, interior
         return found
 
     def _information(self, interior: Interior, share: float) -> int:
         """How much what is in it says, or what is in that if it is a large part of the model."""
-        inside = (node.calls[0] for node in interior.nodes if share > _LARGE and self.interiors.is_block(node))
+        inside = (
+            node.calls[0] for node in interior.nodes if share > tuning.LARGE_KIND and self.interiors.is_block(node)
+        )
         return max([interior.information, *(self.interiors.of(call).information - 1 for call in inside)])
 
     def richest(self, calls: list[int]) -> Interior:

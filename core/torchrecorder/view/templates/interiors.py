@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from torchrecorder.view import tuning
 from torchrecorder.view.draft import Draft
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.model import Node, View
@@ -23,16 +24,6 @@ from torchrecorder.view.templates.kinds import Kinds
 from torchrecorder.view.templates.series import fold_series, fold_turns, series_with_outputs
 
 _ENDS = frozenset(("input", "output", "from", "to"))
-_SPINE = 0.85
-"""A call that holds so much of the model has no box: its inside is drawn in place of it."""
-_LARGE = 0.3
-_BODY = 0.6
-"""Of what is around it: a list that holds so much is the body of a block."""
-_SOME_LAYERS = 0.25
-_NESTED = 2
-"""What is opened in so many boxes in one another has no box of its own, unless it repeats."""
-_FEW = 3
-"""A list of no more nodes is drawn without a box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +70,7 @@ class Interiors:
         states[call] = "box"
         for box, run in boxes.items():
             around = sum(other < box < self.tree.end[other] for other in boxes)
-            states[box] = "open" if around >= _NESTED and len(run) == 1 else "box"
+            states[box] = "open" if around >= tuning.NESTED and len(run) == 1 else "box"
         draft = self._planned(call, states, boxes)
         if giving := series_with_outputs(draft, self.kinds):
             boxes = {**boxes, **giving}
@@ -132,7 +123,7 @@ class Interiors:
         wires = frozenset((place.get(edge.tail), place[edge.head]) for edge in view.edges if edge.head in place)
         drawn = zip(nodes, sorts, strict=True)
         sign = tuple((sort, node.repeat, node.repetition, self._within(node)) for node, sort in drawn), wires
-        is_arithmetic = len(nodes) > _FEW and layers < _SOME_LAYERS * len(nodes)
+        is_arithmetic = len(nodes) > tuning.SHORT_LIST and layers < tuning.SOME_LAYERS * len(nodes)
         n_outputs = sum(len(node.values) for node in view.nodes if node.kind == "output")
         return Interior(call, view, nodes, n_outputs, len({*sorts}) + 2 * n_joins - 1, is_arithmetic, sign)
 
@@ -180,22 +171,22 @@ class Interiors:
         blocks = {self.kinds.of[node.calls[0]] for node in nodes if self.is_block(node)}
         is_stage = len(blocks) <= 2 and all(self.is_block(node) for node in nodes)
         share, around = self.share([call]), self._around(call)
-        is_body = share >= _BODY * self.share([around]) and not self._is_like(call, around)
-        return is_stage or len(nodes) <= _FEW or share > _LARGE or is_body
+        is_body = share >= tuning.BODY * self.share([around]) and not self._is_like(call, around)
+        return is_stage or len(nodes) <= tuning.SHORT_LIST or share > tuning.LARGE_LIST or is_body
 
     def _is_spine(self, call: int, nodes: tuple[Node, ...]) -> bool:
         of_class = self._of_class[self._class(call)]
         end = self.tree.end
-        is_most = self.share([call]) >= _SPINE
+        is_most = self.share([call]) >= tuning.SPINE
         if is_most and all(call <= other < end[call] or other <= call < end[other] for other in of_class):
             return True
         around = self._around(call)
         while around:  # each level of a recursive U
-            if self._is_like(call, around) and self.share([around]) >= _SPINE:
+            if self._is_like(call, around) and self.share([around]) >= tuning.SPINE:
                 return True
             around = self._around(around)
         is_alone = len(of_class) == 1 and not self.graph.calls[call].module.rpartition(".")[2].isdigit()
-        large = any(self.is_block(node) and self.share([*node.calls]) > _LARGE for node in nodes)
+        large = any(self.is_block(node) and self.share([*node.calls]) > tuning.LARGE_LIST for node in nodes)
         return is_alone and len(nodes) == 2 and large
 
     @cached_property

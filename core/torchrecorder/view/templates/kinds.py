@@ -13,20 +13,12 @@ from collections.abc import Collection, Hashable, Sequence
 from functools import cached_property
 
 from torchrecorder.graph.model import Module, Op
+from torchrecorder.view import tuning
 from torchrecorder.view.entries import is_list
 from torchrecorder.view.facts import frames_around
 from torchrecorder.view.node_kinds import SYMBOLS, plain
 from torchrecorder.view.plan.visibility import Visibility
 
-_ALIKE = 0.8
-"""How much of what is in two calls must be the same for them to be of one kind."""
-_NAMED, _LONG = 3, 52
-"""How many differences are said of a node, in how many characters."""
-_LONG_NAME = 20
-_ROUNDS = 8
-"""What is left of a kind after so many models is drawn one by one."""
-_MANY = 4
-"""Where one of so many parts is drawn for all, a reader knows what another number is the number of."""
 _NUMBER = re.compile(r"\d+")
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 
@@ -107,14 +99,14 @@ class Kinds:
             ("" if len(differing) == len(by_module) else f"{len(differing)} ") + f"{how} {', '.join(what)}".strip()
             for (how, differing), what in together.items()
         ]
-        return said if len(found) <= _NAMED and len(" · ".join(said)) <= _LONG else None
+        return said if len(found) <= tuning.NAMED and len(" · ".join(said)) <= tuning.LONG_WORDS else None
 
     def words(self, call: int, other: int) -> tuple[tuple[str, str], ...] | None:
         """What a call has that another of its kind has not, or has not: `("without", "downsample")`."""
         key = self.structure[call], self.structure[other]
         if key not in self._words:
             found = {} if key[0] == key[1] else self._compared(call, other)
-            self._words[key] = tuple(found) if len(found) <= _NAMED else None
+            self._words[key] = tuple(found) if len(found) <= tuning.NAMED else None
         return self._words[key]
 
     def _compared(self, call: int, other: int) -> dict[tuple[str, str], None]:
@@ -133,7 +125,7 @@ class Kinds:
                     found["", f"{self._word(x)} for {self._word(y)}"] = None
             here, there = self._others(a, {x for x, _ in pairs}), self._others(b, {y for _, y in pairs})
             n, m = self._others(a, ()), self._others(b, ())
-            if here + there and m.total() >= _MANY and n.keys() == m.keys():
+            if here + there and m.total() >= tuning.MANY and n.keys() == m.keys():
                 found["", f"×{n.total()} for ×{m.total()}"] = None
             else:
                 some = dict.fromkeys(word for word in here + there if n[word] and m[word] and n[word] != m[word])
@@ -175,7 +167,7 @@ class Kinds:
             swapped = {("", f"inputs of {self._sign(op)} swapped"): None for op in turned if self._is_ordered(op)}
         words = [("with", self._sum(here, word)) for word in more]
         words += [("without", self._sum(there, word)) for word in less]
-        if len(words) > _NAMED:  # those of one function as one
+        if len(words) > tuning.NAMED:  # those of one function as one
             ran = [op for op in (*here, *there) if self._sign(op) in more | less]
             names = [frames_around(self.graph, self.graph.ops[op].frame) for op in ran]
             if all(names):
@@ -216,7 +208,7 @@ class Kinds:
     def _word(self, call: int) -> str:
         """The name of a layer, or its class if that is a number or long."""
         module, name = self.tree.module(call), self.graph.calls[call].module.rpartition(".")[2]
-        is_plain = len(name) <= _LONG_NAME and not _NUMBER.search(name)
+        is_plain = len(name) <= tuning.LONG_NAME and not _NUMBER.search(name)
         return name if module is None or is_plain else module.cls.rpartition(".")[2]
 
     def _class(self, call: int) -> str:
@@ -250,7 +242,7 @@ class Kinds:
         found = [
             kind
             for kind in kinds
-            if (home and home in kind[0]) or len(inside & kind[1]) >= _ALIKE * len(inside | kind[1])
+            if (home and home in kind[0]) or len(inside & kind[1]) >= tuning.ALIKE * len(inside | kind[1])
         ]
         if not found:
             found = [({home}, inside, self._n_kinds)]
@@ -274,7 +266,7 @@ class Kinds:
             rest = sorted(calls.values(), key=lambda call: -self._amount[call])
             number, rounds = kind, 0
             while rest:
-                alike = [call for call in rest if rounds < _ROUNDS and self.in_words([call], rest[0]) is not None]
+                alike = [call for call in rest if rounds < tuning.ROUNDS and self.in_words([call], rest[0]) is not None]
                 new.update(((kind, self.structure[call]), number) for call in alike or rest[:1])
                 rest = [call for call in rest if (kind, self.structure[call]) not in new]
                 number, rounds, self._n_kinds = self._n_kinds, rounds + 1, self._n_kinds + 1
