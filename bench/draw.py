@@ -27,13 +27,14 @@ from bench.figures import Figure, show
 from bench.nets import MODELS
 from tests.core.graph.building import Net, chain
 from tests.corpus.torchvision_ops import define_missing_operators
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.svg import finish, link
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
+from torchrecorder.layout.dot import to_dot
 from torchrecorder.recording import capture
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
+from torchrecorder.write.links import link
+from torchrecorder.write.svg import finish
 
 
 def residual(n: int, *, mask: bool = False, skips: int = 0) -> Graph:

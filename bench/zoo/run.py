@@ -1,8 +1,8 @@
-"""Models of other people's libraries recorded with no input given: `nox -s zoo -- [LIBRARY …] [PART OF A NAME …]`.
+"""Models of other people's libraries recorded with no input given: `nox -s bench -- zoo [LIBRARY …] [NAME …]`.
 
-Nothing here is a test, but for `sample`: if one of its models is not recorded, the status says so. Each library has a
-process of its own (`host.py`), which forks for each model. What came of each model goes into a JSON file, `to=FILE`;
-`against=FILE` says what has changed since an earlier one; `every=8` takes one model in eight.
+A NAME is a part of one. Nothing here is a test, but for `sample`: if one of its models is not recorded, the status says
+so. Each library has a process of its own (`host.py`), which forks for each model. What came of each model goes into a
+JSON file, `to=FILE`; `against=FILE` says what has changed since an earlier one; `every=8` takes one model in eight.
 """
 
 from __future__ import annotations

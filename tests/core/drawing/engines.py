@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.svg import FinishedSvg, finish
 from torchrecorder.engine import find_engine
 from torchrecorder.graph import Graph
+from torchrecorder.layout.dot import to_dot
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
+from torchrecorder.write.svg import FinishedSvg, finish
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = (

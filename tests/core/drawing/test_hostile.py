@@ -11,18 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.drawing.engines import NASTY, parsed
-from tests.core.drawing.test_svg import check
 from tests.core.graph.building import Net, chain
-from torchrecorder.drawing.dot import to_dot
+from tests.core.write.test_svg import check
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.svg import finish, link
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import EngineError, OptionError, TorchRecorderError
 from torchrecorder.graph import Graph
+from torchrecorder.layout.dot import to_dot
 from torchrecorder.request import DrawingOptions
 from torchrecorder.request.requests import Depth
 from torchrecorder.view import make_view
+from torchrecorder.write.links import link
+from torchrecorder.write.svg import finish
 
 TEXTS = st.one_of(
     st.text(max_size=30),

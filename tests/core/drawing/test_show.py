@@ -9,19 +9,19 @@ import pytest
 
 from tests.core.drawing.engines import laid_out, parsed
 from tests.core.graph.building import residual_block, transformer
-from torchrecorder.drawing.dot import to_dot
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.names import flops, size
-from torchrecorder.drawing.svg import finish, fixed
-from torchrecorder.drawing.text import caption_facts
 from torchrecorder.engine import find_engine
 from torchrecorder.errors import OptionError
 from torchrecorder.graph import Failure, Graph
 from torchrecorder.graph.model import Grade
+from torchrecorder.labels.names import flops, size
+from torchrecorder.layout.dot import to_dot
 from torchrecorder.request import DrawingOptions, read_drawing
 from torchrecorder.request.requests import Fact, shown
 from torchrecorder.view import make_view
+from torchrecorder.write.svg import finish, fixed
+from torchrecorder.write.text import caption_facts
 
 
 def counted() -> Graph:

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.drawing.engines import NASTY, SVG, laid_out, parsed, words
-from tests.core.drawing.test_svg import check
 from tests.core.graph.building import residual_block, transformer
+from tests.core.write.test_svg import check
 from torchrecorder.drawing import StyledNode, Styler
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.styler import StylerInput, StylerRaised, run_styler
 from torchrecorder.drawing.styles import check_styles
-from torchrecorder.drawing.svg import finish
 from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Labels
+from torchrecorder.layout.dot import to_dot
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import make_view
+from torchrecorder.write.svg import finish
 
 GRAPH = residual_block()
 

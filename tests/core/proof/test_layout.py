@@ -10,14 +10,14 @@ import pytest
 
 from tests.core.drawing.engines import laid_out
 from tests.core.drawing.looping import LOOPS
-from tests.core.drawing.paper.test_paper import fork, hub, towers
 from tests.core.graph.building import Net, mlp, residual_block, transformer
-from torchrecorder.drawing.dot import to_dot
-from torchrecorder.drawing.paper import PaperLayout
-from torchrecorder.drawing.svg.arrange import arranged
-from torchrecorder.drawing.svg.geometry import Rect
-from torchrecorder.drawing.svg.layout import Figure, Layout, Line
+from tests.core.layout.paper.test_paper import fork, hub, towers
 from torchrecorder.graph import Graph
+from torchrecorder.layout.dot import to_dot
+from torchrecorder.layout.geometry import Rect
+from torchrecorder.layout.layered import arranged
+from torchrecorder.layout.model import Figure, Layout, Line
+from torchrecorder.layout.paper import PaperLayout
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Edge, View, Views, make_view

@@ -10,8 +10,8 @@ import pytest
 
 from tests.core.graph.building import Net, transformer
 from tests.core.proof.test_layout import layered, paper
-from torchrecorder.drawing.svg.layout import Figure, Layout
 from torchrecorder.graph import Graph
+from torchrecorder.layout.model import Figure, Layout
 from torchrecorder.proof.layout import faults
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view

@@ -20,12 +20,12 @@ from tests.core.recording.nets import Net, edges, record
 from tests.core.view.seeing import shown
 from torchrecorder.drawing.draw import DrawJob, draw
 from torchrecorder.drawing.model import Drawing
-from torchrecorder.drawing.svg.finish import DECIDES
-from torchrecorder.drawing.svg.safe import is_safe
 from torchrecorder.engine import find_engine
 from torchrecorder.recording.code_info import Statement
 from torchrecorder.request import DrawingOptions
 from torchrecorder.view import make_view
+from torchrecorder.write.safe import is_safe
+from torchrecorder.write.svg import DECIDES
 
 X = torch.ones(2, 3)
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.core.graph.building import Net
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Labels
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import Span, View, make_view
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.core.graph.building import Net
 from tests.core.view.seeing import edges, reaches, shown
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.graph import Graph, Module, ParamCount
 from torchrecorder.graph.codec import problems
+from torchrecorder.labels.labels import Labels
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 from torchrecorder.view.entries import with_entries

@@ -8,11 +8,11 @@ import pytest
 
 from tests.core.graph.building import Net
 from tests.core.view.seeing import boxes, edges, shown
-from torchrecorder.drawing.labels import Labels
-from torchrecorder.drawing.text import tree
 from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Labels
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
+from torchrecorder.write.text import tree
 
 
 def words(view: View) -> list[str]:

@@ -8,10 +8,10 @@ import pytest
 
 from tests.core.graph.building import Net, residual_block
 from tests.core.view.seeing import boxes, edges, shown
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.graph import Graph, TensorMeta
 from torchrecorder.graph.model import Failure, Frame
+from torchrecorder.labels.labels import Labels
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import View, make_view
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.core.graph.building import Net, chain, mlp, nested, transformer
 from tests.core.view.seeing import boxes, edges, reaches, shown
-from torchrecorder.drawing.labels import Labels
 from torchrecorder.graph import Graph
+from torchrecorder.labels.labels import Labels
 from torchrecorder.request.requests import DrawingOptions
 from torchrecorder.view import AUTO_NODES, View, make_view
 
