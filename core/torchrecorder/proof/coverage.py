@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from torchrecorder.proof.facts import GraphFacts
-from torchrecorder.proof.fault import Fault
-from torchrecorder.proof.matching import match
+from torchrecorder.proof.facts import Fault, GraphFacts
 from torchrecorder.view.model import Box, Node, View
 
 
@@ -117,7 +115,7 @@ class Coverage:
 
     def _match(self, box: Box, call: int, first: int) -> None:
         """Says which op of the first call is drawn for each of another."""
-        found = match(self.facts, call, first)
+        found = self.facts.match(call, first)
         self.twin.update(found.ops)
         self.twin_calls.update(found.calls)
         self.unmatched += [(box, op) for op in found.unmatched]

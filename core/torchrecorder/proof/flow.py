@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import product
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.fault import Fault
+from torchrecorder.proof.facts import Fault
 from torchrecorder.view.model import Node
 
 _Pair = tuple[int, int, bool]
 """Tail, head, and whether the next turn of a loop reads it."""
 _SOURCES = ("input", "param", "buffer", "const")
+_NO_TURNS: Mapping[int, int] = {}
 
 
 class FlowProof:
@@ -92,7 +94,7 @@ class FlowProof:
             for source in self._sources(value):
                 is_free = is_shaped_like or self._is_free(value, source)
                 for head in heads:
-                    self._flows(source, op, head, turns, is_free)
+                    self._flows(source, head, is_free, op, turns)
 
     def _is_free(self, value: int, source: int) -> bool:
         """Whether what flows there need not be drawn: weights, and what carries no features."""
@@ -101,12 +103,15 @@ class FlowProof:
         row = self.graph.values[-1 - source] if source < 0 else None
         return row is not None and (row.kind in ("param", "buffer", "const") or self.facts.is_side[row.id])
 
-    def _flows(self, source: int, op: Op, head: int, turns: Mapping[int, int], is_free: bool) -> None:
+    def _flows(
+        self, source: int, head: int, is_free: bool, op: Op | None = None, turns: Mapping[int, int] = _NO_TURNS
+    ) -> None:
+        """Notes that data goes from a source to a node, where an op reads it; None for an output."""
         if source < 0:
             self._from_outside(-1 - source, head, is_free)
             return
         made = self.coverage.turns_of(source)
-        for box, turn in turns.items() if turns != made else ():
+        for box, turn in turns.items() if op is not None and turns != made else ():
             if made.get(box, turn) != turn:
                 self._from_turn(box, made[box], turn, source, op, head, is_free)
                 return
@@ -114,7 +119,7 @@ class FlowProof:
         if head not in tails:
             for tail in tails:
                 self._expect((tail, head, False), op, is_free or self.view.nodes[tail].kind == "const")
-        elif source in self.coverage.calls:
+        elif source in self.coverage.calls and op is not None:
             self._within(source, op, head)
 
     def _from_outside(self, value: int, head: int, is_free: bool) -> None:
@@ -158,11 +163,11 @@ class FlowProof:
             words = f"calls of {self._name(head)} are drawn in parallel, and one feeds the other"
             self.unshown.append(Fault("counts", words, self._around(head)))
 
-    def _expect(self, pair: _Pair, op: Op, is_free: bool) -> None:
+    def _expect(self, pair: _Pair, op: Op | None, is_free: bool) -> None:
         if is_free:
             self.allowed.add(pair)
         elif pair not in self.required:
-            self.required[pair] = f"{op.name} at {op.source or 'an unknown line'}"
+            self.required[pair] = "an output" if op is None else f"{op.name} at {op.source or 'an unknown line'}"
 
     def _wrongly_left_out(self, uncovered: set[int]) -> Iterator[Fault]:
         """What may not be left out: what has parameters, and data that leads to something shown."""
@@ -223,8 +228,8 @@ class FlowProof:
         inside = {*self.coverage.ops}
         for path, values in self._given.items():
             for value in values:
-                for head in nodes.get(value, ()):
-                    self._lead_to(value, head)
+                for head, source in product(nodes.get(value, ()), self._sources(value)):
+                    self._flows(source, head, self._is_free(value, source))
                 if value in nodes:
                     continue
                 is_read = self.coverage.root == 0 or any(op not in inside for op in self._readers_far(value))
@@ -241,19 +246,6 @@ class FlowProof:
                 op = self.graph.ops[id_]
                 pending += op.outputs if self.facts.is_move(op, itself) else ()
         return found
-
-    def _lead_to(self, value: int, head: int) -> None:
-        for source in self._sources(value):
-            is_free = self._is_free(value, source)
-            if source < 0:
-                self._from_outside(-1 - source, head, is_free)
-                continue
-            for tail in self.coverage.drawn(source):
-                pair = (tail, head, False)
-                if is_free or self.view.nodes[tail].kind == "const":
-                    self.allowed.add(pair)
-                else:
-                    self.required.setdefault(pair, "an output")
 
     def _without_ops(self) -> None:
         """Layers that ran no op, because they raised or do nothing, are drawn with what they were given."""

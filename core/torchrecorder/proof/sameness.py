@@ -11,9 +11,7 @@ from functools import lru_cache
 
 from torchrecorder.graph.model import Op
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import GraphFacts
-from torchrecorder.proof.fault import Fault
-from torchrecorder.proof.matching import match
+from torchrecorder.proof.facts import Fault, GraphFacts
 from torchrecorder.view.model import Node, Span, View
 
 _SIZES = frozenset(
@@ -76,7 +74,7 @@ class Sameness:
         for call in coverage.twin_calls:
             found.setdefault(coverage.drawn_call(call), []).append(call)
         for call in sorted(self.lettered.get(letter, set()) - {coverage.root}):
-            of_both = match(self.facts, call, coverage.root)
+            of_both = self.facts.match(call, coverage.root)
             if any(map(self._counts, (*of_both.unmatched, *of_both.missing))):  # its parts stand at other places
                 self.odd.setdefault(letter, set()).add(call)
                 continue
@@ -142,7 +140,7 @@ class Sameness:
         """What differs in layers that are closed: their settings but for sizes, and which layers there are."""
         first, columns = calls[0], dict[int, list[int]]()
         for call in calls[1:]:
-            found = match(self.facts, call, first)
+            found = self.facts.match(call, first)
             for one, other in found.calls.items():
                 columns.setdefault(other, [other]).append(one)
             odd = next((op for op in (*found.unmatched, *found.missing) if self._counts(op)), None)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.proof.coverage import Coverage
-from torchrecorder.proof.facts import GraphFacts
-from torchrecorder.proof.fault import Fault
+from torchrecorder.proof.facts import Fault, GraphFacts
 from torchrecorder.proof.flow import FlowProof
 from torchrecorder.proof.sameness import Sameness
 from torchrecorder.view.model import View
