@@ -72,10 +72,10 @@ class Coverage:
         if op not in self.twin:
             return self.turns.get(op, {})
         if op not in self._all_turns:
-            found: dict[int, int] = {}
+            turns: dict[int, int] = {}
             for drawn in self.with_twins(op):
-                found = self.turns.get(drawn, {}) | found
-            self._all_turns[op] = found
+                turns = self.turns.get(drawn, {}) | turns
+            self._all_turns[op] = turns
         return self._all_turns[op]
 
     def uncovered(self) -> Iterator[int]:
@@ -115,18 +115,18 @@ class Coverage:
 
     def _match(self, box: Box, call: int, first: int) -> None:
         """Says which op of the first call is drawn for each of another."""
-        found = self.facts.match(call, first)
-        self.twin.update(found.ops)
-        self.twin_calls.update(found.calls)
-        self.unmatched += [(box, op) for op in found.unmatched]
+        matched = self.facts.match(call, first)
+        self.twin.update(matched.ops)
+        self.twin_calls.update(matched.calls)
+        self.unmatched += [(box, op) for op in matched.unmatched]
 
     @cached_property
     def again(self) -> dict[int, list[int]]:
         """By op those of later turns that it is drawn for."""
-        found: dict[int, list[int]] = {}
+        again: dict[int, list[int]] = {}
         for op in self.twin:
-            found.setdefault(self.drawn_op(op), []).append(op)
-        return found
+            again.setdefault(self.drawn_op(op), []).append(op)
+        return again
 
     def drawn_call(self, call: int) -> int:
         """The call of a first turn that is drawn for a call."""

@@ -70,13 +70,13 @@ class FlowProof:
         yield from self._stacks()
 
     def _sources(self, value: int) -> frozenset[int]:
-        found = self.come_from.get(value)
-        return frozenset((-1 - value,)) if found is None else found
+        sources = self.come_from.get(value)
+        return frozenset((-1 - value,)) if sources is None else sources
 
     def _pass_by(self, op: Op) -> None:
         """What is not drawn hands on what it reads, as one thing if it only moves data."""
         is_move = bool(op.inputs) and self.facts.is_move(op, self.origin)
-        found = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
+        sources = frozenset[int]().union(*map(self._sources, self.facts.data_of(op)))
         if is_move:
             main = next((v for v in op.inputs if not self.facts.is_side[v]), op.inputs[0])
             for value in op.outputs:
@@ -84,7 +84,7 @@ class FlowProof:
         elif not self._is_left_out(op.id):
             words = f"{op.name} at {op.source or 'an unknown line'} is neither drawn nor named as left out"
             self.unshown.append(Fault("coverage", words, (op.call,)))
-        self.come_from.update((value, found) for value in op.outputs)
+        self.come_from.update((value, sources) for value in op.outputs)
 
     def _read(self, op: Op) -> None:
         heads = self.coverage.drawn(op.id)
@@ -239,13 +239,13 @@ class FlowProof:
 
     def _readers_far(self, value: int) -> list[int]:
         """The ops that read a value, those included that read it moved."""
-        found, pending, itself = list[int](), [value], range(len(self.graph.values))
+        readers, pending, itself = list[int](), [value], range(len(self.graph.values))
         while pending:
             for id_ in self.facts.readers[pending.pop()]:
-                found.append(id_)
+                readers.append(id_)
                 op = self.graph.ops[id_]
                 pending += op.outputs if self.facts.is_move(op, itself) else ()
-        return found
+        return readers
 
     def _without_ops(self) -> None:
         """Layers that ran no op, because they raised or do nothing, are drawn with what they were given."""
@@ -294,10 +294,10 @@ class FlowProof:
                 (node.id, i) not in self.fed for i in range(1, node.repeat)
             ):
                 yield Fault("counts", f"the calls of {self._name(node.id)} are not in a row", self._around(node.id))
-        for one in self.view.boxes:
-            turns = range(1, one.repeat if one.repetition in ("series", "loop") else 0)
-            if any((one.id, turn) not in self.fed_turns for turn in turns):
-                yield Fault("counts", f"the {one.repeat} turns of box {one.id} are not in a row", one.calls)
+        for stack in self.view.boxes:
+            turns = range(1, stack.repeat if stack.repetition in ("series", "loop") else 0)
+            if any((stack.id, turn) not in self.fed_turns for turn in turns):
+                yield Fault("counts", f"the {stack.repeat} turns of box {stack.id} are not in a row", stack.calls)
         drawn = {(tail, head) for tail, head, back in self._drawn_edges() if not back}
         for box, steps, tail, head in sorted(self.across):
             row = self.view.boxes[box]

@@ -34,23 +34,23 @@ _THOUSANDS = "kMBT"
 
 def faults(view: View, layout: Layout) -> tuple[str, ...]:
     """Sentences on what a layout does not show as its View says it; none if it is proved."""
-    found: list[str] = []
+    sentences: list[str] = []
     figures: dict[str, Figure] = {}
     for figure in (*layout.nodes, *layout.boxes):
         if figure.key in figures:
-            found.append(f"{_said(figure.key)} is drawn twice")
+            sentences.append(f"{_said(figure.key)} is drawn twice")
         if figure.key:
             figures[figure.key] = figure
     edges: dict[_Edge, None] = {}
     known: set[str] = set()
     said = _words_of(layout)
-    for one, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
-        found += _misplaced(one, letter, figures)
-        known |= {f"{letter}{node.id}" for node in one.nodes} | {f"{letter}b{box.id}" for box in one.boxes}
-        edges |= dict.fromkeys(_edges(one, letter, figures))
-        found += _wrong_numbers(one, letter, said)
-    found += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
-    return (*found, *_Lines(layout, figures, edges).faults())
+    for shown, letter in ((view, ""), *((inset.view, inset.letter) for inset in view.insets)):
+        sentences += _misplaced(shown, letter, figures)
+        known |= {f"{letter}{node.id}" for node in shown.nodes} | {f"{letter}b{box.id}" for box in shown.boxes}
+        edges |= dict.fromkeys(_edges(shown, letter, figures))
+        sentences += _wrong_numbers(shown, letter, said)
+    sentences += [f"{_said(key)} is drawn and not a part of the picture" for key in figures if key not in known]
+    return (*sentences, *_Lines(layout, figures, edges).faults())
 
 
 def _said(key: str) -> str:
@@ -240,7 +240,8 @@ def _wrong_numbers(view: View, letter: str, said: Mapping[str, str]) -> Iterator
 def _words_of(layout: Layout) -> dict[str, str]:
     """By key of a node or box the words that stand at it, but for those of a styler."""
     figures = (*layout.nodes, *layout.boxes)
-    said = {one.key: " ".join(word.text for word in one.words) for one in figures if one.style.label is None}
+    unstyled = (figure for figure in figures if figure.style.label is None)
+    said = {figure.key: " ".join(word.text for word in figure.words) for figure in unstyled}
     for title in layout.titles or ():
         if title.key in said:
             said[title.key] += f" {title.word.text}"
@@ -251,22 +252,22 @@ def _numbers_of(graph: Graph, thing: Box | Node, words: str) -> Iterator[str]:
     if not words:
         return
     where = graph.calls[thing.calls[0]].module or "the model"
-    times = [int(found[1] or found[2]) for found in _TIMES.finditer(_OF_A_PART.sub("", words))]
+    times = [int(match[1] or match[2]) for match in _TIMES.finditer(_OF_A_PART.sub("", words))]
     if thing.repeat > 1 and thing.repeat not in times:
         yield f"“{words}” does not say that {where} stands for {thing.repeat} calls"
     if thing.repeat == 1 and times:
         yield f"“{words}” says {times[0]} calls of {where}, which is one"
-    if "param" in words and (found := _PARAMS.search(words)):
+    if "param" in words and (match := _PARAMS.search(words)):
         modules = dict.fromkeys(graph.calls[call].module for call in thing.calls)
         totals = [graph.modules[path].params.total for path in modules if path in graph.modules]
-        if not _is_said(found, totals):
+        if not _is_said(match, totals):
             yield f"“{words}” says other numbers of parameters than {where} has, {', '.join(map(str, totals[:3]))}"
 
 
-def _is_said(found: re.Match[str], totals: Iterable[int]) -> bool:
+def _is_said(match: re.Match[str], totals: Iterable[int]) -> bool:
     """Whether the rounded number is that of each of some modules, or the sum of them."""
-    unit, is_each = found[2], bool(found[3])
-    exact = float(found[1]) * (1000 ** (_THOUSANDS.index(unit) + 1) if unit else 1)
+    unit, is_each = match[2], bool(match[3])
+    exact = float(match[1]) * (1000 ** (_THOUSANDS.index(unit) + 1) if unit else 1)
     # three digits are written, of which zeros at the end are left out
     room = 0.5001 * 10 ** (math.floor(math.log10(exact)) - 2) if unit else 0
     return all(abs(total - exact) <= room for total in (totals if is_each else [sum(totals)]))

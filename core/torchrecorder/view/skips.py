@@ -25,8 +25,8 @@ _FEATURES = 1
 
 def with_skips(view: View) -> View:
     """The View with its skip edges marked."""
-    found = _Spines(view).skips()
-    return replace(view, edges=tuple(replace(e, skip=not e.back and (e.tail, e.head) in found) for e in view.edges))
+    skips = _Spines(view).skips()
+    return replace(view, edges=tuple(replace(e, skip=not e.back and (e.tail, e.head) in skips) for e in view.edges))
 
 
 class _Spines:
@@ -49,7 +49,7 @@ class _Spines:
         self._number()
 
     def skips(self) -> set[Pair]:
-        found: set[Pair] = set()
+        skips: set[Pair] = set()
         for node in self.view.nodes:
             edges = self.into[node.id]
             if len(edges) < 2 or _first(node).kind not in ("call", "op", "function"):
@@ -63,10 +63,10 @@ class _Spines:
                 # What nothing is below leads past nothing; a node may have thousands of inputs that are such.
                 has_below = self._leave[edge.tail] > self._enter[edge.tail]
                 if has_below and any(self._leads_past(edge, other) for other in others):
-                    found.add((edge.tail, edge.head))
+                    skips.add((edge.tail, edge.head))
                 elif is_sum:
-                    found.update(self._side_branch(edge))
-        return found
+                    skips.update(self._side_branch(edge))
+        return skips
 
     def _main(self, node: Node) -> list[Edge]:
         edges, first = self.into[node.id], _first(node)

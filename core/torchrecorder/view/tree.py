@@ -51,7 +51,8 @@ class CallTree:
         """Ids of the ops in the call and in the calls within it."""
         if self.is_solid(call):
             return self.ops_of(call)
-        return sorted(item.id for one in range(call, self.end[call]) for item in self.items[one] if not item.is_call)
+        items = (item for inner in range(call, self.end[call]) for item in self.items[inner])
+        return sorted(item.id for item in items if not item.is_call)
 
     def module(self, call: int) -> Module | None:
         """The module that was called; None for a custom autograd function."""
@@ -104,12 +105,12 @@ class Places:
     def matched(self, a: int, b: int) -> dict[int, int]:
         """By call in `a` the one in `b` that stands in its place; the two themselves included."""
         if (a, b) not in self._calls:
-            found, pending = {a: b}, [(a, b)]
+            matched, pending = {a: b}, [(a, b)]
             while pending:
                 pairs = self.children(*pending.pop())
-                found.update(pairs)
+                matched.update(pairs)
                 pending += pairs
-            self._calls[a, b] = found
+            self._calls[a, b] = matched
         return self._calls[a, b]
 
     def children(self, a: int, b: int) -> list[tuple[int, int]]:
@@ -125,7 +126,7 @@ class Places:
             return None
         if (x, y) not in self._ops:
             here, there = self.ops(x), self.ops(y)
-            names = [[plain(self.graph.ops[one].name) for one in ops] for ops in (here, there)]
+            names = [[plain(self.graph.ops[place].name) for place in ops] for ops in (here, there)]
             self._ops[x, y] = {here[i]: there[j] for i, j in _pairs(*names)}
         return self._ops[x, y].get(op)
 
@@ -143,8 +144,8 @@ def _pairs(here: Sequence[Hashable], there: Sequence[Hashable]) -> list[tuple[in
     """The positions of like things in two sequences, and of those that stand in the place of others."""
     if here == there:
         return [(i, i) for i in range(len(here))]
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for tag, i, i_end, j, j_end in SequenceMatcher(None, here, there, autojunk=False).get_opcodes():
         if tag == "equal" or (tag == "replace" and i_end - i == j_end - j):
-            found += zip(range(i, i_end), range(j, j_end), strict=True)
-    return found
+            pairs += zip(range(i, i_end), range(j, j_end), strict=True)
+    return pairs

@@ -112,7 +112,7 @@ class Ends:
         for path, layer in layers.items():
             if layer is not None:
                 of_stack.setdefault((heads[path], layer[0]), []).append(path)
-        found: dict[str, tuple[list[int], tuple[str, ...]]] = {}
+        named: dict[str, tuple[list[int], tuple[str, ...]]] = {}
         for path, values in paths.items():
             layer, name = layers.get(path), names[path]
             differs: tuple[str, ...] = ()
@@ -120,8 +120,8 @@ class Ends:
                 name = heads[path] if heads[path] not in paths else f"{heads[path]}.*"
             elif layer is not None and name == path:
                 differs = (f"of {self.outlets.giver(*layer)}",)
-            found.setdefault(name, ([], differs))[0].extend(values)
-        return found
+            named.setdefault(name, ([], differs))[0].extend(values)
+        return named
 
     def _tail(self, value: int) -> int:
         """The node that gives the value, made if it comes from outside and nothing else reads it."""
@@ -162,12 +162,12 @@ class Ends:
 
     def _making(self, op: int) -> tuple[int, ...]:
         """The ops of constants that an op depends on, and itself."""
-        found, pending = set[int](), [op]
+        making, pending = set[int](), [op]
         while pending:
-            found.add(last := pending.pop())
+            making.add(last := pending.pop())
             made = (self.graph.values[self.reads.origin[value]].producer for value in self.graph.ops[last].inputs)
-            pending += [one for one in made if one is not None and one in self.constant and one not in found]
-        return tuple(sorted(found))
+            pending += [producer for producer in made if producer in self.constant and producer not in making]
+        return tuple(sorted(making))
 
     def _join(self, tail: int, head: int, value: int) -> None:
         self.edges.setdefault((tail, head), value)
@@ -183,15 +183,15 @@ class Ends:
         heads: dict[int, list[int]] = {}
         for tail, head in (*self.edges, *self.backs):
             heads.setdefault(tail, []).append(head)
-        found: set[int] = set()
+        checks: set[int] = set()
         parts: set[int] = set()
         for node in [*reversed(self.plan.nodes), *self.before]:
             below = heads.get(node.id, ())
-            if not found.issuperset(below):
+            if not checks.issuperset(below):
                 continue
             if self._op_name(node) == "getitem":
                 parts.add(node.id)
-                found.add(node.id)
+                checks.add(node.id)
                 continue
             op = self.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
             if below:
@@ -200,23 +200,23 @@ class Ends:
                 metas = [self.graph.values[value].meta for value in op.outputs] if op and not op.mutates else []
                 is_check = bool(metas) and all(meta is not None and not meta.shape for meta in metas)
             if is_check:
-                found.add(node.id)
-        return found
+                checks.add(node.id)
+        return checks
 
     def _deciding(self, checks: set[int]) -> set[int]:
         """The nodes that gave what the code asked which way to go; for one that is not drawn, those that feed it."""
         before: dict[int, list[int]] = {}
         for tail, head in self.edges if self.graph.decisions else ():
             before.setdefault(head, []).append(tail)
-        found: set[int] = set()
+        deciding: set[int] = set()
         nodes = [self._drawn(value) for decision in self.graph.decisions for value in decision.values]
         while nodes:
             node = nodes.pop()
             if node in checks:
                 nodes += before.get(node, ())
             elif node is not None:
-                found.add(node)
-        return found
+                deciding.add(node)
+        return deciding
 
     def _drawn(self, value: int) -> int | None:
         """The node that gives the value, if there is one."""
@@ -314,7 +314,7 @@ class _Outlets:
         return {} if producer is None else self._turns(self.graph.ops[producer].call)
 
     def _turns(self, call: int) -> dict[int, int]:
-        found: dict[int, int] = {}
+        turns: dict[int, int] = {}
         for around in self.graph.around(call):
-            found = self.plan.turns.get(around.id, {}) | found
-        return found
+            turns = self.plan.turns.get(around.id, {}) | turns
+        return turns

@@ -75,7 +75,7 @@ def _stretches(
     graph: Graph, items: Sequence[Item], signs: Sequence[Hashable], shared: set[str]
 ) -> list[tuple[int, int, int]]:
     """Start, length of a turn and number of turns of each loop that calls a module again, in order."""
-    found: list[tuple[int, int, int]] = []
+    stretches: list[tuple[int, int, int]] = []
     for period in _periods(signs):
         start = 0
         while start + period < len(signs):
@@ -85,10 +85,10 @@ def _stretches(
             times = (stop - start) // period + 1
             turn = items[start : start + period]
             if times > 1 and any(item.is_call and graph.calls[item.id].module in shared for item in turn):
-                found.append((start, period, times))
+                stretches.append((start, period, times))
             start = max(stop, start + 1)
     chosen: list[tuple[int, int, int]] = []
-    for start, period, times in sorted(found, key=lambda it: (-it[1] * it[2], it[1])):
+    for start, period, times in sorted(stretches, key=lambda stretch: (-stretch[1] * stretch[2], stretch[1])):
         end = start + period * times
         if all(end <= other or start >= other + length * n for other, length, n in chosen):
             chosen.append((start, period, times))
@@ -100,7 +100,7 @@ def _periods(signs: Sequence[Hashable]) -> list[int]:
     places: dict[Hashable, list[int]] = {}
     for position, sign in enumerate(signs):
         places.setdefault(sign, []).append(position)
-    count = Counter(b - a for found in places.values() for a, b in pairwise(found))
+    count = Counter(b - a for of_sign in places.values() for a, b in pairwise(of_sign))
     return sorted(period for period, _ in count.most_common(tuning.PERIODS))
 
 

@@ -121,15 +121,15 @@ class Plan:
         repeats = self.visible.repeats
         if run.period > 1:
             turn = run.calls[: run.period]
-            return [Run(one.calls) for one in repeats.runs(turn)] if repeats else [Run((call,)) for call in turn]
+            return [Run(part.calls) for part in repeats.runs(turn)] if repeats else [Run((call,)) for call in turn]
         call, rows = run.calls[0], self.tree.graph.calls
         items = [*self._items(call)]
         without_ops = (child for child in self.tree.children[call] if not self.tree.n_ops[child])
         items += [Item(True, child) for child in without_ops if not rows[child].ok]
-        found = [*self._as_drawn(items)]
+        drawn = [*self._as_drawn(items)]
         if not self._item_limit or call in self.visible.asked:
-            return found
-        return [*self._with_gap(found)]
+            return drawn
+        return [*self._with_gap(drawn)]
 
     def _items(self, call: int) -> Iterator[Item]:
         """What is drawn in a box, in order; for a call that is `open` what is in it."""
@@ -154,7 +154,7 @@ class Plan:
         things = [*with_turns(self.tree, items, self._sign)]
         together = apart(self.tree, things, self._layout)
         again = modules_again(self.tree, items)
-        for is_plain, stretch in groupby(things, key=lambda it: self._is_plain(it, again, given)):
+        for is_plain, stretch in groupby(things, key=lambda thing: self._is_plain(thing, again, given)):
             if is_plain:
                 calls = [item.id for item in stretch if isinstance(item, Item)]
                 is_all = self._given is None

@@ -97,14 +97,14 @@ class Comparer:
             rows, base = self.graph.calls, self.graph.calls[call].module
             inner = range(call, self.tree.end[call])
             ops, outside = self.tree.ops_of(call), dict[int, int]()
-            layers = tuple((_relative(rows[one].module, base), *self._layer(one, call)) for one in inner)
+            layers = tuple((_relative(rows[part].module, base), *self._layer(part, call)) for part in inner)
             steps = (self._op(self.graph.ops[op], call, ops, outside) for op in ops)
             self._insides[call] = hash((layers, *steps)) if self.tree.is_solid(call) else ("alone", call)
         return self._insides[call]
 
-    def _layer(self, one: int, call: int) -> tuple[Hashable, ...]:
-        row, module = self.graph.calls[one], self.tree.module(one)
-        place = None if one == call or row.parent is None else row.parent - call
+    def _layer(self, inner: int, call: int) -> tuple[Hashable, ...]:
+        row, module = self.graph.calls[inner], self.tree.module(inner)
+        place = None if inner == call or row.parent is None else row.parent - call
         own = None if module is None else (module.cls, module.params, module.extra_repr if module.native else "")
         return row.kind, row.ok, place, own
 
@@ -153,16 +153,16 @@ class Repeats:
     def all_of(self, calls: Sequence[int]) -> list[Run]:
         """The runs of calls that were made in one call, as if no ops stood between."""
         shared = self.shared(calls)
-        found: list[Run] = []
+        runs: list[Run] = []
         rest: list[int] = []
         for call in calls:
             if call not in shared:
                 rest.append(call)
                 continue
             if shared[call].calls[0] == call:
-                found += [*self.runs(rest), shared[call]]
+                runs += [*self.runs(rest), shared[call]]
                 rest = []
-        return [*found, *self.runs(rest)]
+        return [*runs, *self.runs(rest)]
 
     def shared(self, calls: Sequence[int], drawn: Callable[[int], object] = _same) -> dict[int, Run]:
         """By call the run of those of one module with parameters, if it is called several times.
@@ -176,13 +176,13 @@ class Repeats:
             module = self.tree.module(call)
             if module is not None and module.params.total:
                 by_module.setdefault((module.fqn, drawn(call)), []).append(call)
-        found: dict[int, Run] = {}
+        shared: dict[int, Run] = {}
         for group in by_module.values():
             if len(group) > 1:
                 is_loop = any(dependence(self.tree, group))
                 run = Run(tuple(group), repetition="loop" if is_loop else "shared")
-                found.update(dict.fromkeys(group, run))
-        return found
+                shared.update(dict.fromkeys(group, run))
+        return shared
 
     def runs(
         self,
@@ -209,13 +209,13 @@ class Repeats:
             alike = next((i for i in range(len(run)) if drawn(run[i]) != drawn(run[i % period])), len(run))
             if alike < len(run) and period > 1:
                 alike = period = 1
-            found = self._wired([*run[:alike]], period)
-            at += len(found.calls)
-            is_short_row = found.repetition == "parallel" and len(found.calls) <= tuning.ROW and row(found.calls[0])
-            if is_short_row or (found.repetition == "series" and not series):
-                yield from (Run((call,)) for call in found.calls)
+            wired = self._wired([*run[:alike]], period)
+            at += len(wired.calls)
+            is_short_row = wired.repetition == "parallel" and len(wired.calls) <= tuning.ROW and row(wired.calls[0])
+            if is_short_row or (wired.repetition == "series" and not series):
+                yield from (Run((call,)) for call in wired.calls)
                 continue
-            yield found
+            yield wired
 
     def _wired(self, calls: list[int], period: int) -> Run:
         """As many of equal calls as are a series, or are parallel."""
@@ -240,9 +240,9 @@ def dependence(tree: CallTree, calls: Sequence[int]) -> list[int]:
     graph = tree.graph
     place = {inner: i for i, call in enumerate(calls) for inner in range(call, tree.end[call])}
     with_ops = [call for call in calls if tree.n_ops[call]]
-    found = [0] * len(calls)
+    depends_on = [0] * len(calls)
     if not with_ops:
-        return found
+        return depends_on
     last = max(tree.last_op[call] for call in with_ops)
     come_from: dict[int, int] = {}
     for op in graph.ops[min(tree.first_op[call] for call in with_ops) : last + 1]:
@@ -251,11 +251,11 @@ def dependence(tree: CallTree, calls: Sequence[int]) -> list[int]:
             bits |= come_from.get(value, 0)
         here = place.get(op.call)
         if here is not None:
-            found[here] |= bits & ~(1 << here)
+            depends_on[here] |= bits & ~(1 << here)
             bits |= 1 << here
         if bits:
             come_from.update(dict.fromkeys(op.outputs, bits))
-    return found
+    return depends_on
 
 
 def sizes(graph: Graph, calls: Sequence[int]) -> Iterator[str]:
@@ -314,11 +314,11 @@ def call_runs(
     """
     tree = call_tree(graph)
     repeats = Repeats(tree)
-    found: list[CallRun] = []
+    runs: list[CallRun] = []
     pending = [CallRun((root,), 0)]
     while pending:
         run = pending.pop()
-        found.append(run)
+        runs.append(run)
         is_open = depth == "all" or run.level < depth
         around = run.calls[0] if is_open else None
         if opened is not None:
@@ -327,4 +327,4 @@ def call_runs(
             rows = repeats.all_of(tree.children[around]) if fold else [Run((call,)) for call in tree.children[around]]
             inside = [CallRun(row.calls, run.level + 1, row.repetition, row.differs) for row in rows]
             pending.extend(reversed(inside))
-    return found
+    return runs

@@ -59,7 +59,7 @@ class Choice:
 
     def _names_of_closed(self, view: View) -> list[str]:
         """The classes of drawn layers that would be opened if there was room."""
-        nodes = (node for one in (view, *(inset.view for inset in view.insets)) for node in one.nodes)
+        nodes = (node for shown in (view, *(inset.view for inset in view.insets)) for node in shown.nodes)
         closed = (n for n in nodes if self.interiors.is_block(n) and self.kinds.of[n.calls[0]] in self.closed)
         modules = (self.interiors.tree.module(node.calls[0]) for node in closed)
         return [*dict.fromkeys(module.cls.rpartition(".")[2] for module in modules if module and not module.native)]
@@ -69,7 +69,7 @@ class Choice:
         whole = self.interiors.exactly(self.root).view
         overview = self._drawn(self.root, in_place, letters, whole)
         shown = {letter: self.opened[kind] for kind, letter in letters.items()}
-        views = {letter: self._drawn(one.call, in_place, letters, one.view) for letter, one in shown.items()}
+        views = {letter: self._drawn(inside.call, in_place, letters, inside.view) for letter, inside in shown.items()}
         calls: defaultdict[str, set[int]] = defaultdict(set)
         for node in (node for view in (overview, *views.values()) for node in view.nodes):
             calls[node.inset].update(node.calls)
@@ -86,7 +86,7 @@ class Choice:
                 places[kind] += 1
                 calls[kind] += node.calls
                 level[kind] = min(depth, level.get(kind, depth))
-        found: tuple[int, float, Interior] | None = None
+        best: tuple[int, float, Interior] | None = None
         for kind, of_kind in calls.items():
             interior = self.richest(of_kind)
             share = self.interiors.share(self.kinds.members[kind])
@@ -102,9 +102,9 @@ class Choice:
                 * (tuning.AT_SEVERAL_PLACES if places[kind] > 1 else 1)
             )
             score *= tuning.DEEPER ** level[kind]
-            if found is None or score > found[1]:
-                found = kind, score, interior
-        return found
+            if best is None or score > best[1]:
+                best = kind, score, interior
+        return best
 
     def _information(self, interior: Interior, share: float) -> int:
         """How much what is in it says, or what is in that if it is a large part of the model."""
@@ -200,16 +200,16 @@ class Choice:
 
     def _in_repeats(self, node: Node, boxes: Sequence[Box]) -> list[int]:
         """The calls of a node, and those at its place in the repeats of the boxes around it."""
-        found, at = [*node.calls], node.box
+        calls, at = [*node.calls], node.box
         end, places = self.interiors.tree.end, self.interiors.visible.places
         while at is not None:
-            box, known = boxes[at], [*found]
-            for i, call in enumerate(box.calls[box.period :]):
+            box, known = boxes[at], [*calls]
+            for i, other in enumerate(box.calls[box.period :]):
                 first = box.calls[i % box.period]
-                here = (places.matched(first, call).get(one) for one in known if first <= one < end[first])
-                found += [one for one in here if one is not None]
+                here = (places.matched(first, other).get(call) for call in known if first <= call < end[first])
+                calls += [call for call in here if call is not None]
             at = box.parent
-        return found
+        return calls
 
 
 def _levels(view: View) -> set[int]:

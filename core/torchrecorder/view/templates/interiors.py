@@ -97,19 +97,18 @@ class Interiors:
     @cached_property
     def flops(self) -> list[int]:
         """By call, those in the calls within it included."""
-        found = [0] * len(self.graph.calls)
+        flops = [0] * len(self.graph.calls)
         for op in self.graph.ops:
-            found[op.call] += op.flops or 0
+            flops[op.call] += op.flops or 0
         for row in reversed(self.graph.calls):
             if row.parent is not None:
-                found[row.parent] += found[row.id]
-        return found
+                flops[row.parent] += flops[row.id]
+        return flops
 
     def _key(self, call: int) -> object:
         inside = range(call, self.tree.end[call])
-        is_asked = any(
-            one in inside for some in (self.visible.opened, self.visible.collapsed, self.visible.strict) for one in some
-        )
+        asked = (self.visible.opened, self.visible.collapsed, self.visible.strict)
+        is_asked = any(other in inside for calls in asked for other in calls)
         return call if is_asked else (self.kinds.structure[call], self.kinds.of[call])
 
     def _interior(self, call: int) -> Interior:
@@ -191,17 +190,17 @@ class Interiors:
 
     @cached_property
     def _of_class(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        calls: dict[str, list[int]] = {}
         for call in range(len(self.graph.calls)):
-            found.setdefault(self._class(call), []).append(call)
-        return found
+            calls.setdefault(self._class(call), []).append(call)
+        return calls
 
     def _class(self, call: int) -> str:
         module = self.tree.module(call)
         return "" if module is None else module.cls
 
-    def _is_like(self, one: int, two: int) -> bool:
-        return self._class(one) == self._class(two)
+    def _is_like(self, call: int, other: int) -> bool:
+        return self._class(call) == self._class(other)
 
     def _around(self, call: int) -> int:
         around = (row.id for row in self.graph.around(self.graph.calls[call].parent))
@@ -212,7 +211,7 @@ class Interiors:
 
     @cached_property
     def _n_calls(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        count: dict[str, int] = {}
         for row in self.graph.calls:
-            found[row.module] = found.get(row.module, 0) + 1
-        return found
+            count[row.module] = count.get(row.module, 0) + 1
+        return count

@@ -91,20 +91,20 @@ class _Series:
         models = {calls[0], self.kinds.models[self.kinds.of[calls[0]]]} if not run[0].parts else ()
         return all(self.kinds.in_words(calls, model) is not None for model in models)
 
-    def _continues(self, one: Node, two: Node) -> bool:
-        is_looped = self.draft.is_looped(one.id) or self.draft.is_looped(two.id)
-        if is_looped or two.id not in self.draft.heads[one.id] or one.kind != "call" or two.kind != "call":
+    def _continues(self, upper: Node, lower: Node) -> bool:
+        is_looped = self.draft.is_looped(upper.id) or self.draft.is_looped(lower.id)
+        if is_looped or lower.id not in self.draft.heads[upper.id] or upper.kind != "call" or lower.kind != "call":
             return False
-        if one.repetition != "series" or two.repetition != "series" or len(one.parts) != len(two.parts):
+        if upper.repetition != "series" or lower.repetition != "series" or len(upper.parts) != len(lower.parts):
             return False
-        pairs = [*zip(one.parts, two.parts, strict=True)] or [(one, two)]
+        pairs = [*zip(upper.parts, lower.parts, strict=True)] or [(upper, lower)]
         return all(self._alike(x, y) for x, y in pairs)
 
-    def _alike(self, one: Node, two: Node) -> bool:
-        if one.kind != two.kind or one.kind != "call":
-            names = [self.graph.ops[node.op].name for node in (one, two) if node.kind == "op" and node.op is not None]
-            return len(names) == 2 and names[0] == names[1]
-        a, b = one.calls[-1], two.calls[0]
+    def _alike(self, upper: Node, lower: Node) -> bool:
+        if upper.kind != lower.kind or upper.kind != "call":
+            ops = [self.graph.ops[node.op].name for node in (upper, lower) if node.kind == "op" and node.op is not None]
+            return len(ops) == 2 and ops[0] == ops[1]
+        a, b = upper.calls[-1], lower.calls[0]
         paths = [self.graph.calls[call].module for call in (a, b)]
         here, there = self.tree.module(a), self.tree.module(b)
         if paths[0] == paths[1] or here is None or there is None or here.cls != there.cls:
@@ -119,9 +119,9 @@ class _Series:
         is_same_size = self._is_long or here.extra_repr == there.extra_repr
         return is_same_size and without_numbers(paths[0]) == without_numbers(paths[1])
 
-    def _is_read_alike(self, one: int, two: int) -> bool:
+    def _is_read_alike(self, upper: int, lower: int) -> bool:
         """Whether what both calls get is the same argument of both: attention may exchange its query and its key."""
-        here, there = self.graph.calls[one].inputs, self.graph.calls[two].inputs
+        here, there = self.graph.calls[upper].inputs, self.graph.calls[lower].inputs
         both = {*here.values()} & {*there.values()}
         return all(here.get(path) == value for path, value in there.items() if value in both)
 
@@ -139,7 +139,7 @@ class _Series:
         ]
         after = [self.draft.heads[node.id].keys() - members - self._beside for node in run]
         same = all(others == before[1] for others in before[1:]) and before[1] <= before[0]
-        same &= all(self._is_read_alike(one.calls[-1], two.calls[0]) for one, two in pairwise(run))
+        same &= all(self._is_read_alike(upper.calls[-1], lower.calls[0]) for upper, lower in pairwise(run))
         return same and (not any(after[:-1]) or all(others == after[-1] for others in after[:-1]))
 
     def whole(self, run: Sequence[Node]) -> Node:
@@ -212,19 +212,19 @@ class _Turns:
                 return period, len(turns)
         return 1, 1
 
-    def _alike(self, one: Node, two: Node) -> bool:
-        if one.kind != two.kind or len(one.calls) != len(two.calls) or len(one.parts) != len(two.parts):
+    def _alike(self, upper: Node, lower: Node) -> bool:
+        if upper.kind != lower.kind or len(upper.calls) != len(lower.calls) or len(upper.parts) != len(lower.parts):
             return False
-        if one.calls[1:] or self.draft.is_looped(one.id) or self.draft.is_looped(two.id):
+        if upper.calls[1:] or self.draft.is_looped(upper.id) or self.draft.is_looped(lower.id):
             return False
-        if one.parts:
-            return all(self._alike(x, y) for x, y in zip(one.parts, two.parts, strict=True))
-        if one.kind == "op" and one.op is not None and two.op is not None:
-            x, y = self.graph.ops[one.op], self.graph.ops[two.op]
+        if upper.parts:
+            return all(self._alike(x, y) for x, y in zip(upper.parts, lower.parts, strict=True))
+        if upper.kind == "op" and upper.op is not None and lower.op is not None:
+            x, y = self.graph.ops[upper.op], self.graph.ops[lower.op]
             return x.name == y.name and x.attrs == y.attrs
-        if one.kind == "function":
-            return one.name == two.name and len(one.ops) == len(two.ops)
-        return one.kind == "call" and self._alike_calls(one.calls[0], two.calls[0])
+        if upper.kind == "function":
+            return upper.name == lower.name and len(upper.ops) == len(lower.ops)
+        return upper.kind == "call" and self._alike_calls(upper.calls[0], lower.calls[0])
 
     def _alike_calls(self, a: int, b: int) -> bool:
         paths = [self.graph.calls[call].module for call in (a, b)]
