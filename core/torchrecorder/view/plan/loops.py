@@ -15,6 +15,9 @@ from typing import Literal
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.view import tuning
+from torchrecorder.view.draft import Draft
+from torchrecorder.view.model import Node
+from torchrecorder.view.plan.repeats import dependence
 from torchrecorder.view.tree import CallTree, Item
 
 
@@ -55,7 +58,7 @@ def with_turns(tree: CallTree, items: Sequence[Item], sign: Callable[[Item], Has
     for start, period, times in _stretches(tree.graph, items, signs, shared):
         yield from items[at:start]
         turns = tuple(tuple(items[start + i * period : start + (i + 1) * period]) for i in range(times))
-        is_loop = depends(tree, turns)
+        is_loop = any(bits & (1 << i) - 1 for i, bits in enumerate(dependence(tree, turns)))
         at = start + period * times
         if is_loop or times > tuning.ROW:
             yield Turns(turns, "loop" if is_loop else "shared")
@@ -104,29 +107,6 @@ def _periods(signs: Sequence[Hashable]) -> list[int]:
     return sorted(period for period, _ in count.most_common(tuning.PERIODS))
 
 
-def depends(tree: CallTree, turns: Sequence[Sequence[Item]]) -> bool:
-    """Whether a turn reads, over any way, what an earlier one made."""
-    graph, turn_of_op, turn_of_call = tree.graph, dict[int, int](), dict[int, int]()
-    for number, turn in enumerate(turns):
-        for item in turn:
-            if not item.is_call:
-                turn_of_op[item.id] = number
-            else:
-                turn_of_call.update(dict.fromkeys(range(item.id, tree.end[item.id]), number))
-    first = min(tree.first_op[item.id] if item.is_call else item.id for item in turns[0])
-    last = max(tree.last_op[item.id] if item.is_call else item.id for item in turns[-1])
-    latest: dict[int, int] = {}
-    """By value the first turn that it depends on."""
-    for op in graph.ops[first : last + 1]:
-        come_from = min((latest[value] for value in op.inputs if value in latest), default=len(turns))
-        here = turn_of_op.get(op.id, turn_of_call.get(op.call, len(turns)))
-        if come_from < here < len(turns):
-            return True
-        if (earliest := min(come_from, here)) < len(turns):
-            latest.update(dict.fromkeys(op.outputs, earliest))
-    return False
-
-
 def apart(
     tree: CallTree, items: Sequence[Item | Turns], drawn: Callable[[int], Hashable]
 ) -> dict[int, tuple[int, ...]]:
@@ -145,54 +125,37 @@ def apart(
     many = [group for group in groups.values() if len(group) > tuning.ROW]
     if not many:
         return {}
-    merged = _Merged(tree, items)
-    return {call: tuple(group) for group in many if merged.merge(group) for call in group}
+    draft, node_of = _wired(tree, items)
+    together: dict[int, tuple[int, ...]] = {}
+    for group in many:
+        nodes = [node_of[call] for call in group]
+        if draft.is_convex(nodes) and all(draft.heads[node].keys().isdisjoint(nodes) for node in nodes):
+            draft.merge(nodes, draft.nodes[nodes[0]])
+            together.update(dict.fromkeys(group, tuple(group)))
+    return together
 
 
-class _Merged:
-    """Who feeds whom among the things in a call, while some become one."""
-
-    def __init__(self, tree: CallTree, items: Sequence[Item | Turns]) -> None:
-        self._at: dict[int, int] = {}
-        """By call its thing, by its first call or, from -1 down, op."""
-        of_op: dict[int, int] = {}
-        for item in items:
-            parts = [part for turn in item.turns for part in turn] if isinstance(item, Turns) else [item]
-            name = parts[0].id if parts[0].is_call else -1 - parts[0].id
-            for part in parts:
-                inside = range(part.id, tree.end[part.id]) if part.is_call else ()
-                self._at.update(dict.fromkeys(inside, name))
-                if not part.is_call:
-                    of_op[part.id] = name
-        self._below: dict[int, set[int]] = {}
-        come_from: dict[int, set[int]] = {}
-        for op in tree.graph.ops:
-            here = of_op.get(op.id, self._at.get(op.call))
-            sources = {source for value in op.inputs for source in come_from.get(value, ())}
-            if here is not None:
-                for source in sources - {here}:
-                    self._below.setdefault(source, set()).add(here)
-                sources = {here}
-            if sources:
-                come_from.update(dict.fromkeys(op.outputs, sources))
-
-    def merge(self, calls: Sequence[int]) -> bool:
-        """Makes calls one thing; False, and nothing is done, if a way leads from one of them to another."""
-        names = {self._at[call] for call in calls}
-        below = set[int]().union(*(self._below.get(name, set()) for name in names))
-        seen, pending = {*below}, [*below]
-        while pending:
-            name = pending.pop()
-            if name in names:
-                return False
-            new = self._below.get(name, set()) - seen
-            seen |= new
-            pending += new
-        first = self._at[calls[0]]
-        self._below[first] = below
-        for heads in self._below.values():
-            if not names.isdisjoint(heads):
-                heads.difference_update(names)
-                heads.add(first)
-        self._at = {call: first if name in names else name for call, name in self._at.items()}
-        return True
+def _wired(tree: CallTree, items: Sequence[Item | Turns]) -> tuple[Draft, dict[int, int]]:
+    """The things in a call, as nodes with edges, and by call its node."""
+    nodes: list[Node] = []
+    of_call: dict[int, int] = {}
+    of_op: dict[int, int] = {}
+    for item in items:
+        for part in [part for turn in item.turns for part in turn] if isinstance(item, Turns) else [item]:
+            inside = range(part.id, tree.end[part.id]) if part.is_call else ()
+            of_call.update(dict.fromkeys(inside, len(nodes)))
+            if not part.is_call:
+                of_op[part.id] = len(nodes)
+        nodes.append(Node(len(nodes), "op", None))
+    draft = Draft(tree.graph, (), nodes)
+    come_from: dict[int, set[int]] = {}
+    for op in tree.graph.ops:
+        here = of_op.get(op.id, of_call.get(op.call))
+        sources = {source for value in op.inputs for source in come_from.get(value, ())}
+        if here is not None:
+            for source in sources:
+                draft.join(source, here, op.id)
+            sources = {here}
+        if sources:
+            come_from.update(dict.fromkeys(op.outputs, sources))
+    return draft, of_call

@@ -14,7 +14,7 @@ a picture that folds tied layers into untied ones would state a wrong number of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,7 +22,7 @@ from torchrecorder.graph.model import Graph, Op
 from torchrecorder.view import tuning
 from torchrecorder.view.model import Repetition
 from torchrecorder.view.op_families import SHAPING
-from torchrecorder.view.tree import CallTree, call_tree
+from torchrecorder.view.tree import CallTree, Item, call_tree
 
 _DIGITS = re.compile(r"\d+")
 
@@ -179,7 +179,7 @@ class Repeats:
         shared: dict[int, Run] = {}
         for group in by_module.values():
             if len(group) > 1:
-                is_loop = any(dependence(self.tree, group))
+                is_loop = any(dependence(self.tree, calls_alone(group)))
                 run = Run(tuple(group), repetition="loop" if is_loop else "shared")
                 shared.update(dict.fromkeys(group, run))
         return shared
@@ -221,7 +221,7 @@ class Repeats:
         """As many of equal calls as are a series, or are parallel."""
         if len(calls) == 1:
             return Run((calls[0],))
-        before = dependence(self.tree, calls)
+        before = dependence(self.tree, calls_alone(calls))
         if period > 1:
             is_chain = all(before[i] >> (i - 1) & 1 for i in range(period, len(calls), period))
             return Run(tuple(calls), period) if is_chain else Run((calls[0],))
@@ -235,21 +235,28 @@ class Repeats:
         return Run(run, 1, repetition, tuple(sizes(self.tree.graph, run)))
 
 
-def dependence(tree: CallTree, calls: Sequence[int]) -> list[int]:
-    """For each call which of the others it depends on, as bits: bit `i` for `calls[i]`."""
-    graph = tree.graph
-    place = {inner: i for i, call in enumerate(calls) for inner in range(call, tree.end[call])}
-    with_ops = [call for call in calls if tree.n_ops[call]]
-    depends_on = [0] * len(calls)
-    if not with_ops:
-        return depends_on
-    last = max(tree.last_op[call] for call in with_ops)
+def calls_alone(calls: Iterable[int]) -> list[list[Item]]:
+    return [[Item(True, call)] for call in calls]
+
+
+def dependence(tree: CallTree, groups: Sequence[Sequence[Item]]) -> list[int]:
+    """For each group of calls and ops which of the others it depends on, as bits: bit `i` for `groups[i]`."""
+    of_call: dict[int, int] = {}
+    of_op: dict[int, int] = {}
+    for i, group in enumerate(groups):
+        for item in group:
+            of_call.update(dict.fromkeys(range(item.id, tree.end[item.id]) if item.is_call else (), i))
+            of_op.update({} if item.is_call else {item.id: i})
+    with_ops = [call for call in of_call if tree.n_ops[call]]
+    first = min((*of_op, *(tree.first_op[call] for call in with_ops)), default=0)
+    last = max((*of_op, *(tree.last_op[call] for call in with_ops)), default=-1)
+    depends_on = [0] * len(groups)
     come_from: dict[int, int] = {}
-    for op in graph.ops[min(tree.first_op[call] for call in with_ops) : last + 1]:
+    for op in tree.graph.ops[first : last + 1]:
         bits = 0
         for value in op.inputs:
             bits |= come_from.get(value, 0)
-        here = place.get(op.call)
+        here = of_op.get(op.id, of_call.get(op.call))
         if here is not None:
             depends_on[here] |= bits & ~(1 << here)
             bits |= 1 << here
