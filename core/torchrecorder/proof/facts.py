@@ -171,6 +171,8 @@ class GraphFacts:
             here, there = pending.pop()
             result.calls[here] = there
             self._match_ops(result, self.ops_in[here], self.ops_in[there])
+            if not self.children[here] and not self.children[there]:
+                continue
             names = dict(zip(self._named(there), self.children[there], strict=True))
             for name, child in zip(self._named(here), self.children[here], strict=True):
                 if name in names:

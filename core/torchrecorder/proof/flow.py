@@ -87,11 +87,14 @@ class FlowProof:
         self.come_from.update((value, sources) for value in op.outputs)
 
     def _read(self, op: Op) -> None:
-        heads = self.coverage.drawn(op.id)
-        turns = self.coverage.turns_of(op.id)
+        nodes, turns_of = self.coverage.nodes, self.coverage.turns
+        heads, turns = nodes.get(op.id, ()), turns_of.get(op.id, _NO_TURNS)
         is_shaped_like = not self.facts.data_of(op)
         for value in op.inputs:
             for source in self._sources(value):
+                is_near = nodes.get(source) == heads and turns_of.get(source, _NO_TURNS) == turns
+                if is_near and source not in self.coverage.calls:  # within one closed layer
+                    continue
                 is_free = is_shaped_like or self._is_free(value, source)
                 for head in heads:
                     self._flows(source, head, is_free, op, turns)
@@ -110,12 +113,12 @@ class FlowProof:
         if source < 0:
             self._from_outside(-1 - source, head, is_free)
             return
-        made = self.coverage.turns_of(source)
+        made = self.coverage.turns.get(source, _NO_TURNS)
         for box, turn in turns.items() if op is not None and turns != made else ():
             if made.get(box, turn) != turn:
                 self._from_turn(box, made[box], turn, source, op, head, is_free)
                 return
-        tails = self.coverage.drawn(source)
+        tails = self.coverage.nodes.get(source, ())
         if head not in tails:
             for tail in tails:
                 self._expect((tail, head, False), op, is_free or self.view.nodes[tail].kind == "const")
@@ -142,7 +145,7 @@ class FlowProof:
     def _from_turn(self, box: int, made: int, read: int, source: int, op: Op, head: int, is_free: bool) -> None:
         row = self.view.boxes[box]
         self.fed_turns.add((box, read))
-        for tail in self.coverage.drawn(source):
+        for tail in self.coverage.nodes.get(source, ()):
             if row.repetition == "loop" and row.around:
                 self._expect((tail, head, True), op, is_free)
             elif row.repetition in ("series", "loop"):
@@ -253,12 +256,10 @@ class FlowProof:
             if node.kind != "call" or self.facts.ops_of(node.calls):
                 continue
             self.idle.append(node.id)
-            given = [*self.graph.calls[node.calls[0]].inputs.values()] + (
-                [*self.graph.inputs.values()] if node.calls[0] == 0 else []
-            )
-            for value in given:
+            of_model = self.graph.inputs if node.calls[0] == 0 else {}
+            for value in (*self.graph.calls[node.calls[0]].inputs.values(), *of_model.values()):
                 for source in self._sources(value):
-                    tails = self.brought.get(-1 - source, []) if source < 0 else self.coverage.drawn(source)
+                    tails = self.brought.get(-1 - source, ()) if source < 0 else self.coverage.nodes.get(source, ())
                     self.allowed.update((tail, node.id, False) for tail in tails)
             outputs = [other.id for other in self.view.nodes if other.kind == "output"]
             self.allowed.update((node.id, head, False) for head in outputs)
@@ -290,9 +291,8 @@ class FlowProof:
     def _stacks(self) -> Iterator[Fault]:
         """From turn to turn of a stack flows what enters it and what leaves it, from each to the next."""
         for node in self.view.nodes:
-            if node.repetition in ("series", "loop") and any(
-                (node.id, i) not in self.fed for i in range(1, node.repeat)
-            ):
+            is_row = node.repetition in ("series", "loop")
+            if is_row and any((node.id, i) not in self.fed for i in range(1, node.repeat)):
                 yield Fault("counts", f"the calls of {self._name(node.id)} are not in a row", self._around(node.id))
         for stack in self.view.boxes:
             turns = range(1, stack.repeat if stack.repetition in ("series", "loop") else 0)
@@ -306,10 +306,8 @@ class FlowProof:
             enters = any(h == head and t not in inside for t, h in drawn)
             if (steps == 1 and leaves and enters) or row.differs:
                 continue
-            words = (
-                f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it, which is not to be seen"
-            )
-            yield Fault("flow", words, row.calls[:1])
+            words = f"{self._name(head)} reads {self._name(tail)} of the turn {steps} before it"
+            yield Fault("flow", f"{words}, which is not to be seen", row.calls[:1])
 
     def _is_in(self, node: Node, box: int) -> bool:
         at = node.box
