@@ -19,6 +19,7 @@ nox.options.reuse_existing_virtualenvs = True
 ROOT = Path(__file__).parent
 DEMO = ROOT / "docs" / "demo"
 BUILT = DEMO / "_build"
+SOURCES = ("core", "sphinx_torchrecorder", "mkdocs_torchrecorder")
 PROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 PARALLEL = ("--numprocesses=auto", "--maxprocesses=4", "--dist=loadfile")
 
@@ -103,6 +104,8 @@ def tests(session: nox.Session) -> None:
     marks = " ".join(after for word, after in zip(session.posargs, session.posargs[1:], strict=False) if word == "-m")
     wanted = [mark for mark in MARKS if re.search(rf"\b{mark}\b", marks)]
     install(session, *group("marked" if wanted else "test"))
+    # Hundreds of processes of these tests import the project, and some machines let no Python keep what it compiled.
+    session.run("python", "-m", "compileall", "-q", "-j", "0", *SOURCES)
     folders = originals(session, *(seed for seed in ORIGINALS if seed != "scio")) if "parity" in wanted else {}
     chosen = () if wanted else ("-m", f"not ({' or '.join(MARKS)})")
     spread = ("--dist=worksteal",) if wanted == ["soak"] else ()  # its files are few, and its tests long

@@ -15,7 +15,8 @@ from torchrecorder.comparison.flow import Flow, Forward, is_shaping
 from torchrecorder.comparison.layers import Layer
 from torchrecorder.comparison.matching import Matching
 from torchrecorder.comparison.settings import changed_settings, cut, described
-from torchrecorder.graph import Call, Frame, Graph, Module, Op, Value, renumbered
+from torchrecorder.graph import Call, Frame, Graph, Module, Op, Value
+from torchrecorder.graph.edit import renumbered
 from torchrecorder.view.model import CallName, Mark, Marks
 from torchrecorder.view.tree import Item
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from torchrecorder.drawing.styler import StylerInput
 from torchrecorder.errors import did_you_mean
 from torchrecorder.labels.labels import MAX_LINE, MAX_NAME
 from torchrecorder.labels.names import clean
 from torchrecorder.layout.model import MAX_PEN, EdgeStyle, NodeStyle, Styles
+from torchrecorder.request.stylers import StylerInput
 
 MAX_PROBLEMS = 8
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")

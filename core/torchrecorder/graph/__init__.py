@@ -2,7 +2,6 @@
 
 from torchrecorder.graph.batch import batch_size, symbolic
 from torchrecorder.graph.codec import from_json, to_json
-from torchrecorder.graph.edit import renumbered
 from torchrecorder.graph.model import (
     AutogradNode,
     Call,
@@ -33,7 +32,6 @@ __all__ = [
     "Value",
     "batch_size",
     "from_json",
-    "renumbered",
     "symbolic",
     "to_json",
 ]

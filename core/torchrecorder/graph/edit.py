@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from torchrecorder.graph.model import Graph
+from torchrecorder.graph.model import Call, Frame, Graph, Op, Value
 
 
 def renumbered(graph: Graph) -> Graph:
@@ -14,10 +14,8 @@ def renumbered(graph: Graph) -> Graph:
     Until then rows may have any ids that differ, and refer to one another by those. No row may refer to one that is
     not there; axes of the batch may.
     """
-    calls, ops, values, frames = (
-        {row.id: place for place, row in enumerate(rows)}
-        for rows in (graph.calls, graph.ops, graph.values, graph.frames)
-    )
+    all_rows: tuple[Sequence[Call | Op | Value | Frame], ...] = (graph.calls, graph.ops, graph.values, graph.frames)
+    calls, ops, values, frames = ({row.id: place for place, row in enumerate(rows)} for rows in all_rows)
 
     def at(places: Mapping[int, int], id_: int | None) -> int | None:
         return None if id_ is None else places[id_]

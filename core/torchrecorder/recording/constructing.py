@@ -7,12 +7,12 @@ A class that is documented with others is rarely built like all of them. What it
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from torchrecorder.request import Target
+from torchrecorder.request.callables import docstrings, needed_arguments, parameters_of
 from torchrecorder.running.restore import start_random_numbers
 
 
@@ -53,20 +53,6 @@ def constructed(target: Target, builder: Callable[..., object], seed: int, *, is
     raise first
 
 
-def needed_arguments(found: object) -> list[str]:
-    """What has to be given to build a model."""
-    return [
-        it.name
-        for it in _parameters(found)
-        if it.default is it.empty and it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD)
-    ]
-
-
-def docstrings(cls: type) -> list[str]:
-    """Those that may show how an object of a class is built: its own, and that of its constructor."""
-    return [text for it in (cls, vars(cls).get("__init__")) if (text := inspect.getdoc(it))]
-
-
 def statements(text: str) -> Iterator[ast.stmt]:
     """Those that follow the prompts of Python in a docstring."""
     found = re.findall(r"^[ \t]*>>> ?(.*(?:\n[ \t]*\.\.\. ?.*)*)", text, re.MULTILINE)
@@ -88,18 +74,11 @@ def _ways(target: Target, builder: object, is_common: bool) -> Iterator[_Way]:
 
 def _accepted(builder: object, kwargs: dict[str, Any]) -> dict[str, Any]:
     """The keyword arguments for which the builder has parameters; all, if it takes any or hides what it takes."""
-    parameters = _parameters(builder)
+    parameters = parameters_of(builder)
     if not parameters or any(it.kind is it.VAR_KEYWORD for it in parameters):
         return kwargs
     names = {it.name for it in parameters}
     return {name: value for name, value in kwargs.items() if name in names}
-
-
-def _parameters(found: object) -> list[inspect.Parameter]:
-    try:
-        return [*inspect.signature(found).parameters.values()]  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # a class may compute its signature
-        return []
 
 
 def _examples(builder: object) -> Iterator[_Way]:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from torchrecorder.graph import Call, Graph, Op, Value, renumbered
+from torchrecorder.graph import Call, Graph, Op, Value
+from torchrecorder.graph.edit import renumbered
 from torchrecorder.nodes import BaseNode, LayerNode, OpNode, ParamNode, TensorNode
 
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, takewhile
 
-from torchrecorder.graph import Call, Graph, renumbered
+from torchrecorder.graph import Call, Graph
+from torchrecorder.graph.edit import renumbered
 from torchrecorder.view.plan.repeats import dependence, place
 from torchrecorder.view.tree import CallTree, Item, call_tree
 

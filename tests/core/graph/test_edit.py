@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tests.core.graph.building import Net
-from torchrecorder.graph import AutogradNode, Call, Decision, Failure, Frame, Graph, renumbered
+from torchrecorder.graph import AutogradNode, Call, Decision, Failure, Frame, Graph
 from torchrecorder.graph.codec import problems
+from torchrecorder.graph.edit import renumbered
 
 
 def whole() -> Graph:

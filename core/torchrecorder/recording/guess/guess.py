@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torchrecorder.graph.model import Grade
 from torchrecorder.recording.guess.leaves import specs_in
 from torchrecorder.recording.target import Arguments
-from torchrecorder.request import InputSpec, format_shapes
+from torchrecorder.request import InputSpec, callables, format_shapes
+from torchrecorder.request.callables import parameters_of
 from torchrecorder.running.objects import answer
 
 
@@ -99,7 +100,7 @@ def by_name(docstring: str | None) -> Iterator[tuple[str, str]]:
 
 def required(model: nn.Module) -> list[inspect.Parameter]:
     """The parameters of the forward that have no default."""
-    return [p for p in parameters(model) if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return callables.required(parameters(model))
 
 
 def is_object(annotation: object) -> bool:
@@ -138,11 +139,4 @@ def parameters(model: nn.Module) -> list[inspect.Parameter]:
 
 
 def own_parameters(model: nn.Module) -> list[inspect.Parameter]:
-    for evaluated in (True, False):
-        try:
-            return list(inspect.signature(model.forward, eval_str=evaluated).parameters.values())
-        except (ValueError, TypeError):
-            break
-        except Exception:  # an annotation may name what is only there for type checkers
-            continue
-    return []
+    return [*(parameters_of(model.forward, evaluated=True) or ())]

@@ -27,6 +27,7 @@ from torch import nn
 
 from torchrecorder.errors import chain, listed
 from torchrecorder.request import Target
+from torchrecorder.request.callables import parameters_of
 from torchrecorder.running.on_import import OnImport
 
 _FILES = re.compile(r"\.(safetensors|bin|pt|pth|ckpt|h5|msgpack|onnx|gguf|npz|tar|pkl)$")
@@ -84,10 +85,7 @@ def advice_on_weights(target: Target, builder: object, error: BaseException) -> 
     """What to write so that a constructor that failed asks for no weights; empty if that was not why it failed."""
     if not _asked and not any(map(_is_of_the_network, chain(error))):
         return ""
-    try:
-        parameters = inspect.signature(builder).parameters.values()  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        parameters = ()  # type: ignore[assignment]
+    parameters = parameters_of(builder) or ()
     off = {p.name: False if p.default is True else None for p in parameters if _turns_off(p, target)}
     if not off:
         return "pretrained weights are not fetched for a picture: build the model without them"
