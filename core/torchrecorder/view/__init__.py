@@ -11,15 +11,15 @@ A View is made in this order:
 5. `simplified` edits the Draft: what is aside goes, and what readers take for one thing becomes one node.
 6. `templates.series` folds what follows one another in it, for `depth: auto`. Then it is numbered, and a View.
 7. `skips` marks the edges that lead past others and cuts those that lead too far.
-8. `select` notes what is not drawn, `differences` in what the layers differ that are drawn as one, and `marked` what is
-   new or gone, if the Graph is of two models.
+8. `select` notes what is not drawn, `differences` in what layers differ that are drawn as one, and `marked` what is new
+   or gone, if the Graph is of two models.
 
 Words of the room, beside those of the glossary:
 
 - *aside*: made of constants, masks, positions and shapes alone, so it carries no features.
 - *contracted*: of an op, drawn as an edge, since it only gives data another shape, type or place.
 - *solid*: of a call, with ops whose ids are consecutive.
-- *run*: calls that are drawn once; *turn*: what a loop, or layers in a list, repeat; *period*: calls or nodes in a turn.
+- *run*: calls that are drawn once; *turn*: what a loop, or layers in a list, repeat; *period*: the length of a turn.
 - *kind*: calls of a class with nearly the same in them; *structure*: calls of a kind that run the same ops.
 - *interior*: what is in a call, each layer closed; *inset*: an interior that is drawn beside the picture.
 - *spine*: from a node the way back along its main data; a skip leads past a stretch of it.
