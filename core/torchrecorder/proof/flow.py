@@ -142,7 +142,7 @@ class FlowProof:
         is_given = self.graph.values[value].kind in ("input", "op") and value not in self.view.aside
         return is_given or not is_free
 
-    def _from_turn(self, box: int, made: int, read: int, source: int, op: Op, head: int, is_free: bool) -> None:
+    def _from_turn(self, box: int, made: int, read: int, source: int, op: Op | None, head: int, is_free: bool) -> None:
         row = self.view.boxes[box]
         self.fed_turns.add((box, read))
         for tail in self.coverage.nodes.get(source, ()):

@@ -120,8 +120,8 @@ class Draft:
         new = {node: place for place, node in enumerate(_forward([*self.nodes], pairs))}
         backs = {(new[tail], new[head]): value for (tail, head), value in self.backs.items()}
         nodes = sorted((replace(node, id=new[node.id]) for node in self.nodes.values()), key=lambda node: node.id)
-        self.__init__(self.graph, self.boxes.values(), nodes)
-        self.backs = backs
+        self.nodes, self.backs = {node.id: node for node in nodes}, backs
+        self.tails, self.heads = {node: {} for node in self.nodes}, {node: {} for node in self.nodes}
         for (tail, head), value in sorted(pairs.items()):
             if new[tail] < new[head]:
                 self.join(new[tail], new[head], value)

@@ -114,7 +114,7 @@ class Comparer:
         base, reads = self.graph.calls[call].module, list[Hashable]()
         for value in op.inputs:
             row = self.graph.values[value]
-            if row.producer in ops:
+            if row.producer is not None and row.producer in ops:
                 reads.append((row.producer - ops.start, row.index))
             elif row.kind in ("param", "buffer"):
                 reads.append((row.kind, _relative(row.name or "", base), self._shape(value)))
