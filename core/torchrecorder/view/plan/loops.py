@@ -2,7 +2,7 @@
 
 A loop runs the same places of the code again, so its turns are a stretch of calls and ops that comes several times in
 a row. Calls of one module that follow in no such stretch are not a loop: `p(mid(p(x)))` runs `p` twice, with `mid`
-between. They are drawn apart, unless there are many that do not depend on one another.
+between. They are drawn apart.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from typing import Literal
 
 from torchrecorder.graph.model import Graph
 from torchrecorder.view import tuning
-from torchrecorder.view.draft import Draft
-from torchrecorder.view.model import Node
 from torchrecorder.view.plan.repeats import dependence
 from torchrecorder.view.tree import CallTree, Item
 
@@ -105,57 +103,3 @@ def _periods(signs: Sequence[Hashable]) -> list[int]:
         places.setdefault(sign, []).append(position)
     count = Counter(b - a for of_sign in places.values() for a, b in pairwise(of_sign))
     return sorted(period for period, _ in count.most_common(tuning.PERIODS))
-
-
-def apart(
-    tree: CallTree, items: Sequence[Item | Turns], drawn: Callable[[int], Hashable]
-) -> dict[int, tuple[int, ...]]:
-    """By call those of its module that are drawn as one with it, though they stand apart: many that are independent.
-
-    Of several modules, those are drawn apart with which the drawing would have a cycle. Calls that are drawn in other
-    ways, by what `drawn` says of them, are apart, too.
-    """
-    groups: dict[Hashable, list[int]] = {}
-    for item in items:
-        if isinstance(item, Turns) or not item.is_call:
-            continue
-        module = tree.module(item.id)
-        if module is not None and module.params.total:
-            groups.setdefault((module.fqn, drawn(item.id)), []).append(item.id)
-    many = [group for group in groups.values() if len(group) > tuning.ROW]
-    if not many:
-        return {}
-    draft, node_of = _wired(tree, items)
-    together: dict[int, tuple[int, ...]] = {}
-    for group in many:
-        nodes = [node_of[call] for call in group]
-        if draft.is_convex(nodes) and all(draft.heads[node].keys().isdisjoint(nodes) for node in nodes):
-            draft.merge(nodes, draft.nodes[nodes[0]])
-            together.update(dict.fromkeys(group, tuple(group)))
-    return together
-
-
-def _wired(tree: CallTree, items: Sequence[Item | Turns]) -> tuple[Draft, dict[int, int]]:
-    """The things in a call, as nodes with edges, and by call its node."""
-    nodes: list[Node] = []
-    of_call: dict[int, int] = {}
-    of_op: dict[int, int] = {}
-    for item in items:
-        for part in [part for turn in item.turns for part in turn] if isinstance(item, Turns) else [item]:
-            inside = range(part.id, tree.end[part.id]) if part.is_call else ()
-            of_call.update(dict.fromkeys(inside, len(nodes)))
-            if not part.is_call:
-                of_op[part.id] = len(nodes)
-        nodes.append(Node(len(nodes), "op", None))
-    draft = Draft(tree.graph, (), nodes)
-    come_from: dict[int, set[int]] = {}
-    for op in tree.graph.ops:
-        here = of_op.get(op.id, of_call.get(op.call))
-        sources = {source for value in op.inputs for source in come_from.get(value, ())}
-        if here is not None:
-            for source in sources:
-                draft.join(source, here, op.id)
-            sources = {here}
-        if sources:
-            come_from.update(dict.fromkeys(op.outputs, sources))
-    return draft, of_call

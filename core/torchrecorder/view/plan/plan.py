@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from torchrecorder.view.model import Box, Node
-from torchrecorder.view.plan.loops import Turns, apart, modules_again, with_turns
+from torchrecorder.view.plan.loops import Turns, modules_again, with_turns
 from torchrecorder.view.plan.repeats import Run, place, place_of_frame
 from torchrecorder.view.plan.visibility import State, Visibility
 from torchrecorder.view.tree import Item
@@ -152,7 +152,6 @@ class Plan:
             return
         given = {call: Run(tuple(run)) for call, run in (self._given or {}).items()}
         things = [*with_turns(self.tree, items, self._sign)]
-        together = apart(self.tree, things, self._layout)
         again = modules_again(self.tree, items)
         for is_plain, stretch in groupby(things, key=lambda thing: self._is_plain(thing, again, given)):
             if is_plain:
@@ -165,9 +164,6 @@ class Plan:
                     yield self._run_of(item)
                 elif not item.is_call:
                     yield item.id
-                elif item.id in together:
-                    if together[item.id][0] == item.id:
-                        yield Run(together[item.id], repetition="shared")
                 else:
                     yield given.get(item.id, Run((item.id,)))
 

@@ -15,7 +15,6 @@ from functools import cached_property
 from torchrecorder.graph.model import Module, Op
 from torchrecorder.view import tuning
 from torchrecorder.view.entries import is_list
-from torchrecorder.view.facts import frames_around
 from torchrecorder.view.node_kinds import SYMBOLS, plain
 from torchrecorder.view.plan.visibility import Visibility
 
@@ -167,11 +166,6 @@ class Kinds:
             swapped = {("", f"inputs of {self._sign(op)} swapped"): None for op in turned if self._is_ordered(op)}
         words = [("with", self._sum(here, word)) for word in more]
         words += [("without", self._sum(there, word)) for word in less]
-        if len(words) > tuning.NAMED:  # those of one function as one
-            ran = [op for op in (*here, *there) if self._sign(op) in more | less]
-            names = [frames_around(self.graph, self.graph.ops[op].frame) for op in ran]
-            if all(names):
-                words = [("", f"other {self.graph.frames[frames[-1]].name}()") for frames in names]
         return dict.fromkeys(words) | swapped
 
     def _tells(self, op: int) -> bool:
