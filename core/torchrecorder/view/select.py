@@ -126,6 +126,9 @@ class Views:
             view = self._view(view.depth - 1)
         if view_size(view) > tuning.AUTO_NODES and not self.visible.asked:
             return _judged(self._with_gaps(view.depth, tuning.AUTO_NODES))
+        if self._count(view.depth) <= tuning.FEW_NODES and view.depth < self.max_depth:
+            with_gaps = self._with_gaps(view.depth + 1, tuning.AUTO_NODES)
+            return with_gaps if view_size(with_gaps) <= tuning.AUTO_NODES else view
         return _judged(view)
 
     def _at(self, depth: int) -> View:

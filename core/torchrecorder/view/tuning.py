@@ -18,6 +18,8 @@ MAX_NODES = 5000
 """Nodes above which nothing is drawn."""
 MAX_LEVELS = 50
 """Levels of calls in one another above which kinds are not compared, which takes time by calls times levels."""
+FEW_NODES = 2
+"""Nodes with which a view says nothing of the model, so a deeper one with gaps is drawn. None: it is for wrappers."""
 FAR = 25
 """Ranks that an edge spans before it is cut."""
 TOGETHER = 10
