@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ NATIVE = {
     "Sequential": "torch.nn.modules.container.Sequential",
 }
 _OPS = {"Conv2d": "conv2d", "BatchNorm2d": "batch_norm", "LayerNorm": "layer_norm", "Identity": "pass"}
+DEEP = sys.getrecursionlimit() + 200
+"""Layers in one another, more than a function that calls itself could follow."""
 
 
 class Net:
