@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from torchrecorder.graph.model import Graph
 from torchrecorder.view.model import Box, Edge, Mark, Marks, Node, View
 
 _CHANGED: Mark = "changed"
@@ -33,7 +32,11 @@ class _Marker:
                 self.inside[call.parent].update(self.inside[call.id])
                 if (own := marks.calls.get((call.module, call.index))) is not None:
                     self.inside[call.parent][own] += 1
-        self.readers = _readers(self.graph)
+        self.readers: dict[int, list[int]] = {}
+        """By value the ops that read it."""
+        for op in self.graph.ops:
+            for value in op.inputs:
+                self.readers.setdefault(value, []).append(op.id)
 
     def box(self, box: Box) -> Box:
         mark, words = self._of_calls(box.calls, box.period)
@@ -88,11 +91,3 @@ def _together(own: Iterable[Mark | None]) -> Mark | None:
     if len(marks) == 1:
         return next(iter(marks))
     return _CHANGED if marks else None
-
-
-def _readers(graph: Graph) -> dict[int, list[int]]:
-    readers: dict[int, list[int]] = {}
-    for op in graph.ops:
-        for value in op.inputs:
-            readers.setdefault(value, []).append(op.id)
-    return readers

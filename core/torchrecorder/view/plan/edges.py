@@ -189,14 +189,14 @@ class Ends:
             below = heads.get(node.id, ())
             if not checks.issuperset(below):
                 continue
-            if self._op_name(node) == "getitem":
+            op = self.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
+            if op is not None and op.name == "getitem":
                 parts.add(node.id)
                 checks.add(node.id)
                 continue
-            op = self.graph.ops[node.op] if node.kind == "op" and node.op is not None else None
             if below:
                 is_check = parts.isdisjoint(below) or node.kind not in ("op", "call")
-            else:  # a lone number
+            else:  # one number
                 metas = [self.graph.values[value].meta for value in op.outputs] if op and not op.mutates else []
                 is_check = bool(metas) and all(meta is not None and not meta.shape for meta in metas)
             if is_check:
@@ -223,9 +223,6 @@ class Ends:
         origin = self.reads.origin[value]
         tail = None if self._is_constant(origin) else self.reads.node_of_value(value)
         return self.source_of.get(origin) if tail is None else tail
-
-    def _op_name(self, node: Node) -> str:
-        return self.graph.ops[node.op].name if node.kind == "op" and node.op is not None else ""
 
     def _draft(self, checks: set[int]) -> Draft:
         read = {tail for tail, _ in self.edges}  # a repeat may give in the place of a constant what is none

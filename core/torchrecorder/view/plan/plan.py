@@ -161,7 +161,8 @@ class Plan:
                 continue
             for item in stretch:
                 if isinstance(item, Turns):
-                    yield self._run_of(item)
+                    # a layer that is called again and again needs no box around it
+                    yield item if len(item.turns[0]) > 1 else Run(item.calls, repetition=item.repetition)
                 elif not item.is_call:
                     yield item.id
                 else:
@@ -172,12 +173,6 @@ class Plan:
         if isinstance(item, Turns) or not item.is_call or item.id in given:
             return False
         return self.tree.graph.calls[item.id].module not in again
-
-    def _run_of(self, turns: Turns) -> BoxItem:
-        """Turns of one layer each as a run: a layer that is called again and again needs no box around it."""
-        if len(turns.turns[0]) > 1:
-            return turns
-        return Run(turns.calls, repetition=turns.repetition)
 
     def _sign(self, item: Item) -> Hashable:
         """What a thing has in common with those that other turns of a loop run in its place."""

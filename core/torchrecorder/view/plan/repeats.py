@@ -267,23 +267,15 @@ def dependence(tree: CallTree, groups: Sequence[Sequence[Item]]) -> list[int]:
 
 def sizes(graph: Graph, calls: Sequence[int]) -> Iterator[str]:
     """`64→2`: the sizes that change from the first of equal calls to the last, if they do."""
-    metas = [_given(graph, call) for call in calls]
-    shapes = [meta for meta in metas if meta]
+    given = ([graph.values[value].shape for value in graph.calls[call].outputs.values()] for call in calls)
+    shapes = [shape for shape in (next(filter(None, of_call), ()) for of_call in given) if shape]
     if len(shapes) < len(calls) or len(set(shapes)) == 1 or len({*map(len, shapes)}) > 1:
         return
-    first = next((s for v in graph.calls[calls[0]].inputs.values() if len(s := _shape(graph, v)) == len(shapes[0])), ())
+    read = (graph.values[value].shape for value in graph.calls[calls[0]].inputs.values())
+    first = next((shape for shape in read if len(shape) == len(shapes[0])), ())
     shapes = [first, *shapes] if first else shapes
     axes = [i for i, along in enumerate(zip(*shapes, strict=True)) if len(set(along)) > 1]
     yield "→".join("×".join(str(shape[i]) for i in axes) for shape in (shapes[0], shapes[-1]))
-
-
-def _given(graph: Graph, call: int) -> tuple[int | str, ...]:
-    return next((s for v in graph.calls[call].outputs.values() if (s := _shape(graph, v))), ())
-
-
-def _shape(graph: Graph, value: int) -> tuple[int | str, ...]:
-    meta = graph.values[value].meta
-    return meta.shape if meta is not None else ()
 
 
 def place(graph: Graph, op: Op) -> tuple[object, ...]:

@@ -164,15 +164,13 @@ class Choice:
                 is_first = self.opened[kind].call == node.calls[0]
                 # one of those that take turns is drawn for calls that are not at its node
                 is_alone = uses[kind] == 1 and node.box == 0 and node.repetition == "series"
-                is_alone &= self._is_one_structure(node) or self.interiors.visible.strict.isdisjoint(node.calls)
+                structures = {self.kinds.structure[call] for call in node.calls}
+                is_alone &= len(structures) == 1 or self.interiors.visible.strict.isdisjoint(node.calls)
                 if is_alone and is_first and node.id not in levels:
                     in_place[node.calls[0]] = node.calls
                 elif self.beside:
                     letters[kind] = free[len(letters)]
         return in_place, letters
-
-    def _is_one_structure(self, node: Node) -> bool:
-        return len({self.kinds.structure[call] for call in node.calls}) == 1
 
     def _drawn(self, call: int, in_place: dict[int, tuple[int, ...]], letters: dict[int, str], known: View) -> View:
         """What is in a call, with boxes for what is opened in place and letters at what is opened elsewhere."""

@@ -155,16 +155,11 @@ class Interiors:
             only = nodes[0]
             if only.repeat > 1 and self.of(call).n_outputs > 1:  # around it each of them has readers of its own
                 return "node"
-            return "open" if only.parts or (only.kind == "call" and not self._is_weighted(call)) else "node"
-        if self._is_called_again(call):
+            return "open" if only.parts or (only.kind == "call" and not module.params.own) else "node"
+        if self._n_calls[self.graph.calls[call].module] > 1:
             return "node"
         is_chain = module.native and module.cls.startswith("torch.nn.modules.container.") and not is_list(module.cls)
         return "open" if (self._is_open_list(call, nodes) if is_chain else self._is_spine(call, nodes)) else "node"
-
-    def _is_weighted(self, call: int) -> bool:
-        """Whether it has parameters of its own."""
-        module = self.tree.module(call)
-        return module is not None and module.params.own > 0
 
     def _is_open_list(self, call: int, nodes: tuple[Node, ...]) -> bool:
         blocks = {self.kinds.of[node.calls[0]] for node in nodes if self.is_block(node)}
@@ -206,12 +201,7 @@ class Interiors:
         around = (row.id for row in self.graph.around(self.graph.calls[call].parent))
         return next((at for at in around if self.tree.module(at) is not None), 0)
 
-    def _is_called_again(self, call: int) -> bool:
-        return self._n_calls[self.graph.calls[call].module] > 1
-
     @cached_property
-    def _n_calls(self) -> dict[str, int]:
-        count: dict[str, int] = {}
-        for row in self.graph.calls:
-            count[row.module] = count.get(row.module, 0) + 1
-        return count
+    def _n_calls(self) -> Counter[str]:
+        """By path how often the module is called."""
+        return Counter(row.module for row in self.graph.calls)

@@ -18,6 +18,8 @@ from torchrecorder.view.entries import is_list
 from torchrecorder.view.node_kinds import SYMBOLS, plain
 from torchrecorder.view.plan.visibility import Visibility
 
+_SYMMETRIC = ("add", "mul", "eq", "maximum", "minimum")
+"""Ops that do not mind the order of their inputs."""
 _NUMBER = re.compile(r"\d+")
 _COUNTER = re.compile(r"\d+(?:[a-z](?![a-z]))?")
 
@@ -163,7 +165,8 @@ class Kinds:
         if not more and not less:
             pairs = zip(map(self._reads, here), map(self._reads, there), strict=True)
             turned = [op for op, (x, y) in zip(here, pairs, strict=True) if x != y and sorted(x) == sorted(y)]
-            swapped = {("", f"inputs of {self._sign(op)} swapped"): None for op in turned if self._is_ordered(op)}
+            names = [self._sign(op) for op in turned if plain(self.graph.ops[op].name) not in _SYMMETRIC]
+            swapped = {("", f"inputs of {name} swapped"): None for name in names}
         words = [("with", self._sum(here, word)) for word in more]
         words += [("without", self._sum(there, word)) for word in less]
         return dict.fromkeys(words) | swapped
@@ -171,9 +174,6 @@ class Kinds:
     def _tells(self, op: int) -> bool:
         outputs = self.graph.ops[op].outputs
         return not self.visible.contracted[op] and not (outputs and self.visible.facts.aside.issuperset(outputs))
-
-    def _is_ordered(self, op: int) -> bool:
-        return plain(self.graph.ops[op].name) not in ("add", "mul", "eq", "maximum", "minimum")
 
     def _reads(self, op: int) -> list[int]:
         """How far back what it reads was made; what comes from elsewhere in the order in which it came."""
