@@ -42,15 +42,16 @@ MIN_TURNS = 3
 PERIODS = 16
 """Lengths of a loop's turn that are tried, the most frequent distances of equal things first: each costs a pass."""
 LONG_VIEW = 14
-"""Nodes above which equal layers of torch with unequal sizes are one series."""
+"""Nodes above which equal layers of torch with unequal sizes are one series. AlexNet at 8."""
 MANY_STEPS = 4
-"""Layers in a row above which they are one series though each changes the resolution. AutoencoderKL at 2."""
+"""Layers in a row above which they are one series though each changes the resolution. AutoencoderKL at 2; none at 8."""
 MAX_PERIOD_OF_TURNS = 16
 """Nodes in a turn of layers that take turns, at most."""
 MAX_LISTED = 8
 """Inputs or outputs in one tuple or list above which they are one node."""
 GHOST_FANOUT = 3
-"""Readers of a parameter or constant above which it is drawn beside each, since long edges hide the structure."""
+"""Readers of a parameter or constant above which it is drawn beside each, since long edges hide the structure.
+LightGCN, if it is beside none."""
 
 # What is opened.
 
