@@ -25,8 +25,8 @@ class _Marker:
         self.graph, self.marks = view.graph, marks
         self.inside: list[Counter[Mark]] = [Counter() for _ in view.graph.calls]
         """By call the marks of what is in it."""
-        for op, mark in marks.ops.items():
-            self.inside[self.graph.ops[op].call][mark] += 1
+        for id_, mark in marks.ops.items():
+            self.inside[self.graph.ops[id_].call][mark] += 1
         for call in reversed(self.graph.calls):
             if call.parent is not None:
                 self.inside[call.parent].update(self.inside[call.id])
