@@ -1,4 +1,4 @@
-"""Facts of a Graph for its proof: who is in whom, what only moves data or is no feature, what stands where."""
+"""Facts of a Graph for its proof: nesting of calls, ops that only move data, values without features, counterparts."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class GraphFacts:
         self.settings: dict[str, dict[str, str]] = {}
         """By module what it says of itself, once it was read."""
         self._matches: dict[tuple[int, int], Match] = {}
-        """By two calls what stands where in them, once it was looked for."""
+        """By two calls the counterparts in them, once they were looked for."""
         self._names: dict[int, list[tuple[str, int]]] = {}
         """By call the paths of those in it, likewise."""
         self._moves: dict[tuple[str, str, Sequence[str]], tuple[bool, bool, bool, Sequence[str]]] = {}
@@ -162,7 +162,7 @@ class GraphFacts:
         return meta is not None and meta.dtype.startswith(_INTEGERS)
 
     def match(self, call: int, other: int) -> Match:
-        """What stands where in two calls, by paths and by where the code ran them."""
+        """Counterparts of the calls and ops of one call in another, by paths and by where the code ran them."""
         if (call, other) in self._matches:
             return self._matches[call, other]
         result = self._matches[call, other] = Match()
