@@ -30,7 +30,7 @@ def counted() -> Graph:
     return replace(graph, ops=tuple(replace(op, flops=2_000_000) for op in graph.ops), values=tuple(values))
 
 
-def dot(*show: str) -> str:
+def dot(*show: Fact) -> str:
     return str(to_dot(make_view(counted(), DrawingOptions(depth="all", show=show)), show=show).source)
 
 
