@@ -134,7 +134,7 @@ def _errors_in(log: str) -> str:
 
 
 def _unseen(log: str) -> str:
-    """What is said of pages whose diagrams are not known, because their tool goes on without what it cannot import."""
+    """Warning for autodoc targets that failed to import; empty if there are none."""
     names = ", ".join(dict.fromkeys(name.strip() for name in _NOT_IMPORTED.findall(log)))
     advice = 'where torch is not installed, write autodoc_mock_imports = ["torch"] in conf.py'
     return (

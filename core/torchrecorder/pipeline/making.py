@@ -100,7 +100,7 @@ class Keeper:
 
 
 def is_lasting(answer: Answer) -> bool:
-    """Whether the failure comes again as long as what was traced is as it was."""
+    """Whether the failure is reproducible until a traced dependency changes."""
     error, trace = answer.error, answer.trace
     if trace is None or not isinstance(error, REMEMBERED) or isinstance(error, TargetRefused) or trace.has_connected:
         return False
