@@ -299,7 +299,7 @@ class Union:
         known = {*self._flow.new_value.values()}
         values: dict[int, Mark] = {place[id_]: "removed" for id_ in self._gone_of(self._old.graph.inputs.values())}
         values |= {place[value]: "added" for value in self._new.graph.inputs.values() if value not in known}
-        reads = {(place[value], op): mark for (value, op), mark in self._reads.items()}
+        reads: dict[tuple[int, int], Mark] = {(place[value], op): mark for (value, op), mark in self._reads.items()}
         return Marks(calls, self._op_marks, values, reads, said)
 
     def _layer(self, row: Call) -> Layer | None:

@@ -110,6 +110,7 @@ def is_collecting() -> bool:
 def write_requests(file: str, settings: Settings, requests: Sequence[DiagramRequest]) -> None:
     """Write down what a pipeline is asked for, as one line."""
     named = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    del named["rules"]  # which have become requests
     plain = {key: os.path.abspath(value) if isinstance(value, Path) else value for key, value in named.items()}
     row = {
         "settings": {**plain, "options": dict(settings.options)},

@@ -34,8 +34,8 @@ class ReprArguments:
     def by_name(self) -> dict[str, str]:
         """Each setting as written, the sizes as one under an empty name."""
         sizes = (*self.unnamed, *(value for name, value in self.named.items() if name in SIZE_NAMES))
-        found = {SIZES: ", ".join(sizes)} if sizes else {}
-        return found | {name: value for name, value in self.named.items() if name not in SIZE_NAMES}
+        by_name = {SIZES: ", ".join(sizes)} if sizes else {}
+        return by_name | {name: value for name, value in self.named.items() if name not in SIZE_NAMES}
 
     def changed(self, name: str, value: str) -> ReprArguments:
         """The same with another value of one of those."""
@@ -62,12 +62,12 @@ def read(extra_repr: str) -> ReprArguments:
 def split(text: str) -> list[str]:
     """The parts between the commas and line breaks that are in no brackets."""
     parts, level, start = [], 0, 0
-    for position, sign in enumerate(text):
-        if sign in "([{":
+    for position, character in enumerate(text):
+        if character in "([{":
             level += 1
-        elif sign in ")]}":
+        elif character in ")]}":
             level -= 1
-        elif sign in ",\n" and level <= 0:
+        elif character in ",\n" and level <= 0:
             parts.append(text[start:position].strip())
             start = position + 1
     return [*parts, text[start:].strip()]

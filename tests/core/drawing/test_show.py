@@ -18,7 +18,8 @@ from torchrecorder.graph.model import Grade
 from torchrecorder.labels.names import flops, size
 from torchrecorder.layout.dot import to_dot
 from torchrecorder.request import DrawingOptions, read_drawing
-from torchrecorder.request.requests import Fact, shown
+from torchrecorder.request.options import Fact
+from torchrecorder.request.requests import shown
 from torchrecorder.view import make_view
 from torchrecorder.write.svg import finish, fixed
 from torchrecorder.write.text import caption_facts
