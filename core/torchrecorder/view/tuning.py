@@ -50,7 +50,8 @@ MANY_STEPS = 4
 MAX_PERIOD_OF_TURNS = 16
 """Nodes in a turn of layers that take turns, at most. Rotary decoder at 3; none at 40."""
 MAX_LISTED = 8
-"""Inputs or outputs in one tuple or list above which they are one node."""
+"""Inputs or outputs in one tuple or list above which they are one node. PatchDiscriminator at 3; none at
+20."""
 GHOST_FANOUT = 3
 """Readers of a parameter or constant above which it is drawn beside each, since long edges hide the structure.
 LightGCN, if it is beside none."""
