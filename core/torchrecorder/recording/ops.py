@@ -18,7 +18,7 @@ from torchrecorder.graph import Op
 from torchrecorder.graph.model import OpKind
 from torchrecorder.graph.quick import quick
 from torchrecorder.recording.autograd import NEED_NO_GRAD, AutogradNodes
-from torchrecorder.recording.batch.follow import ABOUT_SIZES, BatchAxes
+from torchrecorder.recording.batch.axes import ABOUT_SIZES, BatchAxes, Called
 from torchrecorder.recording.births import Births
 from torchrecorder.recording.control_flow import Watched, computed, is_control_flow
 from torchrecorder.recording.isolation.journal import Journal
@@ -115,7 +115,7 @@ class OpLog:
         if name.name == "set_data":
             with _unseen():
                 self._protect(tensors_in(args[:1], []))
-        running = self._running = RunningOp()
+        running = self._running = RunningOp(func)
         if (is_in_transform() and are_rewrapped((*args, *kwargs.values()))) or _depth() > self.depth:
             running.given = innermost(tensors_in((*args, *kwargs.values()), []))
         try:
@@ -384,7 +384,8 @@ class OpLog:
             self.batch.unsure(outputs)
         elif fresh:
             read = self.rows[-1].inputs
-            self.batch.follow(name, args, kwargs, facts[2], given, read, fresh, outputs[len(before) :])
+            called = Called(running.func, args, kwargs, fresh)
+            self.batch.follow(name, called, facts[2], given, read, outputs[len(before) :])
 
     def _add(
         self,
